@@ -104,9 +104,3 @@ export class Children {
 }
 
 export const NO_CHILDREN = new Children(NOBODY, 0, 0);
-
-/** A collection with one child. */
-export function onlyChild(name: string, actor: AnyActorRef): Children {
-  const entry = { actor, came: 0, left: Infinity };
-  return new Children({ entries: new SmallMap<string, Entry>().set(name, entry), newest: 0 }, 0, 1);
-}

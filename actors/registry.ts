@@ -89,7 +89,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.starts = new StartQueue(deps.clock, deps.scheduler);
     this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));
     this.#statecharts = createStatecharts((name) => this.#threads.get(name), {
-      grace: (callback) => void deps.scheduler.after(deps.limits.grace, callback),
+      grace: deps.limits.grace,
+      interpret: deps.interpret,
     });
     this.#temporaryThreads = new TemporaryThreads(deps, (liveThread) => this.#removeFromMemory(liveThread));
     this.#idleThreads = new IdleThreads(deps.clock, deps.scheduler, deps.limits, (liveThread) =>

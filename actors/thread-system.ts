@@ -24,6 +24,7 @@ import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
 import type { UnendedRun } from "../src/ports/unended-runs.ts";
 import type { ActorMetrics } from "./run-counters.ts";
+import type { Interpreter } from "./statechart.ts";
 
 /** A run that a client requests. */
 export interface RunDraft {
@@ -206,6 +207,8 @@ export interface SystemDeps {
   /** Identifies the machine's boot, see `RunRecord.boot`. */
   readonly boot: string;
   readonly limits: SystemLimits;
+  /** What runs the statecharts. Default: `interpretStatechart`. */
+  readonly interpret?: Interpreter | undefined;
 }
 
 export interface SystemLimits {

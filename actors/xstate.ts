@@ -3,18 +3,12 @@
  * `bundleXState` in `src/build/bundles.ts`.
  */
 export {
-  assign,
   createActor,
-  enqueueActions,
-  fromCallback,
-  sendParent,
-  sendTo,
-  setup,
-  stopChild,
   type ActorLogic,
-  type ActorScope,
+  type AnyActorScope,
   type AnyActorLogic,
   type AnyActorRef,
+  type EventObject,
   type InspectionEvent,
   type Snapshot,
 } from "xstate";

@@ -1,4 +1,4 @@
-import { NO_CHILDREN, type Children } from "../child-actors.ts";
+import { childrenOf } from "../statechart.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
@@ -24,6 +24,7 @@ export class InspectionHook {
   readonly #liveThread: LiveThread;
   readonly #scope: InspectScope;
   readonly #inspector: Inspector;
+  readonly #parents = new WeakMap<AnyActorRef, AnyActorRef>();
   readonly #told = new WeakMap<AnyActorRef, ShownSoFar>();
   /** Graph views of runs that have not ended, by run id. */
   readonly #graphs = new Map<string, ShownGraph>();
@@ -50,7 +51,11 @@ export class InspectionHook {
 
   #showAll(actor: AnyActorRef): void {
     this.#catchUp(actor);
-    for (const child of childrenOf(actor)) if (isActive(child)) this.#showAll(child);
+    for (const child of childrenOf(actor)) {
+      if (!isActive(child)) continue;
+      this.#parents.set(child, actor);
+      this.#showAll(child);
+    }
   }
 
   #heard(event: InspectionEvent): void {
@@ -59,6 +64,9 @@ export class InspectionHook {
         this.#catchUp(event.actorRef as AnyActorRef);
       } else if (event.type === "@xstate.event") {
         const actor = event.actorRef as AnyActorRef;
+        // An actor's first event comes from its parent.
+        if (event.event.type === "xstate.init" && event.sourceRef !== undefined)
+          this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
         if (source !== undefined) this.#catchUp(source);
         const told = this.#catchUp(actor);
@@ -89,7 +97,7 @@ export class InspectionHook {
   }
 
   #catchUp(actor: AnyActorRef): ShownSoFar {
-    const parent = parentOf(actor);
+    const parent = this.#parents.get(actor);
     const above = parent === undefined ? undefined : this.#catchUp(parent);
     const snapshot: unknown = actor.getSnapshot();
     const told = this.#told.get(actor);
@@ -165,7 +173,7 @@ export class InspectionHook {
   /** The path to a task's node: the names of the nodes above it, and its own. */
   #wayTo(actor: AnyActorRef): readonly string[] {
     const { context } = actor.getSnapshot() as { readonly context?: Partial<TaskInput> };
-    const parent = parentOf(actor);
+    const parent = this.#parents.get(actor);
     const above = parent === undefined ? [] : this.#wayTo(parent);
     return context?.task === undefined ? above : [...above, context.name ?? START];
   }
@@ -193,13 +201,3 @@ function statusOf(actor: AnyActorRef): string {
 
 const isActive = (actor: AnyActorRef): boolean => statusOf(actor) === "active";
 const isStopped = (actor: AnyActorRef): boolean => statusOf(actor) === "stopped";
-
-function childrenOf(actor: AnyActorRef): readonly AnyActorRef[] {
-  const { children = NO_CHILDREN } = actor.getSnapshot() as { readonly children?: Children };
-  return children.first(Infinity);
-}
-
-function parentOf(actor: AnyActorRef): AnyActorRef | undefined {
-  // oxlint-disable-next-line no-underscore-dangle -- XState has it on every actor, though not in its type
-  return (actor as { readonly _parent?: AnyActorRef })._parent;
-}

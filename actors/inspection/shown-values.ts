@@ -1,4 +1,5 @@
-import { NO_CHILDREN, Children } from "../child-actors.ts";
+import { Children } from "../child-actors.ts";
+import { childrenOf } from "../statechart.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedValue } from "../../src/ports/inspector.ts";
@@ -13,24 +14,17 @@ interface Seen {
   readonly status: InspectedState["status"];
   readonly value?: InspectedValue;
   readonly context?: { readonly [name: string]: unknown };
-  readonly children?: Children;
   readonly output?: object;
 }
 
 /** The part of an actor's snapshot that is shown: status, value and the small context of our own charts. */
 export function shownState(actor: AnyActorRef, thread: string): InspectedState {
-  const {
-    status,
-    value = status,
-    context = {},
-    children = NO_CHILDREN,
-    output,
-  } = actor.getSnapshot() as Seen;
+  const { status, value = status, context = {}, output } = actor.getSnapshot() as Seen;
   return {
     status,
     value,
     context: contextOf(context, thread),
-    children: children.first(MOST).map(({ id }) => id),
+    children: childrenOf(actor, MOST).map(({ id }) => id),
     tags: [],
     ...(output !== undefined && { output: output as JsonObject }),
   };

@@ -1,17 +1,19 @@
-import { assign, enqueueActions, sendParent, sendTo, setup, stopChild, type AnyActorRef } from "../xstate.ts";
+import { NO_CHILDREN, type Children } from "../child-actors.ts";
+import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunOutput, TaskInput, TaskName, TaskOutput } from "../messages.ts";
-import type { TaskMachine } from "../task.ts";
+import type { RunEvent, RunInput, RunOutput, TaskOutput, TaskName } from "../messages.ts";
+import { type ChartLogic, type Statechart } from "../statechart.ts";
+import { spawnTasks, taskActor } from "../task-chart.ts";
 import { strongerStop } from "../thread/multitask.ts";
 
-export interface RunContext {
+interface RunContext {
   readonly thread: string;
   readonly run: string;
   readonly within: string | null;
   readonly stop: StopReason | null;
-  /** Ids of the step's tasks that have not ended. */
-  readonly waiting: readonly string[];
+  /** Actors of the step's tasks that have not ended, by the tasks' ids. */
+  readonly waiting: Children;
   /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
@@ -28,6 +30,8 @@ export interface RunEffects {
   plan(run: RunInput): void;
   /** Aborts the signals of the nodes. Each task that listens to its signal answers by ending. */
   abort(run: RunInput): void;
+  /** Tells the thread that the run has ended, and that nothing can stop it any more. */
+  sayClosing(run: RunInput): void;
   /** Stores the end of the run; `stop` says how it was stopped, if it was. Answered by `ENDED`. */
   close(run: RunInput, stop: StopReason | null): void;
 }
@@ -41,12 +45,9 @@ function taskOutput(event: unknown): TaskOutput | undefined {
 }
 
 /** The number of tasks that have not ended, once this one has. */
-function othersThan(event: unknown, waiting: readonly string[]): number {
-  const task = taskOutput(event)?.task;
-  return task !== undefined && waiting.includes(task) ? waiting.length - 1 : waiting.length;
+function othersThan(event: unknown, waiting: Children): number {
+  return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }
-
-const taskActor = (task: string) => `task:${task}`;
 
 const planned = [
   { guard: "isOver", target: "closing" },
@@ -54,19 +55,117 @@ const planned = [
   { target: "executing", actions: "takePlan" },
 ] as const;
 
-/**
- * The run's statechart in XState's form. The inspector draws it, and a test holds the actor logic in `run-machine.ts`
- * to it. Only `loading` and `planning` compute, only tasks run user code, and every wait is a state.
- */
-export function runChart(effects: RunEffects, task: TaskMachine, grace: number) {
-  return setup({
-    types: {
-      context: {} as RunContext,
-      input: {} as RunInput,
-      events: {} as RunEvent,
-      output: {} as RunOutput,
+const ended = (status: TerminalStatus) =>
+  ({
+    guard: { type: "hasStatus", params: { status } },
+    target: `#run.${status}`,
+    actions: "takeEnd",
+  }) as const;
+
+/** The run's statechart. Only `loading` and `planning` compute, only tasks run user code, and every wait is a state. */
+export const runConfig = {
+  id: "run",
+  initial: "pending",
+  context: ({ input: { thread, run, within } }: { readonly input: RunInput }): RunContext => ({
+    thread,
+    run,
+    within,
+    stop: null,
+    waiting: NO_CHILDREN,
+    planned: [],
+    status: null,
+    rest: "idle",
+  }),
+  output: ({ context: { status, rest } }: { readonly context: RunContext }): RunOutput => ({
+    status: status ?? "error",
+    rest,
+  }),
+  on: { CANCEL: { actions: "remember" } },
+  states: {
+    pending: {
+      on: {
+        BEGIN: { target: "running" },
+      },
     },
-    actors: { task },
+    running: {
+      initial: "loading",
+      states: {
+        loading: {
+          entry: "load",
+          on: { PLANNED: planned },
+        },
+        planning: {
+          entry: "plan",
+          on: { PLANNED: planned },
+        },
+        // Waits for the commit of an earlier step: the computation may not run further ahead of it.
+        committing: {
+          on: {
+            COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],
+            JOINED: { actions: "addPlan" },
+          },
+        },
+        executing: {
+          entry: "spawnTasks",
+          on: {
+            "xstate.done.actor.*": [
+              { guard: "isLastAndWell", target: "planning", actions: ["dropTask", "countTask"] },
+              { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
+              { guard: "failsOthers", target: "draining", actions: ["dropTask", "countTask"] },
+              { actions: ["dropTask", "countTask"] },
+            ],
+            CANCEL: { target: "draining", actions: "remember" },
+            JOINED: { actions: "spawnJoined" },
+          },
+        },
+        // An abort cannot be forced: the run leaves this state when every task has ended, or after the grace
+        // period.
+        draining: {
+          entry: ["cancelTasks", "abort"],
+          on: {
+            "xstate.done.actor.*": [
+              { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
+              { actions: ["dropTask", "countTask"] },
+            ],
+          },
+          after: { grace: { target: "closing", actions: ["stopTasks", "forgetTasks"] } },
+        },
+        closing: {
+          entry: ["sayClosing", "close"],
+          on: {
+            CANCEL: {},
+            ENDED: [
+              ended("success"),
+              ended("interrupted"),
+              ended("timeout"),
+              { target: "#run.error", actions: "takeEnd" },
+            ],
+          },
+        },
+      },
+    },
+    success: { type: "final" },
+    interrupted: { type: "final" },
+    error: { type: "final" },
+    timeout: { type: "final" },
+  },
+} as const;
+
+type RunActorEvent =
+  | RunEvent
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: TaskOutput }
+  | { readonly type: `xstate.after.${string}` };
+
+export type RunLogic = ChartLogic<RunContext, RunActorEvent, RunInput, RunOutput>;
+
+/** What the names in the chart mean. `grace`: milliseconds that the tasks of a stopped run have to stop by themselves. */
+export function runChart(
+  effects: RunEffects,
+  task: AnyActorLogic,
+  grace: number,
+): Statechart<RunContext, RunActorEvent> {
+  return {
+    config: runConfig,
     delays: { grace },
     guards: {
       isStopped: ({ context }) => context.stop !== null,
@@ -78,149 +177,43 @@ export function runChart(effects: RunEffects, task: TaskMachine, grace: number) 
         othersThan(event, context.waiting) === 0 && taskOutput(event)?.kind !== "failed",
       failsOthers: ({ context, event }) =>
         othersThan(event, context.waiting) > 0 && taskOutput(event)?.kind === "failed",
-      hasStatus: ({ event }, params: { status: TerminalStatus }) =>
-        event.type === "ENDED" && event.status === params.status,
+      hasStatus: ({ event }, { status }: { readonly status: TerminalStatus }) =>
+        event.type === "ENDED" && event.status === status,
     },
-    actions: {
+    assigns: {
+      remember: ({ context, event }) =>
+        event.type === "CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
+      takePlan: ({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {}),
+      addPlan: ({ context, event }) =>
+        event.type === "JOINED" ? { planned: [...context.planned, ...event.tasks] } : {},
+      spawnTasks: ({ context, spawn }) => ({
+        waiting: context.waiting.with(spawnTasks(context, context.planned, spawn, task)),
+      }),
+      spawnJoined: ({ context, event, spawn }) =>
+        event.type === "JOINED"
+          ? { waiting: context.waiting.with(spawnTasks(context, event.tasks, spawn, task)) }
+          : {},
+      countTask: ({ context, event }) => ({
+        waiting: context.waiting.without(taskOutput(event)?.task ?? ""),
+      }),
+      forgetTasks: () => ({ waiting: NO_CHILDREN }),
+      takeEnd: ({ event }) => (event.type === "ENDED" ? { status: event.status, rest: event.rest } : {}),
+    },
+    stops: {
+      // XState keeps a child that is done in `children` until it is stopped.
+      dropTask: ({ event }) => [taskActor(taskOutput(event)?.task ?? "")],
+      stopTasks: ({ context }) => context.waiting.first(Infinity).map(({ id }) => id),
+    },
+    effects: {
       load: ({ context, self }) => effects.load(context, self, context.stop !== null),
       plan: ({ context }) => effects.plan(context),
+      cancelTasks: ({ context }) => {
+        for (const [, child] of context.waiting) child.send({ type: "CANCEL" });
+      },
       abort: ({ context }) => effects.abort(context),
+      sayClosing: ({ context }) => effects.sayClosing(context),
       close: ({ context }) => effects.close(context, context.stop),
-      sayClosing: sendParent({ type: "RUN.CLOSING" }),
-      remember: assign(({ context, event }) =>
-        event.type === "CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
-      ),
-      takePlan: assign(({ event }) => (event.type === "PLANNED" ? { planned: event.tasks } : {})),
-      addPlan: assign(({ context, event }) =>
-        event.type === "JOINED" ? { planned: [...context.planned, ...event.tasks] } : {},
-      ),
-      spawnJoined: assign(({ context, event, spawn }) => {
-        if (event.type !== "JOINED") return {};
-        for (const { id, name } of event.tasks) {
-          const { thread, run, within } = context;
-          const input: TaskInput = { thread, run, within, task: id, name };
-          spawn("task", { id: taskActor(id), input });
-        }
-        return { waiting: [...context.waiting, ...event.tasks.map(({ id }) => id)] };
-      }),
-      takeEnd: assign(({ event }) =>
-        event.type === "ENDED" ? { status: event.status, rest: event.rest } : {},
-      ),
-      spawnTasks: assign(({ context, spawn }) => {
-        for (const { id, name } of context.planned) {
-          const { thread, run, within } = context;
-          const input: TaskInput = { thread, run, within, task: id, name };
-          spawn("task", { id: taskActor(id), input });
-        }
-        return { waiting: context.planned.map(({ id }) => id) };
-      }),
-      // XState keeps a child that is done in `children` until it is stopped.
-      dropTask: stopChild(({ event }) => taskActor(taskOutput(event)?.task ?? "")),
-      countTask: assign(({ context, event }) => ({
-        waiting: context.waiting.filter((id) => id !== taskOutput(event)?.task),
-      })),
-      cancelTasks: enqueueActions(({ context, enqueue }) => {
-        for (const id of context.waiting) enqueue(sendTo(taskActor(id), { type: "CANCEL" }));
-      }),
-      leaveTasks: enqueueActions(({ context, enqueue }) => {
-        for (const id of context.waiting) enqueue.stopChild(taskActor(id));
-        enqueue.assign({ waiting: [] });
-      }),
     },
-  }).createMachine({
-    id: "run",
-    initial: "pending",
-    context: ({ input }) => ({
-      thread: input.thread,
-      run: input.run,
-      within: input.within,
-      stop: null,
-      waiting: [],
-      planned: [],
-      status: null,
-      rest: "idle",
-    }),
-    output: ({ context }) => ({ status: context.status ?? "error", rest: context.rest }),
-    on: { CANCEL: { actions: "remember" } },
-    states: {
-      pending: {
-        on: {
-          BEGIN: { target: "running" },
-        },
-      },
-      running: {
-        initial: "loading",
-        states: {
-          loading: {
-            entry: "load",
-            on: { PLANNED: planned },
-          },
-          planning: {
-            entry: "plan",
-            on: { PLANNED: planned },
-          },
-          // Waits for the commit of an earlier step: the computation may not run further ahead of it.
-          committing: {
-            on: {
-              COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],
-              JOINED: { actions: "addPlan" },
-            },
-          },
-          executing: {
-            entry: "spawnTasks",
-            on: {
-              "xstate.done.actor.*": [
-                { guard: "isLastAndWell", target: "planning", actions: ["dropTask", "countTask"] },
-                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
-                { guard: "failsOthers", target: "draining", actions: ["dropTask", "countTask"] },
-                { actions: ["dropTask", "countTask"] },
-              ],
-              CANCEL: { target: "draining", actions: "remember" },
-              JOINED: { actions: "spawnJoined" },
-            } as Record<string, object>,
-          },
-          // An abort cannot be forced: the run leaves this state when every task has ended, or after the grace
-          // period.
-          draining: {
-            entry: ["cancelTasks", "abort"],
-            on: {
-              "xstate.done.actor.*": [
-                { guard: "isLast", target: "closing", actions: ["dropTask", "countTask"] },
-                { actions: ["dropTask", "countTask"] },
-              ],
-            } as Record<string, object>,
-            after: { grace: { target: "closing", actions: "leaveTasks" } },
-          },
-          closing: {
-            entry: ["sayClosing", "close"],
-            on: {
-              CANCEL: {},
-              ENDED: [
-                {
-                  guard: { type: "hasStatus", params: { status: "success" } },
-                  target: "#run.success",
-                  actions: "takeEnd",
-                },
-                {
-                  guard: { type: "hasStatus", params: { status: "interrupted" } },
-                  target: "#run.interrupted",
-                  actions: "takeEnd",
-                },
-                {
-                  guard: { type: "hasStatus", params: { status: "timeout" } },
-                  target: "#run.timeout",
-                  actions: "takeEnd",
-                },
-                { target: "#run.error", actions: "takeEnd" },
-              ],
-            },
-          },
-        },
-      },
-      success: { type: "final" },
-      interrupted: { type: "final" },
-      error: { type: "final" },
-      timeout: { type: "final" },
-    },
-  });
+    sends: {},
+  };
 }

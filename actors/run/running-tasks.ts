@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall, Position, StreamedFact } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { TaskEvent } from "../messages.ts";
-import type { TaskSnapshot } from "../task.ts";
+import type { TaskSnapshot } from "../task-chart.ts";
 
 /** A subgraph that runs as a task's node. */
 export interface SubgraphHandle {

@@ -1,11 +1,11 @@
 import type { xstateClock } from "../xstate-clock.ts";
 import { createActor } from "../xstate.ts";
 import type { LiveThread } from "./live-thread.ts";
-import type { ThreadMachine } from "./thread-machine.ts";
+import { threadConfig, type ThreadLogic } from "./thread-chart.ts";
 
 /** Creates the actor of a thread: the root of its own XState system, not started yet. */
 export function threadActor(
-  chart: ThreadMachine,
+  chart: ThreadLogic,
   { record, runs }: LiveThread,
   name: string,
   clock: ReturnType<typeof xstateClock>,
@@ -14,6 +14,8 @@ export function threadActor(
   // The actor of an idle thread starts in its final state, without transitions.
   return createActor(
     chart,
-    runs.size === 0 ? { input, clock, snapshot: chart.idleSnapshot(input) } : { input, clock },
+    runs.size === 0
+      ? { input, clock, snapshot: chart.snapshotIn(input.rest, threadConfig.context({ input })) }
+      : { input, clock },
   );
 }

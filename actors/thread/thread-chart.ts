@@ -1,6 +1,8 @@
 import type { CancelAction } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunOutput, ThreadEvent } from "../messages.ts";
+import type { RunEvent, RunInput, RunOutput, ThreadEvent } from "../messages.ts";
+import type { ChartLogic, Statechart } from "../statechart.ts";
+import type { AnyActorLogic } from "../xstate.ts";
 import { decideMultitask, strongerStop, type ThreadSituation } from "./multitask.ts";
 
 /**
@@ -31,81 +33,13 @@ export interface ThreadEffects {
   start(thread: string, run: string): void;
 }
 
-/** XState's done event of the run's actor. */
-type RunEnded = { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
+/** Events that the thread's actor receives: messages, and XState's events about the run's actor. */
+type ThreadActorEvent = ThreadEvent | { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
-/** Events that the thread's actor receives: messages, and XState's events about the run's actor and itself. */
-export type ThreadActorEvent =
-  | ThreadEvent
-  | RunEnded
-  | { readonly type: "xstate.error.actor.run"; readonly error: unknown }
-  | { readonly type: "xstate.stop" };
-
-/** Parameter of guards and assigns: the rest state. */
-export interface RestParams {
+/** Parameters of guards and actions: the rest state. */
+interface RestParams {
   readonly rest: SettledState;
 }
-
-/** Guards of transitions, by name. */
-export const threadGuards = {
-  hasActive: (context: ThreadContext) => context.active !== null,
-  hasNext: (context: ThreadContext) => context.queue.length > 0,
-  isStopping: (context: ThreadContext) => context.stop !== null,
-  isActive: (context: ThreadContext, event: ThreadActorEvent) =>
-    (event.type === "RUN.CANCEL" || event.type === "RUN.READY") && event.run === context.active,
-  makesWay: (context: ThreadContext, event: ThreadActorEvent) =>
-    event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
-  leavesIn: (context: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
-    event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
-  // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
-  startsNow: (_: ThreadContext, event: ThreadActorEvent) =>
-    event.type === "RUN.ADMITTED" &&
-    event.starts &&
-    decideMultitask(event.strategy, "resting").kind === "start",
-  starts: (_: ThreadContext, event: ThreadActorEvent) =>
-    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "resting").kind === "start",
-  queues: (_: ThreadContext, event: ThreadActorEvent) =>
-    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "working").kind === "queue",
-  supersedes: (_: ThreadContext, event: ThreadActorEvent) =>
-    event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, "working").kind === "supersede",
-  endedIn: (_: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
-    event.type === "xstate.done.actor.run" && event.output.rest === rest,
-  updatedTo: (_: ThreadContext, event: ThreadActorEvent, { rest }: RestParams) =>
-    event.type === "STATE.UPDATED" && event.rest === rest,
-  restsIn: (context: ThreadContext, _: ThreadActorEvent, { rest }: RestParams) => context.rest === rest,
-};
-
-/** Context changes of transitions, by name. */
-export const threadAssigns = {
-  enqueue: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
-    event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
-  takeOver: (_: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
-    event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {},
-  stopForNewRun: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
-    event.type === "RUN.ADMITTED" && event.strategy === "rollback"
-      ? { stop: "rollback" }
-      : { stop: strongerStop(context.stop, "interrupt") },
-  stopAsAsked: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
-    event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
-  withdraw: (context: ThreadContext, event: ThreadActorEvent): Partial<ThreadContext> =>
-    event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
-  takeNext: (context: ThreadContext): Partial<ThreadContext> => ({
-    active: context.queue[0] ?? null,
-    queue: context.queue.slice(1),
-    stop: null,
-  }),
-  comeToRest: (_: ThreadContext, __: ThreadActorEvent, { rest }: RestParams): Partial<ThreadContext> => ({
-    active: null,
-    stop: null,
-    rest,
-  }),
-};
-
-/** Messages of transitions to the run's actor, by name. */
-export const runMessages = {
-  stopRun: (context: ThreadContext): RunEvent => ({ type: "CANCEL", action: context.stop ?? "interrupt" }),
-  beginRun: (): RunEvent => ({ type: "BEGIN" }),
-};
 
 const updated = <R extends "idle" | "interrupted">(rest: R) =>
   ({
@@ -146,13 +80,11 @@ const queueing = { guard: "queues", actions: ["enqueue"] } as const;
 const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
 const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as const;
 
-/**
- * The thread's statechart: idle in the state that its last run left, or busy in `pending`. It is plain data with two
- * readers: XState (`xstateThreadChart`: the inspector, the tests that walk it) and the actor itself (`thread-machine.ts`).
- */
-export const threadChart = {
+/** The thread's statechart: idle in the state that its last run left, or busy in `pending`. */
+export const threadConfig = {
   id: "thread",
   initial: "waking",
+  context: ({ input }: { readonly input: ThreadInput }): ThreadContext => ({ ...input, stop: null }),
   on: { "GIVE.UP": [{ target: ".failed" }] },
   states: {
     waking: {
@@ -176,6 +108,11 @@ export const threadChart = {
       invoke: {
         id: "run",
         src: "run",
+        input: ({ context }: { readonly context: ThreadContext }): RunInput => ({
+          thread: context.thread,
+          run: context.active ?? "",
+          within: null,
+        }),
         onDone: [
           { guard: "hasNext", target: "pending", reenter: true, actions: ["takeNext"] },
           ending("idle"),
@@ -183,7 +120,6 @@ export const threadChart = {
           ending("interrupted"),
           ending("error"),
         ],
-        onError: [{ target: "failed" }],
       },
       initial: "waiting",
       on: {
@@ -240,6 +176,79 @@ export const threadChart = {
     failed: { type: "final" },
   },
 } as const;
+
+export type ThreadLogic = ChartLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
+
+/** What the names in the chart mean. */
+export function threadChart(
+  effects: ThreadEffects,
+  run: AnyActorLogic,
+): Statechart<ThreadContext, ThreadActorEvent> {
+  return {
+    config: threadConfig,
+    actors: { run },
+    guards: {
+      hasActive: ({ context }) => context.active !== null,
+      hasNext: ({ context }) => context.queue.length > 0,
+      isStopping: ({ context }) => context.stop !== null,
+      isActive: ({ context, event }) =>
+        (event.type === "RUN.CANCEL" || event.type === "RUN.READY") && event.run === context.active,
+      makesWay: ({ context, event }) =>
+        event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
+      leavesIn: ({ context, event }, { rest }: RestParams) =>
+        event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
+      // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
+      startsNow: ({ event }) =>
+        event.type === "RUN.ADMITTED" && event.starts && decides(event, "resting", "start"),
+      starts: ({ event }) => decides(event, "resting", "start"),
+      queues: ({ event }) => decides(event, "working", "queue"),
+      supersedes: ({ event }) => decides(event, "working", "supersede"),
+      endedIn: ({ event }, { rest }: RestParams) =>
+        event.type === "xstate.done.actor.run" && event.output.rest === rest,
+      updatedTo: ({ event }, { rest }: RestParams) => event.type === "STATE.UPDATED" && event.rest === rest,
+      restsIn: ({ context }, { rest }: RestParams) => context.rest === rest,
+    },
+    assigns: {
+      enqueue: ({ context, event }) =>
+        event.type === "RUN.ADMITTED" ? { queue: [...context.queue, event.run] } : {},
+      takeOver: ({ event }) => (event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {}),
+      stopForNewRun: ({ context, event }) =>
+        event.type === "RUN.ADMITTED" && event.strategy === "rollback"
+          ? { stop: "rollback" }
+          : { stop: strongerStop(context.stop, "interrupt") },
+      stopAsAsked: ({ context, event }) =>
+        event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
+      withdraw: ({ context, event }) =>
+        event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
+      takeNext: ({ context: { queue } }) => ({ active: queue[0] ?? null, queue: queue.slice(1), stop: null }),
+      comeToRest: (_, { rest }: RestParams) => ({ active: null, stop: null, rest }),
+    },
+    sends: {
+      stopRun: {
+        to: "run",
+        event: ({ context }): RunEvent => ({ type: "CANCEL", action: context.stop ?? "interrupt" }),
+      },
+      beginRun: { to: "run", event: (): RunEvent => ({ type: "BEGIN" }) },
+    },
+    effects: {
+      ask: ({ context: { thread, active } }) => {
+        if (active !== null) effects.ask(thread, active);
+      },
+      start: ({ context: { thread, active } }) => {
+        if (active !== null) effects.start(thread, active);
+      },
+    },
+    stops: {},
+  };
+}
+
+function decides(
+  event: ThreadActorEvent,
+  situation: ThreadSituation,
+  kind: ReturnType<typeof decideMultitask>["kind"],
+): boolean {
+  return event.type === "RUN.ADMITTED" && decideMultitask(event.strategy, situation).kind === kind;
+}
 
 /** The situation for a new run, read from the chart's state. */
 export function situationOf(value: unknown): ThreadSituation {

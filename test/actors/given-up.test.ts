@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SystemLimits } from "../../actors/create-system.ts";
+import { interpretStatechart } from "../../actors/statechart.ts";
+import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
@@ -224,3 +226,34 @@ test("a run whose first step ends the process comes to its end all the same", as
   deadly = false;
   expect((await lives.goesOn(key, { input: { log: ["again"] } }))?.status).toBe("success");
 });
+
+const one = graph({
+  state: { log: list<string>() },
+  nodes: { n: () => ({ log: ["n"] }) },
+  edges: { start: "n" },
+});
+
+test.each([
+  ["", interpretStatechart],
+  [", with XState's own interpreter", xstateInterpreter],
+] as const)(
+  "a fault in a task's actor gives the thread up, and another attempt ends the run%s",
+  async (_, interpret) => {
+    let faults = 0;
+    const server = await Server.start(one, {
+      interpret,
+      hosted: (host) => ({
+        close: () => host.close(),
+        run: (call, io) => {
+          if (++faults === 1) throw new TypeError("a fault in the host");
+          return host.run(call, io);
+        },
+      }),
+    });
+    const key = await server.thread();
+    const run = await server.admit(key);
+    await server.scheduler.advance(5_000);
+    expect(await server.record(key, run)).toMatchObject({ status: "success", attempt: 2 });
+    expect(await server.values(key)).toEqual({ log: ["n"] });
+  },
+);

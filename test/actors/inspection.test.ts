@@ -2,9 +2,10 @@ import { createActor, type AnyActorRef } from "xstate";
 import { describe, expect, test, vi } from "vitest";
 import { InspectorRegistry } from "../../actors/inspection/inspection.ts";
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
-import { taskMachine } from "../../actors/task.ts";
-import { runMachine } from "../../actors/run/run-machine.ts";
-import { threadMachine } from "../../actors/thread/thread-machine.ts";
+import { runChart, type RunLogic } from "../../actors/run/run-chart.ts";
+import { interpretStatechart } from "../../actors/statechart.ts";
+import { taskChart, type TaskLogic } from "../../actors/task-chart.ts";
+import { threadChart, type ThreadLogic } from "../../actors/thread/thread-chart.ts";
 import type { LiveThread } from "../../actors/thread/live-thread.ts";
 import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
@@ -12,11 +13,13 @@ const nothing = () => undefined;
 
 /** A live thread without a server: its charts are the real ones, what they ask of the world is not answered. */
 function live(thread: string, tenant = "_") {
-  const task = taskMachine({ execute: nothing }, () => run);
-  const run = runMachine({ load: nothing, plan: nothing, abort: nothing, close: nothing }, task, {
-    grace: nothing,
-  });
-  const actor = createActor(threadMachine({ ask: nothing, start: nothing }, run), {
+  const interpret = interpretStatechart;
+  const task: TaskLogic = interpret(taskChart({ execute: nothing }, { run: () => run, task: () => task }));
+  const sayClosing = () => actor.send({ type: "RUN.CLOSING" });
+  const effects = { load: nothing, plan: nothing, abort: nothing, close: nothing, sayClosing };
+  const run: RunLogic = interpret(runChart(effects, task, 500));
+  const threads: ThreadLogic = interpret(threadChart({ ask: nothing, start: nothing }, run));
+  const actor = createActor(threads, {
     input: { thread: `${tenant}/${thread}`, active: null, queue: [], rest: "idle" },
   });
   const complaints: unknown[] = [];
@@ -95,7 +98,7 @@ describe("inspection", () => {
     actor.send({ type: "RUN.STARTED", run: "r" });
     const run = () => actor.getSnapshot().children.get("run") as AnyActorRef;
     run().send({ type: "PLANNED", tasks: [{ id: "x", name: "n", input: "secret" }], hold: false });
-    const task = run().getSnapshot().children.get("x") as AnyActorRef;
+    const task = run().getSnapshot().children.get("task:x") as AnyActorRef;
     task.send({ type: "DONE" });
     run().send({ type: "PLANNED", tasks: [], hold: false });
     run().send({ type: "ENDED", status: "success", rest: "success" });

@@ -4,6 +4,7 @@ import {
   type SystemLimits,
   type ThreadSystem,
 } from "../../actors/create-system.ts";
+import type { Interpreter } from "../../actors/statechart.ts";
 import { localHost } from "../../src/engine/local-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
@@ -13,6 +14,7 @@ import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/ru
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Engine } from "../../src/ports/engine.ts";
+import type { Host } from "../../src/ports/node-host.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import type { Kv } from "../../src/storage/kv.ts";
@@ -63,6 +65,8 @@ export class Server {
       at,
       born,
       warned = [],
+      hosted = (host) => host,
+      interpret,
     }: {
       kv?: Kv;
       limits?: Partial<SystemLimits>;
@@ -71,6 +75,9 @@ export class Server {
       at?: number;
       /** Told of what the server runs on before anything runs, so that it can be killed while it recovers. */
       born?: (scheduler: SimulatedScheduler) => void;
+      /** Puts something around what runs the bodies of nodes. */
+      hosted?: (host: Host) => Host;
+      interpret?: Interpreter;
       /** Takes what it logs as a warning or an error. */
       warned?: string[];
     } = {},
@@ -91,12 +98,13 @@ export class Server {
       ...deps,
       journal,
       engine,
-      host: localHost(registry, { logger, random, clock }),
+      host: hosted(localHost(registry, { logger, random, clock })),
       sinks: hub,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,
       boot: "boot",
       limits: { ...defaultLimits, ...limits },
+      interpret,
     });
     const server = new Server(storage, scheduler, clock, random, system, hub, engine);
     await server.do(system.recover());

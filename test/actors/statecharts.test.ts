@@ -1,18 +1,79 @@
 import { describe, expect, test } from "vitest";
-import { createActor, createMachine, fromCallback, initialTransition, transition } from "xstate";
+import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
 import { Children } from "../../actors/child-actors.ts";
-import type { RunEvent, RunInput, TaskEvent, TaskInput, ThreadEvent } from "../../actors/messages.ts";
-import { taskChart, taskMachine, type TaskMachine } from "../../actors/task.ts";
-import { runChart } from "../../actors/run/run-chart.ts";
-import { runMachine, type RunMachine } from "../../actors/run/run-machine.ts";
-import { situationOf } from "../../actors/thread/thread-chart.ts";
-import { xstateThreadChart } from "../../actors/thread/xstate-chart.ts";
-import { threadMachine } from "../../actors/thread/thread-machine.ts";
+
+import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
+import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
+import { interpretStatechart, type Interpreter } from "../../actors/statechart.ts";
+import { taskChart, taskConfig, type TaskLogic } from "../../actors/task-chart.ts";
+import {
+  situationOf,
+  threadChart,
+  threadConfig,
+  type ThreadLogic,
+} from "../../actors/thread/thread-chart.ts";
+import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
 import type { SettledState } from "../../src/model/thread.ts";
 
-const idleRun = fromCallback<RunEvent, RunInput>(() => undefined) as unknown as RunMachine;
-const thread = xstateThreadChart({ ask: () => undefined, start: () => undefined }, idleRun);
+const interpreters: readonly (readonly [string, Interpreter])[] = [
+  ["the interpreter of Heddle", interpretStatechart],
+  ["the interpreter of XState", xstateInterpreter],
+];
+const none = () => undefined;
+/** What effects and children were asked for, since it was last emptied. */
+const log: string[] = [];
+const noted = (name: string) => (): void => void log.push(name);
+/** A child that does nothing, and notes what it hears. */
+const idle = fromCallback<{ readonly type: string }, object>(({ receive, input }) => {
+  log.push(`start ${JSON.stringify(input)}`);
+  receive(({ type }) => log.push(type));
+  return noted("stop");
+});
+const threadLogic = (interpret: Interpreter, run: AnyActorLogic = idle): ThreadLogic =>
+  interpret(threadChart({ ask: noted("ask"), start: noted("start") }, run));
+const runEffects = Object.fromEntries(
+  ["load", "plan", "abort", "sayClosing", "close"].map((name) => [name, noted(name)]),
+) as unknown as RunEffects;
+const runLogic = (interpret: Interpreter): RunLogic => interpret(runChart(runEffects, idle, 500));
+
+/** Whether the event changes anything. */
+const can = (logic: AnyActorLogic, state: object, event: object) =>
+  transition(logic, state as never, event as never)[0] !== state;
+
+const names = (actors: unknown) =>
+  actors instanceof Children ? actors.names(Infinity) : Object.keys(actors as object);
+
+/** What both interpreters agree on, once they have got these events. */
+function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: readonly object[]): object {
+  const [one, other] = logics.map((logic) => {
+    log.length = 0;
+    const actor = createActor(logic, { input });
+    // A failed actor tells nobody here.
+    actor.subscribe({ error: none });
+    actor.start();
+    for (const event of events) actor.send(event);
+    const { value, status, output, context, children } = actor.getSnapshot() as {
+      readonly [name: string]: unknown;
+      readonly context: object;
+    };
+    // XState starts and stops children after the effects of a transition.
+    const asked = [...log].sort();
+    actor.stop();
+    const { waiting, ...rest } = context as { readonly waiting?: Children };
+    return {
+      events,
+      asked,
+      value,
+      status,
+      output,
+      context: { ...rest, ...(waiting !== undefined && { waiting: names(waiting) }) },
+      children: status === "active" ? names(children) : [],
+    };
+  });
+  expect(one).toEqual(other);
+  return one ?? {};
+}
 
 /** What the thread's chart can be told, its run's ends included. */
 const threadEvents = [
@@ -36,7 +97,8 @@ const threadEvents = [
   })),
 ] as unknown as ThreadEvent[];
 
-describe("the thread's chart, walked through", () => {
+describe.each(interpreters)("the thread's chart, walked through with %s", (_, interpret) => {
+  const thread = threadLogic(interpret);
   const paths = getShortestPaths(thread, {
     input: { thread: "_/t", active: null, queue: [], rest: "idle" as SettledState },
     events: threadEvents,
@@ -80,7 +142,8 @@ describe("the thread's chart, walked through", () => {
 
   test("a refused strategy changes nothing", () => {
     for (const state of states.filter(({ value }) => situationOf(value) !== "resting")) {
-      expect(state.can({ type: "RUN.ADMITTED", run: "x", strategy: "reject", starts: true })).toBe(false);
+      const refused = { type: "RUN.ADMITTED", run: "x", strategy: "reject", starts: true };
+      expect(can(thread, state, refused)).toBe(false);
     }
   });
 
@@ -93,29 +156,15 @@ describe("the thread's chart, walked through", () => {
     expect(new Set(stops("running"))).toEqual(new Set([null]));
   });
 
-  test("is what the actor does, in every state at every event", () => {
-    const machine = threadMachine({ ask: () => undefined, start: () => undefined }, idleRun);
+  test("is the same with both interpreters, in every state at every event", () => {
+    const logics = interpreters.map(([, one]) => threadLogic(one));
+    const input = { thread: "_/t", active: null, queue: [], rest: "idle" };
     let compared = 0;
     for (const { state, steps } of paths) {
-      const told = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
+      // From the start: what the walk takes for one state may differ in the names of its runs.
+      const before = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
       for (const event of state.status === "active" ? threadEvents : []) {
-        const actor = createActor(machine, {
-          input: { thread: "_/t", active: null, queue: [], rest: "idle" },
-        });
-        actor.start();
-        for (const one of [...told, event]) actor.send(one as ThreadEvent);
-        // From the start: what the walk takes for one state may differ in the names of its runs.
-        const input = { thread: "_/t", active: null, queue: [], rest: "idle" } as const;
-        let [next] = initialTransition(thread, input);
-        for (const one of [...told, event]) [next] = transition(thread, next, one as ThreadEvent);
-        const seen = ({ value, status, context }: Pick<typeof next, "value" | "status" | "context">) => ({
-          after: [...told, event],
-          value,
-          status,
-          context,
-        });
-        expect(seen(actor.getSnapshot() as unknown as typeof next)).toEqual(seen(next));
-        actor.stop();
+        agreedAfter(logics, input, [...before, event]);
         compared++;
       }
     }
@@ -123,59 +172,69 @@ describe("the thread's chart, walked through", () => {
   });
 });
 
-test("a thread's actor tells its run to begin, to stop, and stops it when it is given up", () => {
-  const heard: string[] = [];
-  const run = fromCallback<RunEvent, RunInput>(({ receive, input }) => {
-    heard.push(`+${input.run}`);
-    receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
-    return () => heard.push(`-${input.run}`);
-  }) as unknown as RunMachine;
-  const actor = createActor(threadMachine({ ask: () => undefined, start: () => undefined }, run), {
-    input: { thread: "_/t", active: null, queue: [], rest: "idle" },
+test.each(interpreters)(
+  "with %s, a thread's actor tells its run to begin, to stop, and stops it when it is given up",
+  (_, interpret) => {
+    const heard: string[] = [];
+    const run = fromCallback<RunEvent, RunInput>(({ receive, input }) => {
+      heard.push(`+${input.run}`);
+      receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
+      return () => heard.push(`-${input.run}`);
+    });
+    const actor = createActor(threadLogic(interpret, run), {
+      input: { thread: "_/t", active: null, queue: [], rest: "idle" },
+    });
+    actor.start();
+    actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject", starts: true });
+    actor.send({ type: "RUN.STARTED", run: "a" });
+    actor.send({ type: "RUN.ADMITTED", run: "b", strategy: "interrupt", starts: false });
+    actor.send({ type: "RUN.CANCEL", run: "a", action: "rollback" });
+    expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback"]);
+    actor.send({ type: "GIVE.UP" });
+    expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback", "-a"]);
+    expect(actor.getSnapshot().status).toBe("done");
+  },
+);
+
+const restStates = ["idle", "success", "interrupted", "error"] as const;
+const wakings = interpreters.flatMap(([name, interpret]) =>
+  restStates.map((rest) => [rest, name, interpret] as const),
+);
+
+test.each(wakings)("a passive thread wakes in %s with %s", (rest, _, interpret) => {
+  const logic = threadLogic(interpret);
+  const input = { thread: "_/t", active: null, queue: [], rest };
+  const woken = createActor(logic, { input });
+  const passive = createActor(logic, {
+    input,
+    snapshot: logic.snapshotIn(rest, threadConfig.context({ input })),
   });
-  actor.start();
-  actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject", starts: true });
-  actor.send({ type: "RUN.STARTED", run: "a" });
-  actor.send({ type: "RUN.ADMITTED", run: "b", strategy: "interrupt", starts: false });
-  actor.send({ type: "RUN.CANCEL", run: "a", action: "rollback" });
-  expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback"]);
-  actor.send({ type: "GIVE.UP" });
-  expect(heard).toEqual(["+a", "BEGIN", "interrupt", "rollback", "-a"]);
-  expect(actor.getSnapshot().status).toBe("done");
+  for (const actor of [woken, passive]) {
+    actor.start();
+    expect(actor.getSnapshot().value).toBe(rest);
+    actor.send({ type: "RUN.ADMITTED", run: "a", strategy: "reject", starts: true });
+    expect(actor.getSnapshot().value).toEqual({ pending: "starting" });
+    actor.stop();
+  }
 });
 
-test.each(["idle", "success", "interrupted", "error"] as const)("a passive thread wakes in %s", (rest) => {
-  const actor = createActor(threadMachine({ ask: () => undefined, start: () => undefined }, idleRun), {
-    input: { thread: "_/t", active: null, queue: [], rest },
-  });
-  actor.start();
-  expect(actor.getSnapshot().value).toBe(rest);
-  actor.stop();
-});
+test.each(interpreters)(
+  "with %s, a thread whose run was in progress wakes at work, with that run first",
+  (_, interpret) => {
+    const started: string[] = [];
+    const chart = threadChart({ ask: none, start: (__, run) => started.push(run) }, idle);
+    const actor = createActor(interpret(chart) as ThreadLogic, {
+      input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
+    });
+    actor.start();
+    expect(actor.getSnapshot().value).toEqual({ pending: "starting" });
+    expect(started).toEqual(["a"]);
+    actor.stop();
+  },
+);
 
-test("a thread whose run was in progress wakes at work, with that run first", () => {
-  const started: string[] = [];
-  const machine = threadMachine({ ask: () => undefined, start: (_, run) => started.push(run) }, idleRun);
-  const actor = createActor(machine, {
-    input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
-  });
-  actor.start();
-  expect(actor.getSnapshot().value).toEqual({ pending: "starting" });
-  expect(started).toEqual(["a"]);
-  actor.stop();
-});
-
-const noGraph = (): never => {
-  throw new TypeError("no task here is a graph");
-};
-
-describe("the run's chart, walked through", () => {
-  const idleTask = fromCallback<TaskEvent, TaskInput>(() => undefined) as unknown as TaskMachine;
-  const none = () => undefined;
-  // Walked through alone, it has no parent to tell.
-  const run = runChart({ load: none, plan: none, abort: none, close: none }, idleTask, 500).provide({
-    actions: { sayClosing: none },
-  });
+describe.each(interpreters)("the run's chart, walked through with %s", (_, interpret) => {
+  const run = runLogic(interpret);
   const done = (task: string, kind: string) => ({
     type: `xstate.done.actor.task:${task}`,
     actorId: `task:${task}`,
@@ -209,7 +268,8 @@ describe("the run's chart, walked through", () => {
   const paths = getShortestPaths(run, {
     input: { thread: "_/t", run: "r", within: null },
     events,
-    serializeState: (state) => JSON.stringify([state.value, state.context.waiting, state.context.stop]),
+    serializeState: (state) =>
+      JSON.stringify([state.value, names(state.context.waiting), state.context.stop]),
     limit: 20_000,
   });
   const states = paths.map(({ state }) => state);
@@ -231,8 +291,8 @@ describe("the run's chart, walked through", () => {
     );
 
   test("leaves executing and draining only when every task has ended", () => {
-    expect(inside("executing", "draining").every(({ context }) => context.waiting.length > 0)).toBe(true);
-    expect(inside("closing").every(({ context }) => context.waiting.length === 0)).toBe(true);
+    expect(inside("executing", "draining").every(({ context }) => context.waiting.size > 0)).toBe(true);
+    expect(inside("closing").every(({ context }) => context.waiting.size === 0)).toBe(true);
   });
 
   test("a stopped run starts no task", () => {
@@ -240,40 +300,18 @@ describe("the run's chart, walked through", () => {
   });
 
   test("what is closing can no longer be stopped", () => {
-    expect(inside("closing").some((state) => state.can({ type: "CANCEL", action: "rollback" }))).toBe(false);
+    expect(inside("closing").some((state) => can(run, state, { type: "CANCEL", action: "rollback" }))).toBe(
+      false,
+    );
   });
 
-  test("is what the actor does, in every state at every event", () => {
-    const effects = { load: none, plan: none, abort: none, close: none };
-    const machine = runMachine(effects, taskMachine({ execute: () => undefined }, noGraph), {
-      grace: () => undefined,
-    });
+  test("is the same with both interpreters, in every state at every event", () => {
+    const logics = interpreters.map(([, one]) => runLogic(one));
     let compared = 0;
     for (const { state, steps } of paths) {
-      const told = steps
-        .map(({ event }) => event as RunEvent)
-        .filter(({ type }) => !type.startsWith("xstate.init"));
+      const before = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
       for (const event of state.status === "active" ? events : []) {
-        const actor = createActor(machine, { input: { thread: "_/t", run: "r", within: null } });
-        actor.start();
-        for (const one of [...told, event]) {
-          const grace = (one.type as string).startsWith("xstate.after.");
-          actor.send((grace ? { type: "GRACE" } : one) as RunEvent);
-        }
-        const [next] = transition(run, state, event);
-        const seen = ({
-          value,
-          status,
-          context: { waiting, stop },
-        }: Pick<typeof next, "value" | "status" | "context">) => ({
-          after: [...told, event],
-          value,
-          status,
-          waiting: waiting instanceof Children ? waiting.names(Infinity) : waiting,
-          stop,
-        });
-        expect(seen(actor.getSnapshot() as unknown as typeof next)).toEqual(seen(next));
-        actor.stop();
+        agreedAfter(logics, { thread: "_/t", run: "r", within: null }, [...before, event]);
         compared++;
       }
     }
@@ -281,7 +319,11 @@ describe("the run's chart, walked through", () => {
   });
 });
 
-describe("the task's chart", () => {
+const taskInput = { thread: "_/t", run: "r", within: null, task: "1", name: "a" };
+const taskLogic = (interpret: Interpreter, execute: () => void = noted("execute")): TaskLogic =>
+  interpret(taskChart({ execute }, { run: () => idle, task: () => idle }));
+
+describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
   const rows: [TaskEvent["type"][], string][] = [
     [["DONE"], "done"],
     [["INTERRUPTED"], "interrupted"],
@@ -296,9 +338,10 @@ describe("the task's chart", () => {
   ];
   test.each(rows)("%j ends it %s", (types, kind) => {
     let executed = 0;
-    const actor = createActor(taskMachine({ execute: () => executed++ }, noGraph), {
-      input: { thread: "_/t", run: "r", within: null, task: "1", name: "a" },
-    });
+    const actor = createActor(
+      taskLogic(interpret, () => executed++),
+      { input: taskInput },
+    );
     actor.start();
     for (const type of types) actor.send({ type } as TaskEvent);
     expect(actor.getSnapshot().output).toEqual({ task: "1", kind });
@@ -306,18 +349,70 @@ describe("the task's chart", () => {
     expect(executed).toBe(types.includes("TRY") ? 2 : 1);
   });
 
-  test("is what the actor does, state by state: XState reads the same chart", () => {
-    const machine = createMachine(taskChart);
-    const types = ["DONE", "INTERRUPTED", "FAILED", "RETRY", "TRY", "CANCEL"] as const;
-    const paths = getShortestPaths(machine, { events: types.map((type) => ({ type })) });
-    expect(paths.length).toBe(Object.keys(taskChart.states).length);
+  test("is the same with both interpreters, in every state at every event", () => {
+    const logics = interpreters.map(([, one]) => taskLogic(one));
+    const types = ["DONE", "INTERRUPTED", "FAILED", "RETRY", "TRY", "CANCEL", "ENTER"] as const;
+    const events = [
+      ...types.map((type) => ({ type })),
+      { type: "JOINED", tasks: [{ id: "2", name: "b" }] },
+      { type: "xstate.done.actor.task:2", actorId: "task:2", output: { task: "2", kind: "done" } },
+      {
+        type: "xstate.done.actor.subgraph",
+        actorId: "subgraph",
+        output: { status: "success", rest: "idle" },
+      },
+      { type: "xstate.error.actor.task:2", actorId: "task:2", error: new Error("a fault") },
+    ] as unknown as TaskEvent[];
+    const paths = getShortestPaths(taskLogic(interpret), {
+      input: taskInput,
+      // A child has a name of its own: it comes once.
+      events: (state) =>
+        events.filter(({ type }) => names(state.children).length === 0 || !/^(ENTER|JOINED)$/.test(type)),
+      serializeState: (state) => JSON.stringify([state.value, state.status, names(state.children)]),
+      limit: 20_000,
+    });
+    expect(new Set(paths.map(({ state }) => state.value))).toEqual(new Set(Object.keys(taskConfig.states)));
     for (const { state, steps } of paths) {
-      const actor = createActor(taskMachine({ execute: () => undefined }, noGraph), {
-        input: { thread: "_/t", run: "r", within: null, task: "1", name: "a" },
-      });
-      actor.start();
-      for (const { event } of steps) actor.send(event as TaskEvent);
-      expect(actor.getSnapshot().value).toBe(state.value);
+      const before = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
+      for (const event of state.status === "active" ? events : [])
+        agreedAfter(logics, taskInput, [...before, event]);
     }
   });
+
+  test("a graph that runs as its node begins, is told to stop, and stops with the task", () => {
+    const heard: string[] = [];
+    const graph = fromCallback<RunEvent, RunInput>(({ receive, input }) => {
+      heard.push(`+${input.within}`);
+      receive((event) => heard.push(event.type === "CANCEL" ? event.action : event.type));
+      return () => heard.push("-");
+    });
+    const chart = taskChart({ execute: none }, { run: () => graph, task: () => idle });
+    const actor = createActor(interpret(chart) as TaskLogic, { input: taskInput });
+    actor.start();
+    actor.send({ type: "ENTER" });
+    actor.send({ type: "CANCEL" });
+    expect(heard).toEqual(["+1", "BEGIN", "interrupt"]);
+    actor.send({ type: "FAILED" });
+    expect(heard).toEqual(["+1", "BEGIN", "interrupt", "-"]);
+    expect(actor.getSnapshot().output).toEqual({ task: "1", kind: "cancelled" });
+  });
 });
+
+test.each(interpreters)(
+  "with %s, a fault in a child that nothing handles fails the actor",
+  (_, interpret) => {
+    const task = taskLogic(interpret, () => {
+      throw new TypeError("a fault");
+    });
+    const chart = runChart(runEffects, task, 500);
+    const actor = createActor(interpret(chart) as RunLogic, {
+      input: { thread: "_/t", run: "r", within: null },
+    });
+    const failures: unknown[] = [];
+    actor.subscribe({ error: (cause) => failures.push(cause) });
+    actor.start();
+    actor.send({ type: "BEGIN" });
+    actor.send({ type: "PLANNED", tasks: [{ id: "1", name: "a" }], hold: false });
+    expect(failures).toEqual([new TypeError("a fault")]);
+  },
+);

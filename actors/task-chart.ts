@@ -1,0 +1,135 @@
+import type { AnyActorLogic, AnyActorRef } from "./xstate.ts";
+import type {
+  RunInput,
+  RunOutput,
+  TaskEvent,
+  TaskInput,
+  TaskKind,
+  TaskName,
+  TaskOutput,
+} from "./messages.ts";
+import {
+  childrenOf,
+  type ChartLogic,
+  type ChartSnapshot,
+  type Spawn,
+  type Statechart,
+} from "./statechart.ts";
+
+export interface TaskEffects {
+  /** Runs the node's body. Answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */
+  execute(task: TaskInput, self: AnyActorRef): void;
+}
+
+const ended = (kind: TaskKind) =>
+  ({
+    type: "final",
+    output: ({ context }: { readonly context: TaskInput }): TaskOutput => ({ task: context.task, kind }),
+  }) as const;
+
+/**
+ * The task's statechart: one execution of a node. The node's return value and its abort signal are kept by the run's
+ * attempt.
+ *
+ * Where the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. Tasks of
+ * graphs that run inside the node's body are children too. All stop when the task leaves `running` and `stopping`.
+ */
+export const taskConfig = {
+  id: "task",
+  initial: "running",
+  context: ({ input }: { readonly input: TaskInput }): TaskInput => input,
+  output: ({ event }: { readonly event: { readonly output: TaskOutput } }) => event.output,
+  on: { "xstate.done.actor.*": { guard: "isTask", actions: "dropTask" } },
+  states: {
+    running: {
+      entry: "execute",
+      on: {
+        DONE: "done",
+        INTERRUPTED: "interrupted",
+        FAILED: "failed",
+        RETRY: { target: "backoff", actions: "stopChildren" },
+        // The body still runs: only it knows when it has stopped.
+        CANCEL: { target: "stopping", actions: "cancelChildren" },
+        ENTER: { actions: ["spawnGraph", "beginGraph"] },
+        JOINED: { actions: "spawnTasks" },
+      },
+    },
+    backoff: { on: { TRY: "running", CANCEL: "cancelled" } },
+    stopping: {
+      on: {
+        DONE: "done",
+        INTERRUPTED: "interrupted",
+        // A body that was asked to stop and throws has stopped: that does not count as a failure.
+        FAILED: "cancelled",
+        RETRY: "cancelled",
+      },
+    },
+    done: ended("done"),
+    interrupted: ended("interrupted"),
+    failed: ended("failed"),
+    cancelled: ended("cancelled"),
+  },
+} as const;
+
+/** Events that a task's actor receives, from others and from its children. */
+type TaskActorEvent =
+  | TaskEvent
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: RunOutput | TaskOutput };
+
+export type TaskSnapshot = ChartSnapshot<TaskInput, TaskOutput>;
+export type TaskLogic = ChartLogic<TaskInput, TaskActorEvent, TaskInput, TaskOutput>;
+
+const GRAPH = "subgraph";
+
+/** What the names in the chart mean. The charts of graphs and tasks need each other: `run` and `task` are read when needed. */
+export function taskChart(
+  effects: TaskEffects,
+  logic: { readonly run: () => AnyActorLogic; readonly task: () => AnyActorLogic },
+): Statechart<TaskInput, TaskActorEvent> {
+  return {
+    config: taskConfig,
+    guards: {
+      isTask: ({ event }) => "output" in event && "task" in event.output,
+    },
+    assigns: {
+      spawnGraph: ({ context: { thread, run, task }, spawn }) => {
+        const input: RunInput = { thread, run, within: task };
+        spawn(logic.run(), { id: GRAPH, input });
+        return {};
+      },
+      spawnTasks: ({ context, event, spawn }) => {
+        if (event.type === "JOINED") spawnTasks(context, event.tasks, spawn, logic.task());
+        return {};
+      },
+    },
+    sends: {
+      beginGraph: { to: GRAPH, event: () => ({ type: "BEGIN" }) },
+    },
+    effects: {
+      execute: ({ context, self }) => effects.execute(context, self),
+      cancelChildren: ({ self }) => {
+        for (const child of childrenOf(self)) child.send({ type: "CANCEL", action: "interrupt" });
+      },
+    },
+    stops: {
+      dropTask: ({ event }) =>
+        "output" in event && "task" in event.output ? [taskActor(event.output.task)] : [],
+      stopChildren: ({ self }) => childrenOf(self).map(({ id }) => id),
+    },
+  };
+}
+
+/** Spawns the actors of tasks of the graph that this input names. */
+export function spawnTasks(
+  { thread, run, within }: RunInput,
+  tasks: readonly TaskName[],
+  spawn: Spawn,
+  logic: AnyActorLogic,
+): readonly (readonly [task: string, actor: AnyActorRef])[] {
+  return tasks.map(({ id, name }) => {
+    const input: TaskInput = { thread, run, within, task: id, name };
+    return [id, spawn(logic, { id: taskActor(id), input })];
+  });
+}
+
+export const taskActor = (task: string) => `task:${task}`;
