@@ -1,6 +1,7 @@
-import { copyFile, link, mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { copyFile, link, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** Attempts. Between two of them LevelDB has written a table, which it does at most every few seconds. */
 const TRIES = 50;
@@ -74,7 +75,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
 }
 
 async function makeEmpty(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  makeDirectory(directory);
   if ((await readdir(directory)).length > 0) {
     throw new ServiceError("storage.unavailable", `There is something in ${directory} already`);
   }

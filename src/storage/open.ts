@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ServiceError, withCauses } from "../model/errors.ts";
+import { withCauses } from "../model/errors.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/cron-book.ts";
@@ -26,6 +26,7 @@ import { MemoryKv } from "./memory-kv.ts";
 import { KvOutbox } from "./outbox.ts";
 import { QuarantiningKv } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
+import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KvUnendedRuns } from "./unended-runs.ts";
 
@@ -248,16 +249,4 @@ export async function backupStorage(directory: string, target: string): Promise<
 
 function databaseIn(directory: string): string {
   return join(directory, "level");
-}
-
-function makeDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { recursive: true });
-  } catch (cause) {
-    throw new ServiceError(
-      "storage.unavailable",
-      `The data directory ${directory} cannot be made: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
-  }
 }

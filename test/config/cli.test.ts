@@ -356,6 +356,22 @@ describe("a running server", () => {
     expect(stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(data("locked"))]);
   });
 
+  test("refuses a data directory that cannot be made, with one line", () => {
+    const { status, stdout, stderr } = heddle([
+      "start",
+      "--port",
+      "0",
+      "--config",
+      config(),
+      "--data",
+      "/proc/heddle/data",
+    ]);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      expect.stringContaining("The directory /proc/heddle/data cannot be made"),
+    ]);
+  });
+
   test("refuses a port that is taken, with one line", async () => {
     const server = await Running.start(["--config", config(), "--data", data("port-1")]);
     const { port } = new URL(server.url);
