@@ -53,7 +53,7 @@ export class ConcurrencyLimiter {
     return this.#waiting.size;
   }
 
-  /** Takes a slot if one is free. The caller MUST give it back with `leave`. */
+  /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen) return false;
     if (this.#isUnlimited) return true;

@@ -17,7 +17,7 @@ import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { loadGraphs } from "./graph-loader/load-graphs.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
-import { bundledComponents } from "./config/ui-components.ts";
+import { bundledComponents } from "./config/ui-bundles.ts";
 import { builtPages } from "./app/dashboard-files.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
@@ -32,9 +32,9 @@ import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
 import { readPolicy } from "./config/webhooks.ts";
 import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
 import { createService } from "./service/service.ts";
-import { DEFAULT_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
+import { DEFAULT_THREAD_EXPIRY_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
-import { DEFAULT_TTL, Expiry } from "./stream/event-expiry.ts";
+import { DEFAULT_EVENT_TTL, EventExpiry } from "./stream/event-expiry.ts";
 import { createHub } from "./stream/hub.ts";
 import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
 import { bootId } from "./platform/boot-id.ts";
@@ -129,7 +129,10 @@ async function open(options: AppOptions): Promise<App> {
       limits,
     });
     const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
-    const { lifetime, interval = DEFAULT_INTERVAL } = { ...config?.threadTtl, ...options.threadTtl };
+    const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
+      ...config?.threadTtl,
+      ...options.threadTtl,
+    };
     const newId = monotonicIds(
       () => clock.now(),
       (count) => random.bytes(count),
@@ -147,8 +150,8 @@ async function open(options: AppOptions): Promise<App> {
     });
     const client = options.httpClient ?? systemHttpClient;
     const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
-    const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_TTL;
-    const expiry = new Expiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
+    const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_EVENT_TTL;
+    const expiry = new EventExpiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     const unendedRunRepair = new UnendedRunRepair({ ...parts, unended: storage.unended });

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { rootCheckpointOf, type SubgraphCheckpoint } from "../../src/model/run-start.ts";
+import { rootCheckpointOf, type SubgraphCheckpoint } from "../../src/model/start-checkpoint.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";

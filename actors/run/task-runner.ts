@@ -232,8 +232,8 @@ export class TaskRunner {
       self.send({ type: "TRY" });
       return;
     }
-    // Steps that a body has journaled are newer than what its engine knows; an engine that drives itself knows them
-    // all.
+    // Results of `ctx.step` are stored while the body runs, so they may be newer than the engine's writes: they are added.
+    // An engine that drives itself has them already.
     attempt.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed")
       attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);

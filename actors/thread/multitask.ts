@@ -43,6 +43,18 @@ export function decideMultitask(
   }
 }
 
+/** How a new run of this strategy ends the runs that wait before it; null: it leaves them. */
+export function supersedingAction(strategy: MultitaskStrategy): CancelAction | null {
+  switch (strategy) {
+    case "reject":
+    case "enqueue":
+      return null;
+    case "interrupt":
+    case "rollback":
+      return strategy;
+  }
+}
+
 /** The stronger of two reasons to stop a run: the first one, except that a rollback wins, since it undoes more. */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;

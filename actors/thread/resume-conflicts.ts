@@ -5,8 +5,8 @@ import type { LiveThread } from "./live-thread.ts";
 
 /**
  * Refuses a run that answers an interrupt which another run, in progress or waiting, answers already. `ahead`: the
- * runs before it, in order. One of them may also raise the interrupt that the run means to answer: an answer without
- * an interrupt id is then judged at its turn.
+ * runs before it, in order. A run ahead may itself raise the interrupt that this answer is for: an answer without an id is
+ * therefore accepted now, and checked when the run starts.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
 export function refuseConflictingResume(

@@ -1,7 +1,7 @@
 import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { LiveThread } from "./live-thread.ts";
-import { strongerStop } from "./multitask.ts";
+import { strongerStop, supersedingAction } from "./multitask.ts";
 import { endedRun, webhookDeliveries } from "./record-changes.ts";
 
 /** The part of an append that ends runs which have not started: they are stored as ended, or deleted. */
@@ -29,10 +29,11 @@ export function withdrawSuperseded(
   strategy: MultitaskStrategy,
   now: number,
 ): WithdrawnRuns | null {
-  if (strategy !== "interrupt" && strategy !== "rollback") return null;
+  const action = supersedingAction(strategy);
+  if (action === null) return null;
   if (liveThread.record.queue.length === 0 && liveThread.delayed.size === 0) return null;
   const queued = liveThread.record.queue.flatMap((id) => liveThread.runs.get(id) ?? []);
-  return withdrawRuns([...queued, ...liveThread.delayed.values()], strategy, now);
+  return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now);
 }
 
 export const withdrawnIds = ({ runs, forget }: WithdrawnRuns): readonly string[] => [

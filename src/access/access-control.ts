@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Headers, HttpRequest } from "../ports/transport.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
-import { type RouteGroup, routeGroupOf } from "./route-groups.ts";
+import { type RouteGroup, routeGroupOf } from "./disabled-routes.ts";
 import { AllowedHosts, isLoopback } from "./hosts.ts";
 import { ApiKeys } from "./api-keys.ts";
 import { isLocalOrigin, isSameOrigin, AllowedOrigins } from "./origins.ts";
@@ -28,7 +28,7 @@ export interface AccessOptions {
   readonly secret?: string;
 }
 
-/** The client, as identified by a request's headers. */
+/** What a request's headers decide: its tenant, the headers of each response, and a refusal if there is one. */
 export interface AccessDecision {
   /** Undefined when the request has no valid key. */
   readonly tenant: string | undefined;

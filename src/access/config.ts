@@ -1,7 +1,7 @@
 import type { JsonObject } from "../model/json.ts";
 import { isObject } from "../model/json.ts";
 import type { CorsOptions } from "./cors.ts";
-import { type RouteGroup, ROUTE_GROUPS } from "./route-groups.ts";
+import { type RouteGroup, ROUTE_GROUPS } from "./disabled-routes.ts";
 
 /** Access settings from the section `http` of a configuration file. */
 export interface AccessConfig {

@@ -2,7 +2,7 @@ import type { PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
-import { runMetadata } from "../graph/run-metadata.ts";
+import { checkpointMetadataOfRun } from "../graph/run-metadata.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
 /** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */
@@ -10,7 +10,9 @@ export const GRAPH_CHANGED = "graph_changed";
 
 /** The metadata that all checkpoints of a run carry. */
 export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphPosition): JsonObject {
-  return Object.freeze(ns === "" ? runMetadata(run) : { ...runMetadata(run), parents });
+  return Object.freeze(
+    ns === "" ? checkpointMetadataOfRun(run) : { ...checkpointMetadataOfRun(run), parents },
+  );
 }
 
 /** The metadata of message events: the step and the node that stream the message. */

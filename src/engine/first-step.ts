@@ -9,7 +9,11 @@ import { ServiceError } from "../model/errors.ts";
 import { smallMapBy } from "../model/small-map.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
-import { rootCheckpointOf, subgraphCheckpointsOf, type SubgraphCheckpoint } from "../model/run-start.ts";
+import {
+  rootCheckpointOf,
+  subgraphCheckpointsOf,
+  type SubgraphCheckpoint,
+} from "../model/start-checkpoint.ts";
 import type { Emission, Step } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import {

@@ -1,6 +1,6 @@
 import type { Definition } from "../graph/definition.ts";
 import type { SubgraphAnswers } from "../graph/interrupts.ts";
-import type { SubgraphCheckpoint } from "../model/run-start.ts";
+import type { SubgraphCheckpoint } from "../model/start-checkpoint.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
 export interface GraphPosition {

@@ -8,13 +8,13 @@ import type {
   MessageWriter,
   WholeCall,
 } from "../graph/node-context.ts";
-import { objectAt } from "../graph/field-access.ts";
+import { objectAt } from "../graph/field-readers.ts";
 import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
 import { StreamedToolCalls, type ToolCallPart } from "./tool-call-stream.ts";
 import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
-import type { MessageDraft } from "./message-draft.ts";
+import type { MessageDraft } from "./model-chunk-reader.ts";
 import { writeModelStream } from "./model-stream.ts";
 import { streamedId, streamedIdBase } from "./streamed-ids.ts";
 

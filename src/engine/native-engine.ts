@@ -1,5 +1,5 @@
 import type { Engine } from "../ports/engine.ts";
-import { drawStatechart } from "../graph/outline.ts";
+import { drawStatechart } from "../graph/statechart-drawing.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import { drawDefinition } from "../graph/graph-drawing.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";

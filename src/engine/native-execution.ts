@@ -23,7 +23,7 @@ import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
 import { firstStep, firstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
-import { addCompleteEvents } from "./message-events.ts";
+import { addCompleteEvents } from "./complete-message-events.ts";
 import { partialOutputStep, partialKeyOf, type PartialKey } from "./partial-output.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";

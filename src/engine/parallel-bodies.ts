@@ -21,7 +21,7 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 
 /**
  * Runs bodies in parallel within one attempt. Interrupts and steps of a body are identified by its key and its position in
- * `sides`, never by the order in which bodies finish.
+ * `bodies`, never by the order in which bodies finish.
  */
 export async function runParallel(
   ctx: Ctx,

@@ -1,9 +1,9 @@
 import { uuid5 } from "../model/ids.ts";
 
-/** Characters: the common start of the ids of all messages that one try of a task streams. The rest is their number. */
+/** Characters of the common prefix of the message ids of one try of a task. The rest of an id is the message's number. */
 const PREFIX_LENGTH = 28;
 
-/** The id from which those of all messages that one try of a task streams are derived. */
+/** The base id of one try of a task. The ids of the messages that it streams are derived from it. */
 export function streamedIdBase(task: string, attempt: number, attemptTry: number): string {
   return uuid5(`message:${attempt}:${attemptTry}`, task);
 }

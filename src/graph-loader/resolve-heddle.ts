@@ -1,6 +1,6 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
-import { resolvesToHeddle } from "./self-resolution.ts";
+import { resolvesToHeddle } from "./native-resolution-check.ts";
 import { entryUrl, sourceUrl } from "./package-files.ts";
 
 /** The package's main module: built, or in the sources. */

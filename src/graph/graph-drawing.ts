@@ -1,7 +1,7 @@
 import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { START } from "./definition-checks.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
-import { CONDITIONAL, edgesOf } from "./edges.ts";
+import { CONDITIONAL, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
 /** The drawn nodes that stand for a node of the graph: where its incoming edges end, and where its outgoing edges start. */

@@ -3,7 +3,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { Definition } from "./definition.ts";
 import { END, isSend, isTo, isToParent } from "./commands.ts";
-import { refuseField } from "./field-access.ts";
+import { refuseField } from "./field-readers.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
 

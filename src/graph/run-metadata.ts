@@ -5,7 +5,7 @@ import type { RunRecord } from "../model/run.ts";
 const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
 
 /** The metadata of a run's checkpoints: scalar `configurable` keys, the run's metadata, and ids. */
-export function runMetadata(run: RunRecord): JsonObject {
+export function checkpointMetadataOfRun(run: RunRecord): JsonObject {
   const { configurable, metadata } = run.kwargs.config;
   const facts: Record<string, unknown> = {};
   for (const key of Object.keys(configurable)) {

@@ -1,7 +1,11 @@
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { rootCheckpointOf, subgraphCheckpointsOf, type SubgraphCheckpoint } from "../model/run-start.ts";
+import {
+  rootCheckpointOf,
+  subgraphCheckpointsOf,
+  type SubgraphCheckpoint,
+} from "../model/start-checkpoint.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
@@ -45,7 +49,7 @@ export function withBranchStarts(
 }
 
 /** Planned tasks with `from` (where their subgraphs begin) taken from the stored checkpoint, if that has it. */
-export function withStoredStarts(
+export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,
 ): readonly PlannedTask[] {

@@ -4,7 +4,7 @@ import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
 import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import type { SaverIo } from "./saver.ts";
-import type { StoredIds } from "./stored-ids.ts";
+import type { StoredIds } from "./checkpoint-id-map.ts";
 
 /** An event of LangGraph's execution. */
 export type LangGraphEvent =

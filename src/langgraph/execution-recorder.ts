@@ -17,7 +17,7 @@ import {
 import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
-import { StoredIds } from "./stored-ids.ts";
+import { StoredIds } from "./checkpoint-id-map.ts";
 import type { TokenStream } from "./token-stream.ts";
 import { withoutKeys } from "./untracked-channels.ts";
 

@@ -1,6 +1,6 @@
 import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 import type { Library } from "./user-library.ts";
-import type { RunnableFunction } from "./runnable.ts";
+import type { RunnableFunction } from "./untraced-runnable.ts";
 
 /** A runnable that runs several others in turn. */
 interface Sequence {

@@ -1,6 +1,6 @@
-import type { GraphOutline } from "../graph/outline.ts";
+import type { GraphOutline } from "../graph/statechart-drawing.ts";
 import { START } from "../graph/definition-checks.ts";
-import { CONDITIONAL, type OutlineEdge } from "../graph/edges.ts";
+import { CONDITIONAL, type OutlineEdge } from "../graph/outline-edges.ts";
 import { END } from "../graph/commands.ts";
 import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { isObject, type JsonObject } from "../model/json.ts";

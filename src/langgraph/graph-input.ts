@@ -1,9 +1,9 @@
 import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
-import { runMetadata } from "../graph/run-metadata.ts";
+import { checkpointMetadataOfRun } from "../graph/run-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
-import { rootCheckpointOf } from "../model/run-start.ts";
+import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { Position } from "../ports/engine.ts";
 import { branchStartOf } from "./branch-from-checkpoint.ts";
 import type { Library } from "./user-library.ts";
@@ -33,7 +33,7 @@ export function langGraphInput(library: Library, run: RunRecord, position: Posit
 export function checkpointRunDataOf(run: RunRecord, graph: string): CheckpointRunData {
   const { command, input } = run.kwargs;
   const goesOn = command === null ? (input ?? null) === null : isResume(command);
-  return { run: run.run_id, metadata: runMetadata(run), graph, goesOn };
+  return { run: run.run_id, metadata: checkpointMetadataOfRun(run), graph, goesOn };
 }
 
 /** The ids of the interrupts that wait for an answer at a position. */
@@ -127,7 +127,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     // Also for a run that is stored only at its end: its actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
-    metadata: { ...runMetadata(run) },
+    metadata: { ...checkpointMetadataOfRun(run) },
     ...(Object.keys(context).length > 0 && { context }),
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
     ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),

@@ -18,7 +18,13 @@ import type { NodeIo } from "../ports/node-host.ts";
 import type { InterceptedCall } from "./intercepted-call.ts";
 import { ExecutionRecorder } from "./execution-recorder.ts";
 import { LangGraphEventQueue, type LangGraphEvent } from "./event-queue.ts";
-import { withBodyError, nodeCallOf, plannedTaskOfCall, settledFromWrites, takeStep } from "./step-output.ts";
+import {
+  withBodyError,
+  nodeCallOf,
+  plannedTaskOfCall,
+  settledFromWrites,
+  takeStep,
+} from "./engine-conversion.ts";
 import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";

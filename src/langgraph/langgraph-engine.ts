@@ -5,7 +5,7 @@ import type { Interrupts } from "../model/interrupt.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
-import { drawOutline } from "../graph/outline.ts";
+import { drawOutline } from "../graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
 import { HostedExecution, type DriveGraph } from "./hosted-execution.ts";
 import { copyGraph, hostGraph, compiledGraphAt } from "./node-interception.ts";

@@ -2,7 +2,7 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkp
 import { START } from "../graph/definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
-import { withStoredStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
+import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
 import { type ParentCheckpoint, checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
@@ -102,7 +102,9 @@ export class GraphProgress {
     const known = this.head !== null && this.id === id ? this.head : null;
     const planned = payload.tasks.map(plannedTaskOf);
     const next =
-      this.branch === null ? withStoredStarts(planned, known) : withBranchStarts(this.branch, planned);
+      this.branch === null
+        ? withStoredSubgraphStarts(planned, known)
+        : withBranchStarts(this.branch, planned);
     const { source = "loop", step = 0 } = payload.metadata ?? {};
     let made: NewCheckpoint | undefined;
     if (raw !== undefined) made = this.#make(raw, shown, next);

@@ -15,7 +15,7 @@ import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
 import { RawCheckpoint, RawWrites } from "./saver-records.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
-import type { StoredIds } from "./stored-ids.ts";
+import type { StoredIds } from "./checkpoint-id-map.ts";
 
 /** Reads and writes of a saver. The saver stores nothing itself: it passes on what LangGraph puts. */
 export interface SaverIo {

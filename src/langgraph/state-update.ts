@@ -9,7 +9,7 @@ import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./loop-ch
 import type { RawCheckpoint } from "./saver-records.ts";
 import { checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
-import { StoredIds } from "./stored-ids.ts";
+import { StoredIds } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
 /** Thread id for this computation only: nothing is stored under it. */

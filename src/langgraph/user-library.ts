@@ -10,7 +10,7 @@ import type * as SchemaModule from "@langchain/langgraph/zod/schema";
 import type * as CheckpointPackage from "@langchain/langgraph-checkpoint";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { type MakeRunnable, runnableMaker } from "./runnable.ts";
+import { type MakeRunnable, runnableMaker } from "./untraced-runnable.ts";
 
 /** LangGraph.js as it is installed in a user's project: never a copy of our own. There is one for each installation. */
 export interface Library {

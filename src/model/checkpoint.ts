@@ -1,7 +1,7 @@
 import type { PlainError } from "./errors.ts";
 import type { AnswerSchemas, Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
-import type { SubgraphCheckpoint } from "./run-start.ts";
+import type { SubgraphCheckpoint } from "./start-checkpoint.ts";
 
 export type CheckpointSource = "input" | "loop" | "update" | "fork";
 

@@ -1,6 +1,6 @@
 /** Bytes of the buffer; larger texts are not written here. */
 const SIZE = 64 * 1024;
-/** Bytes at its end kept free for what is written without a check: a name, a number, a bracket for each depth. */
+/** Bytes at the end of the buffer that are kept free for what is written without a check: a name, a number, a bracket for each depth. */
 const SPARE = 256;
 /** Characters from which a string is written by the runtime; for shorter ones a loop is faster. */
 const LONG = 24;

@@ -11,7 +11,7 @@ export interface InlineState {
 
 /**
  * A fact: something that happened in a run, as its log stores it. Facts are not rendered: state is a reference to a
- * checkpoint, a token is its text and the number of its message. `stream/modes.ts` renders facts as events.
+ * checkpoint, a token is its text and the number of its message. `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
   /** An attempt began. */

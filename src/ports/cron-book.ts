@@ -12,7 +12,7 @@ export interface CronSlot extends CronKey {
 }
 
 /** A change of a cron: returns the new record, null to delete it, or undefined to leave it unchanged. */
-export type CronChange = (now: CronRecord | undefined) => CronRecord | null | undefined;
+export type CronUpdater = (now: CronRecord | undefined) => CronRecord | null | undefined;
 
 /** The crons of all tenants, and which of them fires next. */
 export interface CronBook {
@@ -27,5 +27,5 @@ export interface CronBook {
    * Changes or creates a cron. `change` MUST be called synchronously, with the result of all earlier changes, stored or in
    * flight. Resolves with the new record when it would survive a power cut.
    */
-  change(key: CronKey, change: CronChange): Promise<CronRecord | undefined>;
+  change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined>;
 }

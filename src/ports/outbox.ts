@@ -20,7 +20,7 @@ export interface DeliveryQuery {
 }
 
 /** A change of a delivery: returns the new record, null to delete it, or undefined to leave it unchanged. */
-export type DeliveryChange = (now: Delivery) => Delivery | null | undefined;
+export type DeliveryUpdater = (now: Delivery) => Delivery | null | undefined;
 
 /**
  * The outbox of webhook deliveries. The append that ends a run adds its delivery; `change` updates or deletes it. Deliveries
@@ -51,7 +51,7 @@ export interface Outbox {
    */
   change(
     key: DeliveryKey,
-    change: DeliveryChange,
+    change: DeliveryUpdater,
     options: { readonly durable: boolean },
   ): Promise<Delivery | undefined>;
 }

@@ -1,7 +1,7 @@
 import { parseUuid } from "../model/ids.ts";
 import type { StateSelection } from "../service/state-snapshot.ts";
 import type { HistoryRequest, StatePosition } from "../service/thread-states.ts";
-import type { UpdateRequest } from "../service/bulk-updates.ts";
+import type { UpdateRequest } from "../service/state-writes.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { historyRead, PAGE_LIMITS, stateRead, stateUpdate } from "./request-schemas.ts";

@@ -5,7 +5,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { checkpointMapOf } from "../model/run-start.ts";
+import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 

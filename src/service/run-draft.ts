@@ -8,7 +8,7 @@ import type {
   RunKwargs,
   StreamMode,
 } from "../model/run.ts";
-import { LATEST_CHECKPOINT, type RunStart } from "../model/run-start.ts";
+import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
 import type { RunDraft } from "../../actors/thread-system.ts";
 import type { ThreadStart } from "../model/thread.ts";
 import { storable, storableObject } from "./storable-values.ts";
@@ -76,7 +76,7 @@ export function runDraftOf(
   request: RunRequest,
   assistant: AssistantRecord,
   place: RunThread,
-  start: RunStart = LATEST_CHECKPOINT,
+  start: StartCheckpoint = LATEST_CHECKPOINT,
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
   const metadata = {

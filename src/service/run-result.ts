@@ -3,7 +3,7 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { threadNotFound } from "../model/errors.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { rootCheckpointOf } from "../model/run-start.ts";
+import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Eventually } from "../ports/eventually.ts";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { parentNamespaces, LATEST_CHECKPOINT, type RunStart } from "../model/run-start.ts";
+import { parentNamespaces, LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { isResume } from "../graph/interrupts.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -24,7 +24,7 @@ export function resolveRunStart(
   journal: Journal,
   key: ThreadKey,
   asked: Asked,
-): RunStart | Promise<RunStart> {
+): StartCheckpoint | Promise<StartCheckpoint> {
   const { checkpoint, checkpoint_id } = asked;
   const configurable = asked.config?.["configurable"];
   const configured: RequestedCheckpoint = isObject(configurable) ? configurable : {};
@@ -37,7 +37,7 @@ export function resolveRunStart(
   return id === null ? LATEST_CHECKPOINT : atRoot(journal, key, id);
 }
 
-async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<RunStart> {
+async function atRoot(journal: Journal, key: ThreadKey, id: string): Promise<StartCheckpoint> {
   if ((await journal.checkpoint(key, "", id)) === undefined) throw unknown(id, "");
   return { checkpoint_id: id };
 }
@@ -48,7 +48,7 @@ async function within(
   key: ThreadKey,
   { command }: Asked,
   { ns, id, map }: { readonly ns: string; readonly id: string | null; readonly map: JsonObject },
-): Promise<RunStart> {
+): Promise<StartCheckpoint> {
   const [latest] = await journal.history(key, { ns, limit: 1 });
   const found = id === null ? latest : await journal.checkpoint(key, ns, id);
   if (latest === undefined || found === undefined) throw unknown(id, ns);

@@ -15,7 +15,7 @@ export interface StateSelection {
   readonly subgraphs?: boolean;
 }
 
-export interface SnapshotRequest {
+export interface SnapshotContext {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly key: ThreadKey;
@@ -27,7 +27,7 @@ export interface SnapshotRequest {
  * where finished tasks wait for their siblings.
  */
 export async function stateSnapshot(
-  asked: SnapshotRequest,
+  asked: SnapshotContext,
   checkpoint: Checkpoint,
   later?: Checkpoint,
 ): Promise<JsonObject> {
@@ -65,7 +65,7 @@ export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(e
 
 /** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(
-  asked: SnapshotRequest,
+  asked: SnapshotContext,
   checkpoint: Checkpoint,
 ): Promise<ReadonlyMap<string, TaskSubgraph> | undefined> {
   const graph = checkpoint.metadata["graph_id"];
@@ -84,7 +84,7 @@ async function within(
 }
 
 /** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */
-export async function latestSnapshot(asked: SnapshotRequest, ns: string): Promise<JsonObject> {
+export async function latestSnapshot(asked: SnapshotContext, ns: string): Promise<JsonObject> {
   const [checkpoint] = await asked.journal.history(asked.key, { ns, limit: 1 });
   if (checkpoint === undefined) return emptySnapshot(asked.selection);
   return stateSnapshot(asked, checkpoint);

@@ -17,7 +17,7 @@ export interface ThreadExpiryDeps {
 }
 
 /** Milliseconds: the default time between two passes, and so the longest that a thread outlives its expiry. */
-export const DEFAULT_INTERVAL = 300_000;
+export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
 /** Milliseconds before the first pass. Short, so that a server that restarts often gets to it too. */
 const FIRST = 60_000;

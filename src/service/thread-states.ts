@@ -10,10 +10,10 @@ import { apiCheckpoint, apiCheckpointMetadata } from "./api-records.ts";
 import {
   latestSnapshot,
   stateSnapshot,
-  type SnapshotRequest,
+  type SnapshotContext,
   type StateSelection,
 } from "./state-snapshot.ts";
-import { stateWriteOf, type UpdateRequest } from "./bulk-updates.ts";
+import { stateWriteOf, type UpdateRequest } from "./state-writes.ts";
 import { visibleThread, readConsistently } from "./threads.ts";
 
 /** A checkpoint in a thread's history. */
@@ -77,7 +77,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   async function one(
-    asked: SnapshotRequest,
+    asked: SnapshotContext,
     record: ThreadRecord,
     { ns, id }: StatePosition & { id: string },
   ) {
@@ -145,7 +145,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
 
   /** A state of a list; undefined when a rollback has deleted it since the list was started. @throws ServiceError */
   async function listed(
-    asked: SnapshotRequest,
+    asked: SnapshotContext,
     record: ThreadRecord,
     { checkpoint, later }: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined },
   ): Promise<JsonObject | undefined> {

@@ -11,7 +11,7 @@ import type { Journal } from "../ports/journal.ts";
 import { apiThread, apiTtl } from "./api-records.ts";
 import { emptySnapshot, stateSnapshot, type StateSelection } from "./state-snapshot.ts";
 import { storableObject } from "./storable-values.ts";
-import { stateWritesOf, type SuperstepRequest } from "./bulk-updates.ts";
+import { stateWritesOf, type SuperstepRequest } from "./state-writes.ts";
 import {
   countThreads,
   searchThreads,

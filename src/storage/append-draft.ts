@@ -1,4 +1,4 @@
-import type { ThreadHead } from "./thread-heads.ts";
+import type { ThreadHead } from "./write-heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { seal, unseal } from "./envelope.ts";
 

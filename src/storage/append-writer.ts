@@ -8,7 +8,7 @@ import { delayedIndexOps } from "./delayed-runs.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { sealFacts } from "./fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
-import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
+import { type ThreadHead, isUnsettled } from "./write-heads.ts";
 import {
   activeKey,
   checkpointKey,
@@ -32,8 +32,8 @@ import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
-  HIDDEN,
-  PRESENT,
+  HIDDEN_MARK,
+  PRESENT_MARK,
   CHECKPOINTS_PER_APPEND,
   checkpointRow,
   checkpointRows,
@@ -42,7 +42,7 @@ import {
   threadRows,
   type JournalEntry,
 } from "./records.ts";
-import { unpackRefs, type ChannelRefs } from "./value-refs.ts";
+import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
 /** Namespaces whose latest checkpoint is cached; for others it is read. */
 const NAMESPACES = 256;
@@ -61,7 +61,7 @@ export function writeAppend(draft: AppendDraft, append: Append, known: MemberKey
   indexOps(draft.ops, key, head.thread, thread, known);
   const active = isUnsettled(thread);
   if (active !== head.active) {
-    if (active) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT : HIDDEN);
+    if (active) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
     else draft.del(activeKey(key));
   }
   const delayed = head.thread?.delayed ?? null;
@@ -69,7 +69,7 @@ export function writeAppend(draft: AppendDraft, append: Append, known: MemberKey
   for (const run of runs) writeRun(draft, run, thread.seq);
   const latest = writeCheckpoints(draft, checkpoints, thread.seq);
   for (const left of writes) {
-    draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT);
+    draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
     draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
@@ -109,7 +109,7 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly Op[] {
   return [
     ...gone.map((at) => ({ key: at, value: null })),
     ...delayedIndexOps(key, thread?.delayed ?? null, null),
-    { key: sweepKey(key, null), value: PRESENT },
+    { key: sweepKey(key, null), value: PRESENT_MARK },
   ];
 }
 
@@ -152,7 +152,7 @@ function writeLate(draft: AppendDraft, run: RunRecord, seq: number): void {
   const { prefix } = draft.head;
   const late = delayedStartKey(prefix, run.seq_base, run.run_id);
   if (draft.get(late) !== undefined) return;
-  draft.putSealed(late, PRESENT);
+  draft.putSealed(late, PRESENT_MARK);
   // Before its start the run has changed nothing, so a rollback need not read the entries before.
   draft.put(orderKey(prefix, run.order, run.run_id), seq);
 }
@@ -161,7 +161,7 @@ function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
   const { tenant, thread } = draft.head.key;
   const done: CompletedRequest = { ...once, thread };
   draft.put(onceKey(tenant, once.name), done);
-  draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT);
+  draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT_MARK);
 }
 
 type Made = { readonly id: string; readonly refs: ChannelRefs };

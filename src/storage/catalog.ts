@@ -26,7 +26,7 @@ import {
   THREAD_EXPIRIES,
   headKey,
   indexKey,
-  indexPrefix,
+  threadIdsPrefix,
   lastSegment,
   parseDue,
   threadPrefix,
@@ -35,7 +35,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { PRESENT, threadRows } from "./records.ts";
+import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 
@@ -142,13 +142,13 @@ export class KvCatalog implements Catalog {
       return;
     }
     ops.push({ key: assistantKey(tenant, id), value: seal(change.assistant) });
-    ops.push({ key: orderOf(tenant, change.assistant), value: PRESENT });
+    ops.push({ key: orderOf(tenant, change.assistant), value: PRESENT_MARK });
   }
 
   async threads(tenant: string, { limit, after }: ThreadQuery): Promise<readonly ThreadKey[]> {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
-    const range = prefixRange(indexPrefix(tenant));
+    const range = prefixRange(threadIdsPrefix(tenant));
     // The first possible key after `after`.
     const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {

@@ -6,7 +6,7 @@ import { damagedError, unseal } from "./envelope.ts";
 
 import { spanPrefix, wholeKey } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import type { ChannelRefs } from "./value-refs.ts";
+import type { ChannelRefs } from "./channel-refs.ts";
 
 /** The base of every copy, see `EMPTY` in `model/json.ts`. */
 const EMPTY_REFS: ChannelRefs = Object.freeze({});

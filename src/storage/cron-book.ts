@@ -1,10 +1,10 @@
 import type { CronRecord } from "../model/cron.ts";
-import type { CronBook, CronChange, CronKey, CronSlot } from "../ports/cron-book.ts";
+import type { CronBook, CronUpdater, CronKey, CronSlot } from "../ports/cron-book.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import { cronKey, cronPrefix, parseSlot, CRON_SLOTS, slotKey, prefixRange } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 /** The crons over a key-value store. */
 export class KvCrons implements CronBook {
@@ -62,7 +62,7 @@ export class KvCrons implements CronBook {
     return found;
   }
 
-  async change(key: CronKey, change: CronChange): Promise<CronRecord | undefined> {
+  async change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;
     const name = cronKey(key.tenant, key.cron);
@@ -80,7 +80,7 @@ export class KvCrons implements CronBook {
     }
     ops.push({ key: name, value: after === null ? null : seal(after) });
     if (after !== null && after.next !== null) {
-      ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: PRESENT });
+      ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: PRESENT_MARK });
     }
     const stored = new Promise<void>((resolve, reject) => {
       this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });

@@ -2,7 +2,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { DueRun } from "../ports/journal.ts";
 import { DELAYED, delayedKey, parseDelayed } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
@@ -20,7 +20,7 @@ export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed)
   const ops: Op[] = [];
   for (const { run, due } of after ?? []) {
     const mark = delayedKey(key, due, run);
-    if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT });
+    if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT_MARK });
   }
   for (const mark of marked) ops.push({ key: mark, value: null });
   return ops;

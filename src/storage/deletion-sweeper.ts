@@ -3,9 +3,9 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-kv.ts";
 import type { Committer } from "./committer.ts";
-import { eventsPrefix, parseMark, SWEEPS, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
+import { eventsPrefix, parseThreadMark, SWEEPS, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;
@@ -57,7 +57,7 @@ export class DeletionSweeper {
   async expire(key: ThreadKey, run: string): Promise<void> {
     const mark = sweepKey(key, run);
     if (this.#marks.has(mark)) return;
-    await this.#write([{ key: mark, value: PRESENT }]);
+    await this.#write([{ key: mark, value: PRESENT_MARK }]);
     this.#marks.add(mark);
     await this.sweep(key, run);
   }
@@ -73,7 +73,7 @@ export class DeletionSweeper {
     const mark = sweepKey(key, null);
     this.#marks.add(mark);
     this.#reserved.add(mark);
-    await this.#write([{ key: mark, value: PRESENT }]);
+    await this.#write([{ key: mark, value: PRESENT_MARK }]);
   }
 
   /**
@@ -105,7 +105,7 @@ export class DeletionSweeper {
     const found: { key: ThreadKey; run: string | null }[] = [];
     for await (const [mark] of this.#kv.entries(SWEEPS)) {
       this.#marks.add(mark);
-      found.push(parseMark(mark));
+      found.push(parseThreadMark(mark));
     }
     for (const { key, run } of found) {
       this.sweep(key, run).catch((error: unknown) => {

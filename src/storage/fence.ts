@@ -1,9 +1,9 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
-import type { ThreadHead } from "./thread-heads.ts";
+import type { ThreadHead } from "./write-heads.ts";
 
 /** Checks a writer's fence. Returns the error; undefined when the fence is right. */
-export function checkFence(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
+export function fenceErrorOf(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {
   if (head.epoch !== epoch) return fencedError(head, epoch);
   if (head.seq !== seq) {
     return new ServiceError(

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { seal, unseal } from "./envelope.ts";
-import { ALL_KEYS, ENDED_KEY, FORMAT_KEY } from "./keys.ts";
+import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 /** The storage format that this version writes. It is raised when older versions cannot read the data. */
 const FORMAT = 4;
@@ -74,7 +74,7 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
     // LevelDB may have lost this key with others. Then the marker file is right, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
     // A new store has no runs without an end.
-    ops.push({ key: ENDED_KEY, value: PRESENT });
+    ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
   }
   await kv.batch(ops, { sync: true });
 }

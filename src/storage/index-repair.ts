@@ -1,7 +1,7 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { delayedIndexOps } from "./delayed-runs.ts";
 import { unseal } from "./envelope.ts";
-import { isUnsettled } from "./thread-heads.ts";
+import { isUnsettled } from "./write-heads.ts";
 import {
   activeKey,
   ALL_KEYS,
@@ -14,7 +14,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
-import { HIDDEN, PRESENT, threadRows } from "./records.ts";
+import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
 /** Changes that are written at a time. */
@@ -45,10 +45,11 @@ export async function repairIndex(kv: Kv): Promise<void> {
 
 /** The missing index keys of a thread, and its mark if that is wrong. */
 function missingIndexOps(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
-  const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT }));
+  const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT_MARK }));
   const ops: Op[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
   const mark = activeKey(key);
-  if (isUnsettled(thread)) ops.push({ key: mark, value: thread.temporary === null ? PRESENT : HIDDEN });
+  if (isUnsettled(thread))
+    ops.push({ key: mark, value: thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK });
   return [
     ...ops.filter((op) => kv.getSync(op.key) === undefined),
     ...(isUnsettled(thread) || kv.getSync(mark) === undefined ? [] : [{ key: mark, value: null }]),

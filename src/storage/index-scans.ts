@@ -4,7 +4,7 @@ import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import {
   activePrefix,
   createdPrefix,
-  indexPrefix,
+  threadIdsPrefix,
   lastSegment,
   metadataPrefix,
   parseSortKey,
@@ -24,7 +24,7 @@ import {
   excluding,
 } from "./index-candidates.ts";
 import type { Kv } from "./kv.ts";
-import { HIDDEN } from "./records.ts";
+import { HIDDEN_MARK } from "./records.ts";
 import { memberKey } from "./metadata-keys.ts";
 import { type PostingList, PostingLists } from "./posting-lists.ts";
 import { MANY_MEMBERS } from "./thread-index.ts";
@@ -142,7 +142,7 @@ export class IndexScans {
   }
 
   async *#byId(): CandidatePages {
-    const range = { ...prefixRange(indexPrefix(this.#tenant)), reverse: this.#reverse };
+    const range = { ...prefixRange(threadIdsPrefix(this.#tenant)), reverse: this.#reverse };
     for await (const keys of this.#kv.keys(range)) {
       yield candidatePage(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
     }
@@ -180,7 +180,7 @@ export class IndexScans {
   async #readAtWork(): Promise<ReadonlyMap<string, ThreadRecord>> {
     const found = new Map<string, ThreadRecord>();
     for await (const [mark, value] of this.#kv.entries(prefixRange(activePrefix(this.#tenant)))) {
-      if (value.equals(HIDDEN)) continue;
+      if (value.equals(HIDDEN_MARK)) continue;
       const id = lastSegment(mark);
       const thread = this.#read(id);
       if (thread !== undefined && threadStatus(thread) === "busy") found.set(id, thread);

@@ -13,7 +13,7 @@ import { splitThread } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { readDropped } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table.ts";
-import { Quarantine } from "./quarantine.ts";
+import { QuarantinedData } from "./quarantine.ts";
 import { TableVerifier, type Verifying } from "./table-verifier.ts";
 import { VerifiedTables } from "./verified-tables.ts";
 
@@ -39,7 +39,7 @@ const NAMED = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
 export class Integrity {
-  readonly quarantine = new Quarantine();
+  readonly quarantine = new QuarantinedData();
   readonly findings: DamageRecords;
   readonly #directory: string;
   readonly #database: string;

@@ -21,9 +21,9 @@ import type { Committer } from "./committer.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
-import { fencedError, checkFence, checkNumbers, rejectAfterFlights } from "./fence.ts";
-import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
-import { ACTIVE, checkpointKey, parseMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
+import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence.ts";
+import type { ThreadHead, ThreadHeads } from "./write-heads.ts";
+import { ACTIVE, checkpointKey, parseThreadMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { readDelayed } from "./delayed-runs.ts";
 import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
@@ -71,7 +71,7 @@ export class KvJournal implements Journal {
   }
 
   async *unsettled(): AsyncGenerator<ThreadKey> {
-    for await (const [mark] of this.#kv.entries(ACTIVE)) yield parseMark(mark).key;
+    for await (const [mark] of this.#kv.entries(ACTIVE)) yield parseThreadMark(mark).key;
   }
 
   // --- runs ---
@@ -168,7 +168,7 @@ export class KvJournal implements Journal {
   append(append: Append): Promise<void> {
     try {
       const head = this.#open(append.key);
-      const stale = checkFence(head, append.fence) ?? checkNumbers(append);
+      const stale = fenceErrorOf(head, append.fence) ?? checkNumbers(append);
       if (stale !== undefined) return rejectAfterFlights(head, stale);
       const draft = new AppendDraft(head, this.#kv);
       for (const run of append.runs ?? []) this.#refuseSwept(append.key, run.run_id);
@@ -209,7 +209,7 @@ export class KvJournal implements Journal {
   remove(key: ThreadKey, fence: Fence): Promise<void> {
     try {
       const head = this.#open(key);
-      const stale = checkFence(head, fence);
+      const stale = fenceErrorOf(head, fence);
       if (stale !== undefined) return rejectAfterFlights(head, stale);
       if (head.seq === 0) return Promise.resolve();
       this.#sweeper.refuseWrites(key, null);
@@ -227,7 +227,7 @@ export class KvJournal implements Journal {
 
   async prune(key: ThreadKey, fence: Fence): Promise<void> {
     const head = this.#open(key);
-    const stale = checkFence(head, fence);
+    const stale = fenceErrorOf(head, fence);
     if (stale !== undefined) return rejectAfterFlights(head, stale);
     this.#heads.forget(head);
     await pruneThread(this.#kv, head, (ops, durable) => this.#submit(ops, durable));

@@ -94,8 +94,8 @@ export function lastSegment(key: string): string {
 
 // --- of a tenant ---
 
-export const indexPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
-export const indexKey = (key: ThreadKey): string => indexPrefix(key.tenant) + segment(key.thread);
+export const threadIdsPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
+export const indexKey = (key: ThreadKey): string => threadIdsPrefix(key.tenant) + segment(key.thread);
 
 /** Sort indexes of threads: each key has the name of the order, a number to sort by, and the thread's id. */
 const sortPrefix = (tenant: string, order: string): string => `${segment(tenant)}/${order}/`;
@@ -103,7 +103,7 @@ export const createdPrefix = (tenant: string): string => sortPrefix(tenant, "ic"
 export const restedPrefix = (tenant: string): string => sortPrefix(tenant, "iu");
 /** Threads by their status (for a busy thread, the last one), sorted by creation. */
 export const statusPrefix = (tenant: string, status: string): string => sortPrefix(tenant, `is/${status}`);
-/** Threads by a member of their metadata (name and value as `memberOf` writes them), sorted by creation. */
+/** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
 export const metadataPrefix = (tenant: string, member: string): string => sortPrefix(tenant, `im/${member}`);
 export const sortKey = (prefix: string, at: number, thread: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${segment(thread)}`;
@@ -184,7 +184,7 @@ export const cronKey = (tenant: string, id: string): string => cronPrefix(tenant
 export const FORMAT_KEY = "!format";
 
 /** Present when no run was left without an end by an older version. */
-export const ENDED_KEY = "!ended";
+export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
 /** Never present: deleting it is a write that tests whether writes work. */
 export const CHECK_KEY = "!check";
@@ -265,11 +265,11 @@ export const deadLetterKey = (due: number, tenant: string, id: string): string =
 
 /** Items of all tenants, by their expiry. */
 export const ITEM_EXPIRIES = prefixRange("!expire/");
-export const expireKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
+export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
   `!expire/${ordinal(Math.ceil(due))}/${segment(tenant)}/${labels(namespace)}!${segment(key)}`;
 
 /** The item in a key of `!expire/`. */
-export function parseExpire(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
+export function parseItemExpiry(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
   const [, due = "", tenant = "", place = ""] = at.split("/");
   return { due: parseOrdinal(due), tenant: unsegment(tenant), ...placeOf(place) };
 }
@@ -285,7 +285,7 @@ export function parseDeliveryKey(key: string): {
 }
 
 /** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */
-export function parseMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {
+export function parseThreadMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {
   const [, tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
   return { key: { tenant, thread }, run: run === "" ? null : run };
 }

@@ -7,14 +7,14 @@ import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/cron-book.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
-import type { UnendedRuns } from "../ports/unended-runs.ts";
+import type { MissingRunEnds } from "../ports/missing-run-ends.ts";
 import { KvCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./cron-book.ts";
 import { checkFormat, checkOwnFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
-import { ThreadHeads } from "./thread-heads.ts";
+import { ThreadHeads } from "./write-heads.ts";
 import { KvItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { Integrity } from "./integrity.ts";
@@ -28,7 +28,7 @@ import { QuarantiningKv } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
-import { KvUnendedRuns } from "./unended-runs.ts";
+import { KvMissingRunEnds } from "./missing-run-ends.ts";
 
 export type StorageOptions =
   | {
@@ -50,7 +50,7 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly crons: CronBook;
-  readonly unended: UnendedRuns;
+  readonly unended: MissingRunEnds;
   /** Counts since the storage was opened. */
   stats(): CommitStats;
   /** Bytes on the disk; undefined when the storage is not on a disk. Looks at each file. @throws when it cannot */
@@ -155,7 +155,7 @@ async function start(
       catalog: new KvCatalog(kv, committer, budget, new KvItems(kv, committer, heads)),
       outbox,
       crons: new KvCrons(kv, committer),
-      unended: new KvUnendedRuns(kv, budget, () => integrity?.quarantine.isEmpty === false),
+      unended: new KvMissingRunEnds(kv, budget, () => integrity?.quarantine.isEmpty === false),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,

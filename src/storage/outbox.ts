@@ -5,7 +5,7 @@ import {
   type OutboxItem,
 } from "../model/webhook-delivery.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { DeliveryChange, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry } from "../ports/outbox.ts";
+import type { DeliveryUpdater, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry } from "../ports/outbox.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
@@ -22,7 +22,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { Kv, Op, Range } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
@@ -138,7 +138,7 @@ export class KvOutbox implements Outbox {
 
   async change(
     key: DeliveryKey,
-    change: DeliveryChange,
+    change: DeliveryUpdater,
     { durable }: { readonly durable: boolean },
   ): Promise<Delivery | undefined> {
     const { refusal } = this.#committer;
@@ -180,7 +180,7 @@ export function deliveryOps(ops: Op[], tenant: string, { delivery, content }: Ou
 function mark({ tenant, id }: DeliveryKey, delivery: Delivery): Op[] {
   return [
     { key: deliveryKey(tenant, delivery.status, id), value: seal(delivery) },
-    { key: markKey({ tenant, id }, delivery), value: PRESENT },
+    { key: markKey({ tenant, id }, delivery), value: PRESENT_MARK },
   ];
 }
 

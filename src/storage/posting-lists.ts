@@ -13,8 +13,9 @@ export type PostingList = readonly [own: string, wide?: string];
  * matches are found soon anyway.
  */
 const MAX_IDS = 4_096;
-/** Keys looked up before the ids of a condition are read into memory instead; and the cost of one lookup, in keys of a range scan. */
+/** Key lookups after which all ids of a condition are read into memory instead. */
 const PATIENCE = 200;
+/** The cost of one lookup, in keys of a range scan. */
 const LOOK = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */

@@ -6,7 +6,7 @@ import {
   parseDelayed,
   parseDue,
   parseIndex,
-  parseMark,
+  parseThreadMark,
   splitThread,
   threadPrefix,
   prefixRange,
@@ -19,7 +19,7 @@ const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
 /** The data that may be older than what was acknowledged, because a part of the database was lost. */
-export class Quarantine {
+export class QuarantinedData {
   /** Prefixes of threads, and keys of no thread. */
   readonly #touched = new Set<string>();
   readonly #ranges: KeyRange[] = [];
@@ -80,7 +80,7 @@ function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
   if (key.startsWith(THREAD_EXPIRIES.gte)) return parseDue(key).key;
   if (key.startsWith(DELAYED.gte)) return parseDelayed(key).key;
-  return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseMark(key).key : undefined;
+  return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }
 
 /**
@@ -89,10 +89,10 @@ function threadOf(key: string): ThreadKey | undefined {
  */
 export class QuarantiningKv implements Kv {
   readonly unguarded: Kv;
-  readonly #quarantine: Quarantine;
+  readonly #quarantine: QuarantinedData;
   readonly probe?: () => Promise<void>;
 
-  constructor(kv: Kv, quarantine: Quarantine) {
+  constructor(kv: Kv, quarantine: QuarantinedData) {
     this.unguarded = kv;
     this.#quarantine = quarantine;
     if (kv.probe !== undefined) this.probe = () => (kv.probe as () => Promise<void>)();

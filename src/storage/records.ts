@@ -3,7 +3,7 @@ import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { kwargsKey, runKey } from "./keys.ts";
-import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./value-refs.ts";
+import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
 import { rowCodec } from "./row-codec.ts";
 
 /** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
@@ -164,9 +164,9 @@ export const checkpointRows = rowCodec<StoredCheckpoint>()(
 );
 
 /** The value of a key whose presence is all its meaning. */
-export const PRESENT: Buffer = seal(true);
+export const PRESENT_MARK: Buffer = seal(true);
 /** The value of a mark of something hidden from clients. */
-export const HIDDEN: Buffer = seal(false);
+export const HIDDEN_MARK: Buffer = seal(false);
 
 /** Small numbers, encoded once: sequence numbers of a thread's first runs. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));

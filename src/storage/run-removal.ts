@@ -16,8 +16,14 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import { checkpointRows, PRESENT, runRows, type JournalEntry, type StoredCheckpoint } from "./records.ts";
-import { unpackRefs } from "./value-refs.ts";
+import {
+  checkpointRows,
+  PRESENT_MARK,
+  runRows,
+  type JournalEntry,
+  type StoredCheckpoint,
+} from "./records.ts";
+import { unpackRefs } from "./channel-refs.ts";
 
 /**
  * Deletes runs: their records, their checkpoints, and the values that only those checkpoints refer to. The journal says what was written
@@ -41,7 +47,7 @@ export function removeRuns(draft: AppendDraft, runs: readonly string[]): void {
     draft.del(runKey(prefix, run));
     draft.del(kwargsKey(prefix, run));
     if (stored.due !== null && stored.seq_base > 0) draft.del(delayedStartKey(prefix, stored.seq_base, run));
-    draft.putSealed(sweepKey(key, run), PRESENT);
+    draft.putSealed(sweepKey(key, run), PRESENT_MARK);
   }
   if (gone.size > 0) removeCheckpoints(draft, gone, from);
 }

@@ -1,12 +1,12 @@
 import { envelopeFlaw } from "./envelope.ts";
-import { expireKey, itemKey, parseExpire, parseItem } from "./keys.ts";
+import { itemExpiryKey, itemKey, parseItemExpiry, parseItem } from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /** Checks an item's key. Yields what is missing beside it; nothing for other keys. The value itself has been checked before. */
 export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string> {
   if (at.startsWith("!expire/")) {
-    const { tenant, due, ...place } = parseExpire(at);
+    const { tenant, due, ...place } = parseItemExpiry(at);
     const head = kv.getSync(itemKey(tenant, "s", place));
     // A damaged record is reported under its own key.
     if (head !== undefined && envelopeFlaw(head) !== undefined) return;
@@ -25,6 +25,6 @@ export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string>
   }
   const { expires_at } = readItemHead(bytes, tenant, place);
   if (kv.getSync(itemKey(tenant, "sv", place)) === undefined) yield `${itemLabel(place)} has no value`;
-  if (expires_at !== null && kv.getSync(expireKey(expires_at, tenant, place)) === undefined)
+  if (expires_at !== null && kv.getSync(itemExpiryKey(expires_at, tenant, place)) === undefined)
     yield `${itemLabel(place)} expires, and nothing will delete it`;
 }

@@ -13,19 +13,19 @@ import type {
 import type { Committer } from "./committer.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { fencedError } from "./fence.ts";
-import type { ThreadHeads } from "./thread-heads.ts";
+import type { ThreadHeads } from "./write-heads.ts";
 import {
   ITEM_EXPIRIES,
-  expireKey,
+  itemExpiryKey,
   itemKey,
   type ItemKeyKind,
   itemsBelow,
   itemsIn,
-  parseExpire,
+  parseItemExpiry,
   parseItem,
 } from "./keys.ts";
 import type { Kv, Op, Range } from "./kv.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 import { rowCodec } from "./row-codec.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
@@ -116,7 +116,7 @@ export class KvItems implements Items {
     const found: Expiring[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...ITEM_EXPIRIES, limit })) {
-      const { tenant, due, namespace, key } = parseExpire(at);
+      const { tenant, due, namespace, key } = parseItemExpiry(at);
       found.push({ tenant, namespace, key, expires_at: due });
     }
     return found;
@@ -160,7 +160,7 @@ export class KvItems implements Items {
     const before = changing === undefined ? this.#stored(tenant, change) : (changing.head ?? undefined);
     const head = after(change, before, now);
     if (change.kind === "expire")
-      ops.push({ key: expireKey(change.expires_at, tenant, change), value: null });
+      ops.push({ key: itemExpiryKey(change.expires_at, tenant, change), value: null });
     if (head === undefined) return;
     const put = (room: ItemKeyKind, value: Buffer | null) =>
       ops.push({ key: itemKey(tenant, room, change), value });
@@ -178,8 +178,8 @@ export class KvItems implements Items {
     if (kind !== "put") mine.set(at, { head });
     const [was, is] = [before?.expires_at ?? null, head?.expires_at ?? null];
     if (was === is) return;
-    if (was !== null) ops.push({ key: expireKey(was, tenant, change), value: null });
-    if (is !== null) ops.push({ key: expireKey(is, tenant, change), value: PRESENT });
+    if (was !== null) ops.push({ key: itemExpiryKey(was, tenant, change), value: null });
+    if (is !== null) ops.push({ key: itemExpiryKey(is, tenant, change), value: PRESENT_MARK });
   }
 }
 

@@ -4,13 +4,13 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
-import { isUnsettled } from "./thread-heads.ts";
+import { isUnsettled } from "./write-heads.ts";
 import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { Kv } from "./kv.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
-import { unpackRefs } from "./value-refs.ts";
+import { unpackRefs } from "./channel-refs.ts";
 
 /** Whether the thread, or the log of one of its runs, is being deleted by the sweeper. Nobody reads it any more. */
 export type IsSwept = (key: ThreadKey, run: string | null) => boolean;

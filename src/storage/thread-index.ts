@@ -11,7 +11,7 @@ import {
 } from "./keys.ts";
 import type { Op } from "./kv.ts";
 import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
-import { PRESENT } from "./records.ts";
+import { PRESENT_MARK } from "./records.ts";
 
 /**
  * The index of threads: keys without a value, written in the batch that changes the thread. The index follows from the thread's record
@@ -66,7 +66,7 @@ export function indexOps(
 ): void {
   if (after.temporary !== null) return;
   if (before === undefined) {
-    for (const at of indexKeysOf(key, after)) ops.push({ key: at, value: PRESENT });
+    for (const at of indexKeysOf(key, after)) ops.push({ key: at, value: PRESENT_MARK });
     return;
   }
   const { tenant, thread: id } = key;
@@ -83,7 +83,7 @@ export function indexOps(
   if (before.metadata !== after.metadata) moveMembers(ops, key, before, after, known);
   if (before.ttl?.due !== after.ttl?.due) {
     if (before.ttl !== null) ops.push({ key: dueKey(key, before.ttl.due), value: null });
-    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: PRESENT });
+    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: PRESENT_MARK });
   }
 }
 
@@ -98,7 +98,7 @@ function moveMembers(
   const at = (member: string) => sortKey(metadataPrefix(key.tenant, member), created_at, key.thread);
   if (isWide(old) || isWide(metadata)) {
     for (const member of membersOf(old)) ops.push({ key: at(member), value: null });
-    for (const member of membersOf(metadata)) ops.push({ key: at(member), value: PRESENT });
+    for (const member of membersOf(metadata)) ops.push({ key: at(member), value: PRESENT_MARK });
     return;
   }
   const change = (from: JsonObject, to: JsonObject, value: Buffer | null) => {
@@ -110,7 +110,7 @@ function moveMembers(
     }
   };
   change(old, metadata, null);
-  change(metadata, old, PRESENT);
+  change(metadata, old, PRESENT_MARK);
 }
 
 function isWide(metadata: JsonObject): boolean {
@@ -119,5 +119,5 @@ function isWide(metadata: JsonObject): boolean {
 }
 
 function move(ops: Op[], from: string, to: string): void {
-  ops.push({ key: from, value: null }, { key: to, value: PRESENT });
+  ops.push({ key: from, value: null }, { key: to, value: PRESENT_MARK });
 }

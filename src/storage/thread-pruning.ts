@@ -11,10 +11,10 @@ import {
   prefixRange,
 } from "./keys.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
-import type { ThreadHead } from "./thread-heads.ts";
+import type { ThreadHead } from "./write-heads.ts";
 import type { Kv, Op } from "./kv.ts";
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";
-import { unpackRefs } from "./value-refs.ts";
+import { unpackRefs } from "./channel-refs.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;

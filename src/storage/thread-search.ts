@@ -5,9 +5,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { IndexScan, ScanQuery } from "./index-scans.ts";
 
 /**
- * A page of a search.
- *
- * What a search costs: if the order or a filter has an index, the search reads the index keys up to the page, and the records on the page,
+ * What a search of threads costs: if the order or a filter has an index, the search reads the index keys up to the page, and the records on the page,
  * however many threads there are. Indexes exist for the orders by id, creation and last change, for a status by creation, and for a
  * metadata member by creation. Otherwise all possible scans run side by side, and the first to complete the page wins: frequent matches are
  * found soon in the requested order, rare ones have few keys. With two indexed filters, candidates of one are checked by the other's keys
@@ -16,6 +14,7 @@ import type { IndexScan, ScanQuery } from "./index-scans.ts";
  * thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
+/** A page of a search. */
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;

@@ -3,7 +3,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { checkpointMapOf } from "../model/run-start.ts";
+import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type SlotRenderer,
   taskNs,
 } from "./render-context.ts";
-import { messageMeta } from "./run-data.ts";
+import { messageMeta } from "./render-data.ts";
 
 /** The modes `checkpoints`, `tasks` and `debug`: checkpoints, and the start and the end of their tasks. */
 

@@ -18,7 +18,7 @@ export interface ExpiryDeps {
 }
 
 /** Milliseconds for which events are kept by default: a day. */
-export const DEFAULT_TTL = 86_400_000;
+export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** Threads per batch, and milliseconds between batches: a pass over many threads costs little at a time. */
 const PIECE = 100;
@@ -28,7 +28,7 @@ const SHORTEST = 1_000;
 const LONGEST = 3_600_000;
 
 /** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, pass after pass. */
-export class Expiry {
+export class EventExpiry {
   readonly #deps: ExpiryDeps;
   readonly #between: number;
   #cancel: Cancel = () => undefined;

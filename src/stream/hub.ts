@@ -7,10 +7,10 @@ import type { Sink, Sinks } from "../ports/sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
-import { RunData } from "./run-data.ts";
+import { RenderData } from "./render-data.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { ThreadWatch } from "./thread-watch.ts";
-import { RunAndEndReader } from "./run-end-reader.ts";
+import { RunAndEndReader } from "./run-and-end-reader.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
 export interface HubDeps {
@@ -114,7 +114,7 @@ class StreamHub implements Hub, LogOwner {
     // The record may be older than the log.
     const bound = log?.next ?? boundOf(run);
     const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
-    const data = log === undefined ? new RunData(journal, key, run) : dataOf(log, journal, run);
+    const data = log === undefined ? new RenderData(journal, key, run) : dataOf(log, journal, run);
     const reader = new RunReader(journal, data, log, start, this.#isClosed, () => this.#left(name));
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     return reader;
@@ -222,7 +222,7 @@ function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }
 
-function dataOf(log: RunLog, journal: Journal, run: RunRecord): RunData {
-  log.data ??= new RunData(journal, log.key, run, (id) => log.find(id)?.chunk);
+function dataOf(log: RunLog, journal: Journal, run: RunRecord): RenderData {
+  log.data ??= new RenderData(journal, log.key, run, (id) => log.find(id)?.chunk);
   return log.data;
 }

@@ -4,7 +4,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { pieceOf } from "./message-modes.ts";
 import { type FactOf, json, outputOf, type RenderContext, type SlotRenderer } from "./render-context.ts";
 import { taskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
-import { type MessageHead, messageMeta } from "./run-data.ts";
+import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
  * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node is a chain

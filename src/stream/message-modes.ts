@@ -8,7 +8,7 @@ import {
   isShown,
   type SlotRenderer,
 } from "./render-context.ts";
-import { blankMessage, type MessageHead, messageMeta } from "./run-data.ts";
+import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
  * The modes `messages-tuple` (event name `messages`: each new piece) and `messages` (each message as received so

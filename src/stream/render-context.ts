@@ -3,7 +3,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { MessageHead, RunData } from "./run-data.ts";
+import type { MessageHead, RenderData } from "./render-data.ts";
 
 export { json } from "../model/json-text.ts";
 
@@ -13,7 +13,7 @@ type Slot<T extends Kind> = (typeof eventModes)[T][number];
 
 /** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
 export interface RenderContext {
-  readonly data: RunData;
+  readonly data: RenderData;
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
   head(m: number): Eventually<MessageHead>;

@@ -7,7 +7,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type KindRenderers, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
-import type { MessageHead, RunData } from "./run-data.ts";
+import type { MessageHead, RenderData } from "./render-data.ts";
 import type { LogEntry, LiveState } from "./log-tail.ts";
 
 /** State that a reader carries between chunks: the messages that are being streamed at its position. */
@@ -21,7 +21,7 @@ export interface ReaderState {
 export interface Segment {
   readonly entry: LogEntry;
   readonly after: number;
-  readonly data: RunData;
+  readonly data: RenderData;
   /** True when several readers follow this run: rendered output is kept for the others. */
   readonly shared: boolean;
   /** The state of the reader that read it. */
@@ -133,7 +133,7 @@ function rendered<Out>(segment: Segment, view: StreamView<Out>): Eventually<Rend
 
 /** One pass over the facts of a segment, which waits where something has to be read. */
 class Rendering<Out> implements RenderContext {
-  readonly data: RunData;
+  readonly data: RenderData;
   readonly subgraphs: boolean;
   readonly #segment: Segment;
   readonly #view: StreamView<Out>;

@@ -3,7 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import { AttemptSink, type ChunkLog, type LogDeps } from "./attempt-sink.ts";
-import type { RunData } from "./run-data.ts";
+import type { RenderData } from "./render-data.ts";
 import { type LogEntry, LogTail } from "./log-tail.ts";
 
 /** A listener that waits for a log to change. */
@@ -28,7 +28,7 @@ export class RunLog implements ChunkLog {
   readonly key: ThreadKey;
   readonly run: string;
   /** The rendering context of the run; created by the first reader, which has the record. */
-  data: RunData | undefined;
+  data: RenderData | undefined;
   /** The run's record while an attempt is live: it may not be stored yet. */
   record: RunRecord | undefined;
   /** Cancels the timer that removes the log after its end. */

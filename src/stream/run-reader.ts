@@ -2,7 +2,7 @@ import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
-import type { RunData } from "./run-data.ts";
+import type { RenderData } from "./render-data.ts";
 import type { ReaderState, Segment } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
@@ -42,7 +42,7 @@ const AHEAD = 1024;
 /** Reads a run's events from storage until it reaches those in memory, then from there. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
-  readonly #data: RunData;
+  readonly #data: RenderData;
   /** Undefined: the run has ended, and the storage has all of it. */
   readonly #log: RunLog | undefined;
   #cursor: number;
@@ -63,7 +63,7 @@ export class RunReader implements Reader {
   /** `isStopping`: the server is stopping, and cuts all readers. */
   constructor(
     journal: Journal,
-    data: RunData,
+    data: RenderData,
     log: RunLog | undefined,
     after: number,
     isStopping: () => boolean,

@@ -11,7 +11,7 @@ import { TOO_MANY_COMMANDS, refuseSocket } from "./close-codes.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { SocketWriter } from "./socket-writer.ts";
-import { uuidOf } from "./mirror-params.ts";
+import { uuidOf } from "./socket-params.ts";
 
 /**
  * Milliseconds within which subscriptions are grouped: a client that reconnects makes all of its subscriptions again.

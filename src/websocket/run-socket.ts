@@ -6,8 +6,8 @@ import type { Socket } from "../ports/transport.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
 import { createView } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { mirrorEvents } from "./event-mirror.ts";
-import { mirrorParams, uuidOf } from "./mirror-params.ts";
+import { mirrorEvents } from "./event-sender.ts";
+import { mirrorParams, uuidOf } from "./socket-params.ts";
 
 /** Sends one run's events until the run ends. */
 export async function openRunSocket(

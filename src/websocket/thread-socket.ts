@@ -3,14 +3,14 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
 import { packMessage } from "../codec/msgpack.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
-import { threadView } from "../stream/thread-view.ts";
+import { threadView } from "../stream/thread-stream-views.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { type EventMirror, mirrorEvents } from "./event-mirror.ts";
-import { mirrorParams, uuidOf } from "./mirror-params.ts";
+import { type EventMirror, mirrorEvents } from "./event-sender.ts";
+import { mirrorParams, uuidOf } from "./socket-params.ts";
 
 /** Answers that a peer may leave unread. */
 const UNTAKEN = 128;

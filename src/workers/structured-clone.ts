@@ -31,7 +31,7 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   }
   const prototype = Object.getPrototypeOf(value) as unknown;
   if (prototype !== Object.prototype && prototype !== null) return toStorable(value, at);
-  // Commands made by `to` and `send` add nothing to the path in errors; the update in them does.
+  // A command made by `to` or `send` does not appear in the path of an error; the keys of its update do.
   const made = Object.hasOwn(value, "~heddle");
   let copy: Record<string, unknown> | undefined;
   for (const [key, member] of Object.entries(value)) {

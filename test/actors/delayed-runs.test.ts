@@ -6,7 +6,7 @@ import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
 import { delayedKey } from "../../src/storage/keys.ts";
-import { PRESENT } from "../../src/storage/records.ts";
+import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { GatedKv } from "../storage/gated-kv.ts";
 import { draftOf } from "./draft.ts";
@@ -220,7 +220,7 @@ describe("a run with a delay", () => {
     const server = await Server.start(named, { kv, warned });
     const key = await server.thread();
     const mark = delayedKey(key, server.clock.now() + 500, server.newId());
-    await kv.batch([{ key: mark, value: PRESENT }], { sync: false });
+    await kv.batch([{ key: mark, value: PRESENT_MARK }], { sync: false });
     const run = await later(server, key, "late", 1_000);
     server.clock.advance(500);
     await server.do(server.system.recover());

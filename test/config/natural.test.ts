@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { resolvesToHeddle } from "../../src/graph-loader/self-resolution.ts";
+import { resolvesToHeddle } from "../../src/graph-loader/native-resolution-check.ts";
 
 const ours = join(import.meta.dirname, "..", "..");
 const door = join(ours, "dist", "src", "index.js");

@@ -5,7 +5,14 @@ import { check, repair } from "../../src/cli/maintenance.ts";
 import { graph, list } from "../../src/index.ts";
 import { isTerminal } from "../../src/model/run.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
-import { ENDED_KEY, entryKey, headKey, runKey, threadPrefix, prefixRange } from "../../src/storage/keys.ts";
+import {
+  RUN_ENDS_COMPLETE_KEY,
+  entryKey,
+  headKey,
+  runKey,
+  threadPrefix,
+  prefixRange,
+} from "../../src/storage/keys.ts";
 import { LevelKv } from "../../src/storage/leveldb-kv.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type JournalEntry, runRows, threadRows } from "../../src/storage/records.ts";
@@ -69,7 +76,7 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
       { sync: true },
     );
   }
-  await kv.batch([{ key: ENDED_KEY, value: null }], { sync: true });
+  await kv.batch([{ key: RUN_ENDS_COMPLETE_KEY, value: null }], { sync: true });
   await kv.close();
 }
 

@@ -8,7 +8,7 @@ import {
 } from "@langchain/langgraph";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { drawOutline } from "../../src/graph/outline.ts";
+import { drawOutline } from "../../src/graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "../../src/langgraph/graph-drawing.ts";
 import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";

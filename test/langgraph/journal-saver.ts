@@ -11,7 +11,7 @@ import {
 import type { Library } from "../../src/langgraph/user-library.ts";
 import type { RawCheckpoint, RawWrites } from "../../src/langgraph/saver-records.ts";
 import { checkpointRecord, storedLangGraphData, addWrites } from "../../src/langgraph/checkpoint-records.ts";
-import { StoredIds } from "../../src/langgraph/stored-ids.ts";
+import { StoredIds } from "../../src/langgraph/checkpoint-id-map.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";

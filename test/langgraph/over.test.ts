@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { attemptSaver } from "../../src/langgraph/saver.ts";
-import { StoredIds } from "../../src/langgraph/stored-ids.ts";
+import { StoredIds } from "../../src/langgraph/checkpoint-id-map.ts";
 
 const ID = "1f1e7fc2-c1c4-60e0-8000-dbd2a1b9822e";
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { MemoryKv } from "../../src/storage/memory-kv.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { PRESENT } from "../../src/storage/records.ts";
+import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { indexKeysOf } from "../../src/storage/thread-index.ts";
 import {
   aCheckpoint,
@@ -223,7 +223,7 @@ describe("an index that has drifted from the threads' records", () => {
     const strays = indexKeysOf(key, other).filter((at) => !whole.includes(at));
     expect(strays.length).toBe(4);
     for (const at of [...strays, ...indexKeysOf(threadKey(3), { ...other, thread_id: id(3) })]) {
-      await kv.batch([{ key: at, value: PRESENT }], { sync: true });
+      await kv.batch([{ key: at, value: PRESENT_MARK }], { sync: true });
       expect(await all(storage.journal.verify()), at).toMatchObject([
         { what: "it is in the index of threads, and should not be" },
       ]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMark, segment, sweepKey, unsegment, prefixRange } from "../../src/storage/keys.ts";
+import { parseThreadMark, segment, sweepKey, unsegment, prefixRange } from "../../src/storage/keys.ts";
 import { ordinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const hostile = [
@@ -66,8 +66,8 @@ test("numbers sort as text", () => {
 test("a mark names its thread and run", () => {
   for (const tenant of hostile) {
     const key = { tenant, thread: "0199" };
-    expect(parseMark(sweepKey(key, null))).toEqual({ key, run: null });
-    expect(parseMark(sweepKey(key, "a/b"))).toEqual({ key, run: "a/b" });
+    expect(parseThreadMark(sweepKey(key, null))).toEqual({ key, run: null });
+    expect(parseThreadMark(sweepKey(key, "a/b"))).toEqual({ key, run: "a/b" });
   }
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { packRefs, unpackRefs } from "../../src/storage/value-refs.ts";
+import { packRefs, unpackRefs } from "../../src/storage/channel-refs.ts";
 import { checkpointRows, runRows, threadRows } from "../../src/storage/records.ts";
 import { rowCodec } from "../../src/storage/row-codec.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { DEFAULT_TTL, Expiry } from "../../src/stream/event-expiry.ts";
+import { DEFAULT_EVENT_TTL, EventExpiry } from "../../src/stream/event-expiry.ts";
 import { HeldScheduler, KEY, Lines } from "./support.ts";
 
 const HOUR = 3_600_000;
@@ -11,17 +11,17 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
   const lines = new Lines();
   const asked: [at: number, before: number, from: string | null][] = [];
   const forgotten: number[] = [];
-  const clock = { now: () => 10 * DEFAULT_TTL + scheduler.now, mono: () => scheduler.now };
-  const expiry = new Expiry({
+  const clock = { now: () => 10 * DEFAULT_EVENT_TTL + scheduler.now, mono: () => scheduler.now };
+  const expiry = new EventExpiry({
     journal: {
       async expireEvents(before, from) {
-        asked.push([scheduler.now, before - 10 * DEFAULT_TTL, from?.thread ?? null]);
+        asked.push([scheduler.now, before - 10 * DEFAULT_EVENT_TTL, from?.thread ?? null]);
         const answer = answers[asked.length - 1] ?? null;
         if (answer instanceof Error) throw answer;
         return answer;
       },
       async expireOnce(before) {
-        forgotten.push(before - 10 * DEFAULT_TTL);
+        forgotten.push(before - 10 * DEFAULT_EVENT_TTL);
         return forgotten.length === 1;
       },
     },
@@ -36,7 +36,7 @@ function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
 }
 
 test("a pass forgets requests of long ago first, piece by piece", async () => {
-  const { expiry, scheduler, forgotten } = rig(DEFAULT_TTL, [KEY, null]);
+  const { expiry, scheduler, forgotten } = rig(DEFAULT_EVENT_TTL, [KEY, null]);
   expiry.start();
   await scheduler.pass(60_200);
   expect(forgotten).toEqual([60_000 - HOUR, 60_000 - HOUR]);
@@ -44,15 +44,15 @@ test("a pass forgets requests of long ago first, piece by piece", async () => {
 });
 
 test("a pass goes over all threads in pieces, and comes again", async () => {
-  const { expiry, scheduler, asked } = rig(DEFAULT_TTL, [KEY, null]);
+  const { expiry, scheduler, asked } = rig(DEFAULT_EVENT_TTL, [KEY, null]);
   expiry.start();
   await scheduler.pass(59_999);
   expect(asked).toEqual([]);
   await scheduler.pass(HOUR + 1_000);
   expect(asked).toEqual([
-    [60_000, 60_000 - DEFAULT_TTL, null],
-    [60_100, 60_100 - DEFAULT_TTL, KEY.thread],
-    [60_100 + HOUR, 60_100 + HOUR - DEFAULT_TTL, null],
+    [60_000, 60_000 - DEFAULT_EVENT_TTL, null],
+    [60_100, 60_100 - DEFAULT_EVENT_TTL, KEY.thread],
+    [60_100 + HOUR, 60_100 + HOUR - DEFAULT_EVENT_TTL, null],
   ]);
   await expiry.stop();
   expect(scheduler.timers).toBe(0);

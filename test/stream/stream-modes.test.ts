@@ -1,12 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { CheckpointHead } from "../../src/model/checkpoint.ts";
-import type { Fact } from "../../src/model/run-event.ts";
+import { eventModes, type Fact } from "../../src/model/run-event.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type RunRecord, type StreamMode, streamModes } from "../../src/model/run.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { Collector } from "./reading.ts";
 import { HeldScheduler, KEY, Lines, RUN, runRecord, slowJournal, Writer } from "./support.ts";
+
+test("every stream mode has a slot in some fact: it shows something", () => {
+  const slots = new Set<string>(Object.values(eventModes).flat());
+  expect(streamModes.filter((mode) => !slots.has(mode))).toEqual([]);
+});
 
 /** Exact payloads, mode by mode: what clients of the platform read. */
 

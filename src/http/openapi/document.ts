@@ -2,7 +2,7 @@ import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { Route } from "../router.ts";
 import { requestBodies } from "./request-bodies.ts";
-import { resourceRoutes } from "./resources.ts";
+import { resourceDescriptions } from "./resources.ts";
 import type { RouteAnswer, RouteDescription, RouteDescriptions, QueryParam } from "./route-description.ts";
 import { runDescriptions } from "./runs.ts";
 import { serverDescriptions } from "./server.ts";
@@ -11,7 +11,7 @@ import { threadDescriptions } from "./threads.ts";
 export const routeDescriptions: RouteDescriptions = {
   ...threadDescriptions,
   ...runDescriptions,
-  ...resourceRoutes,
+  ...resourceDescriptions,
   ...serverDescriptions,
 };
 

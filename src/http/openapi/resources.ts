@@ -13,7 +13,7 @@ const object = Type.Record(Type.String(), Type.Unknown());
 const count = jsonAnswer(Type.Integer({ minimum: 0 }), "How many there are");
 
 /** Routes of assistants, crons, the store and webhooks. */
-export const resourceRoutes: RouteDescriptions = {
+export const resourceDescriptions: RouteDescriptions = {
   "POST /assistants": {
     tag: "Assistants",
     summary: "Create an assistant: a graph with settings",

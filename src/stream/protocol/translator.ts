@@ -6,7 +6,7 @@ import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
-import type { RunData } from "../run-data.ts";
+import type { RenderData } from "../render-data.ts";
 import type { Segment } from "../rendering.ts";
 import { jsonOf, Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { Messages, objectsIn } from "./message-events.ts";
@@ -185,13 +185,13 @@ export class Translator {
 }
 
 class FactPage implements RenderContext {
-  readonly data: RunData;
+  readonly data: RenderData;
   readonly subgraphs = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
   readonly #show: (event: string, data: string) => void;
 
   constructor(
-    source: RunData,
+    source: RenderData,
     live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined,
     show: (event: string, data: string) => void,
   ) {

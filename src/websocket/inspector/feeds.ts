@@ -6,7 +6,7 @@ import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
-import { ThreadFeed, type FeedDeps } from "./thread-feed.ts";
+import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./watcher.ts";
 
 /** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
@@ -37,7 +37,7 @@ const INVALID = 4422;
 export class InspectorFeeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
-  readonly #feeds = new Map<string, ThreadFeed>();
+  readonly #feeds = new Map<string, ScopeFeed>();
   /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
@@ -79,7 +79,7 @@ export class InspectorFeeds {
         const watcher = new InspectorPeer(socket, this.#deps.scheduler);
         const viewer = { watcher, run };
         const name = JSON.stringify(scope);
-        const feed = this.#feeds.get(name) ?? new ThreadFeed(scope, this.#feed);
+        const feed = this.#feeds.get(name) ?? new ScopeFeed(scope, this.#feed);
         this.#feeds.set(name, feed);
         left = () => {
           this.#count(tenant, -1);

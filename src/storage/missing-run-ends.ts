@@ -2,18 +2,26 @@ import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
+import type { RecordedEnd, UnendedRun, MissingRunEnds } from "../ports/missing-run-ends.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
-import { ENDED_KEY, entryPrefix, headKey, runPrefix, threadPrefix, unsegment, prefixRange } from "./keys.ts";
+import {
+  RUN_ENDS_COMPLETE_KEY,
+  entryPrefix,
+  headKey,
+  runPrefix,
+  threadPrefix,
+  unsegment,
+  prefixRange,
+} from "./keys.ts";
 import type { Kv } from "./kv.ts";
 import { EventReader } from "./event-reader.ts";
-import { PRESENT, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
+import { PRESENT_MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
 
 /** The first key after the server's own keys. */
 const TENANTS = '"';
 
-export class KvUnendedRuns implements UnendedRuns {
+export class KvMissingRunEnds implements MissingRunEnds {
   readonly areNone: boolean;
   readonly #kv: Kv;
   readonly #budget: TimeBudget;
@@ -25,7 +33,7 @@ export class KvUnendedRuns implements UnendedRuns {
     this.#kv = kv;
     this.#budget = budget;
     this.#isHidden = isHidden;
-    this.areNone = (kv.unguarded ?? kv).getSync(ENDED_KEY) !== undefined;
+    this.areNone = (kv.unguarded ?? kv).getSync(RUN_ENDS_COMPLETE_KEY) !== undefined;
   }
 
   async *find(stop?: AbortSignal): AsyncGenerator<UnendedRun> {
@@ -51,7 +59,7 @@ export class KvUnendedRuns implements UnendedRuns {
 
   async noteNone(): Promise<void> {
     if (this.#hasMissedSome || this.#isHidden()) return;
-    await this.#kv.batch([{ key: ENDED_KEY, value: PRESENT }], { sync: true });
+    await this.#kv.batch([{ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
   }
 
   async *#findIn(key: ThreadKey): AsyncGenerator<UnendedRun> {

@@ -35,7 +35,7 @@ interface Snapshot {
  * Data that rendering needs beyond the current chunk: the run's record, and the states and messages that facts refer
  * to.
  */
-export class RunData {
+export class RenderData {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   readonly #journal: Journal;

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "./json.ts";
 
 /** The checkpoint from which a run starts, as stored in its `configurable`: complete, so that nothing is looked up later. */
-export interface RunStart {
+export interface StartCheckpoint {
   readonly checkpoint_id: string | null;
   /** Present only for a checkpoint of a subgraph. */
   readonly checkpoint_ns?: string;
@@ -9,7 +9,7 @@ export interface RunStart {
   readonly checkpoint_map?: JsonObject;
 }
 
-export const LATEST_CHECKPOINT: RunStart = { checkpoint_id: null };
+export const LATEST_CHECKPOINT: StartCheckpoint = { checkpoint_id: null };
 
 /** A checkpoint of a subgraph. */
 export interface SubgraphCheckpoint {

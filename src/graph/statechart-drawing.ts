@@ -2,7 +2,7 @@ import type { ChartState, ChartTransition, Statechart } from "../model/statechar
 import { START } from "./definition-checks.ts";
 import { type Definition, subgraphOf } from "./definition.ts";
 import { dominators } from "./dominators.ts";
-import { type OutlineEdge, edgesOf } from "./edges.ts";
+import { type OutlineEdge, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
 /** The most nodes of a graph that is searched for parallel regions; a larger one is drawn flat. */

@@ -5,7 +5,7 @@ import { headKey, threadPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { RecordCache } from "./record-cache.ts";
 import { threadRows } from "./records.ts";
-import type { ChannelRefs } from "./value-refs.ts";
+import type { ChannelRefs } from "./channel-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 
 /** The state that a thread's next append builds on: what is stored, and what is in flight. */

@@ -3,7 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
-import { RunData } from "./run-data.ts";
+import { RenderData } from "./render-data.ts";
 import { LogEntry } from "./log-tail.ts";
 import type { Segment } from "./rendering.ts";
 
@@ -69,7 +69,7 @@ export class RunAndEndReader implements Reader {
       return {
         entry,
         after: first - 1,
-        data: new RunData(journal, key, run),
+        data: new RenderData(journal, key, run),
         shared: false,
         memo,
         ended: { record },

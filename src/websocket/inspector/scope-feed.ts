@@ -31,7 +31,7 @@ export interface Viewer {
 }
 
 /** The messages for all peers that watch the same scope: each message is made once. It ends with the last peer. */
-export class ThreadFeed implements Inspector {
+export class ScopeFeed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
   readonly #viewers = new Set<Viewer>();
