@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import { all, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
 
-/** What every catalog must do; run by each storage. */
+/** The contract of every catalog; run for each storage. */
 export function catalogContract(
   name: string,
   open: () => Promise<Harness>,
@@ -64,7 +64,7 @@ export function catalogContract(
 
     test("an assistant that is deleted, or made anew at another time, is listed once or not at all", async () => {
       await put(assistant(1), assistant(2));
-      // In flight together: none sees the other.
+      // Concurrent: none sees the other's result.
       await Promise.all([
         put(assistant(1, {}, { created_at: 10 })),
         put(assistant(1, {}, { created_at: 20 })),

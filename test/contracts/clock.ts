@@ -7,7 +7,7 @@ export interface ClockRig {
   pass(ms: number): Promise<void>;
 }
 
-/** What every clock must do. */
+/** The contract of every clock. */
 export function clockContract(kind: string, make: () => ClockRig): void {
   describe(`clock: ${kind}`, () => {
     test("wall time is whole milliseconds", () => {
@@ -30,7 +30,7 @@ export function clockContract(kind: string, make: () => ClockRig): void {
       const { clock, pass } = make();
       const [wall, mono] = [clock.now(), clock.mono()];
       await pass(20);
-      // Rounding, and timers that fire within their last millisecond.
+      // Tolerates rounding, and timers that fire within their last millisecond.
       expect(clock.now() - wall).toBeGreaterThanOrEqual(18);
       expect(clock.mono() - mono).toBeGreaterThanOrEqual(18);
     });

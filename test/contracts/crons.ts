@@ -22,7 +22,7 @@ function aCron(n: number, changes: Partial<CronRecord> = {}): CronRecord {
   };
 }
 
-/** What every book of crons must do; run by each storage. */
+/** The contract of every cron store; run for each storage. */
 export function cronsContract(name: string, open: () => Promise<Harness>): void {
   describe(`crons on ${name}`, () => {
     let harness: Harness;

@@ -4,7 +4,7 @@ import type { ItemChange, Items, ItemWrite } from "../../src/ports/store-items.t
 import { all, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
 
-/** What every catalog's store of items must do; run by each storage. */
+/** The contract of every catalog's store of items; run for each storage. */
 export function itemsContract(name: string, open: () => Promise<Harness>): void {
   describe(`items on ${name}`, () => {
     let harness: Harness;
@@ -121,7 +121,7 @@ export function itemsContract(name: string, open: () => Promise<Harness>): void 
 
     test("vectors come back to the bit, by prefix; a put without any takes them away", async () => {
       const vector = Float32Array.from({ length: 64 }, (_, i) => Math.sin(i) / 3);
-      // Bytes such as a text has that cannot be encoded.
+      // Bytes that look like a text that cannot be encoded.
       const awkward = new Float32Array(Uint8Array.of(0xed, 0xa0, 0x80, 0xed, 0xef, 0xbf, 0xbd, 0x01).buffer);
       await change([
         put("a/k", {}, { vectors: [vector, awkward] }),
@@ -173,7 +173,7 @@ export function itemsContract(name: string, open: () => Promise<Harness>): void 
       ]);
       expect(await items.expiring(1)).toEqual(due.slice(0, 1));
       expect(await items.expiring(0)).toEqual([]);
-      // It is still there until somebody says that it has expired.
+      // It exists until its expiry is processed.
       expect(await items.find("_", at("a/soon"))).toBeDefined();
       await change(
         due.flatMap(({ tenant, ...one }) => (tenant === "_" ? [{ kind: "expire" as const, ...one }] : [])),
@@ -228,7 +228,7 @@ export function itemsContract(name: string, open: () => Promise<Harness>): void 
       expect(await under([])).toEqual([]);
       await write(epoch);
       expect(await under([])).toEqual(["a/k"]);
-      // The next epoch is in flight: who comes after it is stale already.
+      // The next epoch is being written: later writers are stale already.
       const next = writer.append({ thread: { epoch: epoch + 1 } });
       await expect(change([put("a/l")], 1, { fence: { thread, epoch } })).rejects.toEqual(refused);
       await next;

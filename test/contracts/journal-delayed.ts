@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { aRun, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened } from "./harness.ts";
 
-/** Runs that wait for their time, and requests that are carried out once. */
+/** Delayed runs, and idempotent requests. */
 export function delayedContract(opened: Opened): void {
   async function delayed(n: number, tenant: string, ...dues: number[]): Promise<Writer> {
     const one = new Writer(() => opened().journal, threadKey(n, tenant));
@@ -28,7 +28,7 @@ export function delayedContract(opened: Opened): void {
     expect(await journal.delayed(0)).toEqual([]);
     await one.append({ thread: { delayed: [{ run: id(10), due: 300 }] } });
     expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(20), id(10)]);
-    // Also where the head was let go, and is read anew.
+    // Also when the thread head was released and is read again.
     journal.release(other.key);
     await other.append({ thread: { delayed: null } });
     expect((await journal.delayed(10)).map(({ run }) => run)).toEqual([id(10)]);
@@ -47,7 +47,7 @@ export function delayedContract(opened: Opened): void {
     expect(await journal.once("other", "n")).toBeUndefined();
     expect(await journal.expireOnce(1_000, 10)).toBe(false);
     expect(await journal.once("_", "n")).toBeDefined();
-    // Taken anew: the older one does not take it along.
+    // Reserved again: the deletion of the older one does not remove it.
     await one.append({ once: { ...once, run: id(2), at: 5_000 } });
     expect(await journal.expireOnce(2_000, 10)).toBe(false);
     expect(await journal.once("_", "n")).toMatchObject({ run: id(2) });

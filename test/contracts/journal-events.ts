@@ -3,7 +3,7 @@ import { chunkEnd, type EventChunk } from "../../src/model/run-event.ts";
 import { all, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
 
-/** The stored log of a run. */
+/** The stored event log of a run. */
 export function eventsContract(opened: Opened, supports: Supports): void {
   const RUN = id(1);
 
@@ -14,7 +14,7 @@ export function eventsContract(opened: Opened, supports: Supports): void {
     return one;
   }
 
-  /** All that a reader gets who goes on until nothing comes. */
+  /** Returns everything that a reader gets until nothing more comes. */
   async function replay(one: Writer, after: number, limit: number): Promise<EventChunk[]> {
     const chunks: EventChunk[] = [];
     for (let at = after; ;) {

@@ -3,7 +3,7 @@ import { newThread } from "../../src/model/thread.ts";
 import { aCheckpoint, aRun, add, id, set, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened } from "./harness.ts";
 
-/** Who may write, and what is stored of a write. */
+/** Fencing of writers, and atomicity of writes. */
 export function fencingContract(opened: Opened): void {
   const writer = (n = 1): Writer => new Writer(() => opened().journal, threadKey(n));
 

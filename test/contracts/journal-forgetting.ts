@@ -17,7 +17,7 @@ import type { Opened, Supports } from "./harness.ts";
 export function forgettingContract(opened: Opened, supports: Supports): void {
   const writer = (n = 1): Writer => new Writer(() => opened().journal, threadKey(n));
 
-  /** A run that has made checkpoints 2 and 3 on top of 1, and is then taken back. */
+  /** A run that has created checkpoints 2 and 3 after 1, and is then rolled back. */
   async function rolledBack(wait: boolean): Promise<Writer> {
     const one = writer();
     const kept = aRun(one.key, 1);
@@ -92,7 +92,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     await one.append();
     await one.start(gone, { checkpoints: [aCheckpoint(1, null, { l: add(0, "a"), x: set(1) }, mine)] });
     await one.append({ checkpoints: [aCheckpoint(2, 1, { l: add(1, "b"), z: set(2) }, mine)] });
-    // Made by hand on top of it, and not the run's.
+    // Created by hand after it, and not by the run.
     await one.append({ checkpoints: [aCheckpoint(3, 2, { y: set(3) })] });
     await one.append({ forget: [gone.run_id], thread: { active: null, checkpoint: id(3) } });
     const { journal } = opened();
@@ -171,7 +171,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     expect(await all(journal.verify())).toEqual([]);
   });
 
-  /** Threads of two tenants, each with a run that ended at 2,000 and one that goes on, both with events. */
+  /** Threads of two tenants, each with a run that ended at 2,000 and an active one, both with events. */
   async function withEvents(): Promise<Writer[]> {
     const writers = [writer(1), writer(2), new Writer(() => opened().journal, threadKey(3, "other"))];
     for (const [n, one] of writers.entries()) {
@@ -179,7 +179,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
       await one.append();
       await one.start(ended, { events: someEvents(ended.run_id, 0, 2) });
       const checkpoint = aCheckpoint(10 * n + 1, null, { x: set(n) }, { run_id: ended.run_id });
-      // More keys than are deleted at a time.
+      // More keys than one batch deletes.
       for (let first = 2; first < 502; first++) {
         void opened().journal.publish(one.key, one.record.epoch, someEvents(ended.run_id, first, 1));
       }
@@ -222,7 +222,7 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
       const read = await journal.events(one.key, id(1), -1, 1_000);
       counts.add(read.length);
       expect(await all(journal.verify(one.key))).toEqual([]);
-      // A store in memory answers without a turn: the other side has to have one.
+      // A store in memory answers in the same turn; the other side needs one too.
       await new Promise((resolve) => setImmediate(resolve));
     }
     await expiring;

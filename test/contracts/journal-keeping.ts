@@ -16,7 +16,7 @@ import type { Opened, Supports } from "./harness.ts";
 
 const LONG = "x".repeat(100);
 
-/** Copying a thread, and cutting off its history. */
+/** Copying a thread, and pruning its history. */
 export function keepingContract(opened: Opened, supports: Supports): void {
   const journal = () => opened().journal;
 
@@ -28,7 +28,7 @@ export function keepingContract(opened: Opened, supports: Supports): void {
   const historyOf = async (key: ThreadKey, ns = "") =>
     (await journal().history(key, { ns, limit: 100 })).map(({ id: one, parent }) => [one, parent]);
 
-  /** Ten steps of two runs, with a fork, a subgraph, tasks that wait, and events. */
+  /** Ten steps of two runs, with a fork, a subgraph, pending tasks, and events. */
   async function lived(n = 1): Promise<Writer> {
     const one = new Writer(journal, threadKey(n));
     const run = aRun(one.key, 500);
@@ -36,7 +36,7 @@ export function keepingContract(opened: Opened, supports: Supports): void {
     await one.start(run, { events: someEvents(run.run_id, 0, 3) });
     for (let step = 1; step <= 10; step++) {
       const parent = step === 1 ? null : step === 8 ? 4 : step - 1;
-      // The eighth goes on from the fourth, whose list had four items.
+      // The eighth continues from the fourth, whose list had four items.
       const keep = step < 8 ? step - 1 : step - 4;
       await one.append({
         checkpoints: [
@@ -146,7 +146,7 @@ export function keepingContract(opened: Opened, supports: Supports): void {
     } as const;
     const found = await opened().catalog.searchThreads("_", search);
     expect(found.threads.map(({ thread_id }) => thread_id)).toEqual([to.thread, one.key.thread]);
-    // Both go on from the same checkpoint.
+    // Both continue from the same checkpoint.
     const copy = new Writer(journal, to, made);
     await copy.append({ checkpoints: [aCheckpoint(11, 10, { list: add(7, "of the copy") })] });
     await one.append({ checkpoints: [aCheckpoint(11, 10, { list: add(7, "of the first") })] });
@@ -201,7 +201,7 @@ export function keepingContract(opened: Opened, supports: Supports): void {
       code: "journal.conflict",
     });
     expect(await journal().thread(to)).toBeUndefined();
-    // Its place is free.
+    // The thread id is free again.
     await new Writer(journal, to).append();
     expect(await all(journal().verify())).toEqual([]);
   });

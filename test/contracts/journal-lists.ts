@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import { all, aCheckpoint, add, aRun, id, set, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
 
-/** The state at each checkpoint, and what it costs. */
+/** The state at each checkpoint, and its cost. */
 export function listsContract(opened: Opened, supports: Supports): void {
   const writer = (n = 1): Writer => new Writer(() => opened().journal, threadKey(n));
 
@@ -19,7 +19,7 @@ export function listsContract(opened: Opened, supports: Supports): void {
     return (await opened().journal.checkpoint(one.key, "", id(n)))?.channels[channel];
   }
 
-  /** Appends one checkpoint each, after one another. */
+  /** Appends one checkpoint after another. */
   async function steps(one: Writer, changes: readonly { readonly [channel: string]: ChannelChange }[]) {
     for (const [i, change] of changes.entries()) {
       await one.append({ checkpoints: [aCheckpoint(i + 1, i === 0 ? null : i, change)] });
@@ -71,7 +71,7 @@ export function listsContract(opened: Opened, supports: Supports): void {
   test("branches from one checkpoint do not touch one another", async () => {
     const one = writer();
     await one.append({ checkpoints: [aCheckpoint(1, null, { l: add(0, "a") })] });
-    // In flight together, and within one append.
+    // Concurrent, and within one append.
     await Promise.all([
       one.append({
         checkpoints: [aCheckpoint(2, 1, { l: add(1, "b") }), aCheckpoint(3, 2, { l: add(2, "c") })],
@@ -99,7 +99,7 @@ export function listsContract(opened: Opened, supports: Supports): void {
 
   test("a walk of appends, cuts and forks reads like plain arrays", async () => {
     const one = writer();
-    // A fixed sequence of pseudo-random numbers: a failure can be run again.
+    // A fixed sequence of pseudo-random numbers, so that a failure can be repeated.
     let seed = 20_261_120;
     const below = (n: number): number => {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fff_ffff;

@@ -12,7 +12,7 @@ import {
 } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
 
-/** Threads, runs, checkpoints and what tasks leave. */
+/** Threads, runs, checkpoints and pending writes. */
 export function recordsContract(opened: Opened, supports: Supports): void {
   const writer = (n = 1, tenant = "_"): Writer => new Writer(() => opened().journal, threadKey(n, tenant));
 
@@ -43,7 +43,7 @@ export function recordsContract(opened: Opened, supports: Supports): void {
 
   test("runs are listed newest admission first, by page and by status", async () => {
     const one = writer();
-    // Ids that sort against the order of admission.
+    // Ids whose sort order is the reverse of the order of admission.
     const made = Array.from({ length: 40 }, (_, n) => aRun(one.key, 100 - n, { order: n + 1 }));
     for (const run of made) await one.append({ runs: [run] });
     await one.append({ runs: [aRun(one.key, 93, { order: 8, status: "error" })] });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { aRun, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened } from "./harness.ts";
 
-/** Which runs have begun, by the thread's numbers for events. */
+/** Started runs, ordered by the thread's event numbers. */
 export function startedContract(opened: Opened): void {
   const COUNT = 40;
   /** Run n begins at 10 n; every third has never begun. */

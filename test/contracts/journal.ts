@@ -10,7 +10,7 @@ import { recordsContract } from "./journal-records.ts";
 import { startedContract } from "./journal-started.ts";
 import { threadSearchContract } from "./thread-search.ts";
 
-/** What every journal must do; run by each storage. */
+/** The contract of every journal; run for each storage. */
 export function journalContract(name: string, open: () => Promise<Harness>, supports: Supports): void {
   describe(`journal on ${name}`, () => {
     let harness: Harness;

@@ -8,7 +8,7 @@ import type { Harness, Supports } from "./harness.ts";
 const A = "https://a.test/hook?key=1";
 const B = "http://b.test:8080/";
 
-/** What every journal and its outbox must do about webhooks; run by each storage. */
+/** The contract of every journal and its outbox for webhooks; run for each storage. */
 export function outboxContract(name: string, open: () => Promise<Harness>, supports: Supports): void {
   describe(`outbox on ${name}`, () => {
     let harness: Harness;
@@ -22,7 +22,7 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
     const item = (run: RunRecord, url: string, due = 2_000): OutboxItem =>
       outboxItem({ run, values: { n: run.order }, waiting: null }, url, due);
 
-    /** A thread with one run, which ends and owes a webhook. */
+    /** A thread with one run that ends with a pending webhook. */
     async function owing(n: number, url = A, due = 2_000, tenant = "_"): Promise<Writer> {
       const one = new Writer(() => harness.journal, threadKey(n, tenant));
       const run = aRun(one.key, n);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Random } from "../../src/ports/random.ts";
 
-/** What every source of randomness must do. */
+/** The contract of every source of randomness. */
 export function randomContract(kind: string, make: () => Random): void {
   describe(`random: ${kind}`, () => {
     test.each([0, 1, 16, 63, 64])("gives exactly %d bytes", (count) => {
@@ -35,7 +35,7 @@ export function randomContract(kind: string, make: () => Random): void {
       const counts = Array.from({ length: 256 }, () => 0);
       for (let i = 0; i < 4_000; i++)
         for (const byte of random.bytes(64)) counts[byte] = (counts[byte] ?? 0) + 1;
-      // 1,000 expected each, with a deviation of 32: six of them either way.
+      // 1,000 are expected of each, with a standard deviation of 32; the bounds are six of them either way.
       expect(Math.min(...counts)).toBeGreaterThan(800);
       expect(Math.max(...counts)).toBeLessThan(1_200);
     });

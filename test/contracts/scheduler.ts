@@ -5,11 +5,11 @@ export interface SchedulerRig {
   readonly scheduler: Scheduler;
   /** Milliseconds, monotonic. */
   now(): number;
-  /** Lets ready work and at least `ms` milliseconds pass. */
+  /** Lets ready work run and at least `ms` milliseconds pass. */
   pass(ms: number): Promise<void>;
 }
 
-/** What every scheduler must do. */
+/** The contract of every scheduler. */
 export function schedulerContract(kind: string, make: () => SchedulerRig): void {
   describe(`scheduler: ${kind}`, () => {
     test("soon: after the current turn and its promise callbacks", async () => {

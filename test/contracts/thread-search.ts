@@ -8,7 +8,7 @@ import type { Opened, Supports } from "./harness.ts";
 
 const query: ThreadSearch = { limit: 10, offset: 0, sort_by: "created_at", sort_order: "desc" };
 
-/** The index of threads: what is found, in which order, and that it follows every change. */
+/** The index of threads: its results, their order, and its updates on every change. */
 export function threadSearchContract(opened: Opened, supports: Supports): void {
   const found = async (search: Partial<ThreadSearch> = {}, tenant = "_") =>
     (await opened().catalog.searchThreads(tenant, { ...query, ...search })).threads.map(({ thread_id }) =>
@@ -24,7 +24,7 @@ export function threadSearchContract(opened: Opened, supports: Supports): void {
   }
 
   test("threads are found in every order, in pages, with how many there are", async () => {
-    // Made in another order than that of their ids.
+    // Created in another order than that of their ids.
     for (const [n, created, updated, state, rest] of [
       [1, 50, 60, 51, "idle"],
       [2, 40, 90, 52, "interrupted"],
@@ -239,7 +239,7 @@ export function threadSearchContract(opened: Opened, supports: Supports): void {
           active,
           updated_at: time,
           state_updated_at: below(2) === 0 ? time : one.record.state_updated_at,
-          // While it works, it rests as it did.
+          // A working thread keeps its last idle state.
           ...(active === null ? { rest, rested_at: time } : {}),
         },
         ...(active !== null && { runs: [aRun(one.key, 500 + step)] }),

@@ -33,13 +33,13 @@ export function bodyContract({ serve, dial }: Rig): void {
     const probe = await dial(transport);
     probe.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     await answered(probe);
-    // What the sockets of this very process hold goes a little later.
+    // The sockets of this process release their memory a little later.
     const held = () => {
       collect();
       return process.memoryUsage().arrayBuffers - before;
     };
     await expect.poll(held).toBeLessThan(10 * MIB);
-    // The rest of it comes, and the connection goes on.
+    // The rest of the body arrives, and the connection continues.
     const [wire] = wires as [Wire];
     const { bytes } = wire;
     wire.send("xGET / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -49,7 +49,7 @@ export function bodyContract({ serve, dial }: Rig): void {
 
   test("a large body for which there is no memory is refused, a small one is not, and it is free again afterwards", async () => {
     const transport = await serve(echo, refuseUpgrades, large);
-    // Five times almost two of eight MiB: the one that comes last has no room.
+    // Five bodies of almost two of eight MiB: the last one exceeds the budget.
     const wires = await Promise.all(Array.from({ length: 5 }, () => dial(transport)));
     await Promise.all(wires.map((wire) => begin(wire, 2 * MIB, 2 * MIB - 1)));
     const refused = await firstAnswered(wires);
@@ -57,7 +57,7 @@ export function bodyContract({ serve, dial }: Rig): void {
     const small = await dial(transport);
     await begin(small, 64 * 1024, 64 * 1024);
     expect((await answered(small)).status).toBe(200);
-    // One is read, one goes away.
+    // One is read, one is closed.
     const [first, second] = wires.filter((wire) => wire !== refused) as [Wire, Wire];
     first.send("x");
     expect(JSON.parse((await answered(first)).body)).toMatchObject({ length: 2 * MIB });

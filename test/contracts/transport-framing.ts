@@ -43,7 +43,7 @@ export function framingContract({ serve, dial }: Rig): void {
   test.each(cases)("%s: refused and closed, nothing is served", async (_, bytes) => {
     const served: string[] = [];
     const transport = await serve((request, reply) => {
-      // A body that cannot be read makes no answer: only what is answered counts as served.
+      // A body that cannot be read gets no answer: only answered requests count as served.
       request.body().then(
         () => {
           served.push(request.path);

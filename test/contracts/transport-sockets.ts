@@ -96,7 +96,7 @@ export function socketContract(rig: Rig): void {
       let sent = 0;
       let blocked = 0;
       const { dial } = await sockets(rig, (socket) => {
-        /** Until the peer does not keep up, or so many are sent. */
+        /** Sends until the peer does not keep up, or `most` messages are sent. */
         const some = (most: number): boolean => {
           for (let i = 0; i < most && sent < COUNT; i++) {
             if (!socket.send(`${sent++}:${"m".repeat(size)}`)) return false;

@@ -3,7 +3,7 @@ import type { ByteStream, Reply } from "../../src/ports/transport.ts";
 import { signal, url, type Rig } from "../transport/rig.ts";
 import { parse, Wire } from "../transport/wire.ts";
 
-/** Serves one stream and hands it out, with a peer that has asked for it. */
+/** Serves one stream and returns it, with a peer that has requested it. */
 async function streaming({ serve, dial }: Rig) {
   const opened = signal();
   const given: { stream: ByteStream; reply: Reply }[] = [];
@@ -104,7 +104,7 @@ export function streamContract(rig: Rig): void {
     };
     stream.onDrain(pump);
     pump();
-    // The peer took nothing: most of it must not have been written yet.
+    // The peer has read nothing: most of it must not have been written yet.
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(written).toBeLessThan(PIECES);
     one.socket.resume();

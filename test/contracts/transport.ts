@@ -7,7 +7,7 @@ import { requestContract } from "./transport-requests.ts";
 import { socketContract } from "./transport-sockets.ts";
 import { streamContract } from "./transport-streams.ts";
 
-/** What every transport must do; run by each one. */
+/** The contract of every transport; run for each one. */
 export function transportContract(kind: string, open: OpenTransport): void {
   describe(`transport ${kind}`, () => {
     const made = rig(open);

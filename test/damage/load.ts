@@ -8,15 +8,15 @@ import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Dice } from "../chaos/random.ts";
 
-/** What a client was told is stored. */
+/** The acknowledged data. */
 export interface Facts {
-  /** The last acknowledged values of each thread, and how many runs it has. */
+  /** The last acknowledged values of each thread, and the number of its runs. */
   readonly threads: Map<string, { values: unknown; runs: number }>;
   readonly assistants: Map<string, string>;
   readonly items: Map<string, unknown>;
 }
 
-/** A data directory as a stop has left it, and as it was at an earlier moment. */
+/** A data directory after a stop, and a copy of it from an earlier moment. */
 export interface Image {
   readonly data: string;
   readonly older: string;
@@ -36,7 +36,7 @@ const work = graph({
   edges: { start: "first", first: "second" },
 });
 
-/** Serves `data`; the lines of its log of level `error` go into `errors`. */
+/** Serves `data`; log lines of level `error` go into `errors`. */
 export function serve(data: string, errors: string[]): Promise<App> {
   const logger = createLogger({ clock: systemClock, level: "error", write: (line) => errors.push(line) });
   return createApp({ data, graphs: { work }, logger });
@@ -70,7 +70,7 @@ async function must(app: App, method: string, path: string, body?: unknown): Pro
   return answer.body;
 }
 
-/** Some lives of a server with work. The last one ends in good order, or as `kill -9` leaves it: the files, as they are. */
+/** Runs several lives of a server under load. The last one stops gracefully, or leaves its files as `kill -9` would. */
 export async function makeImage(directory: string, dice: Dice, isKilled: boolean): Promise<Image> {
   const facts: Facts = { threads: new Map(), assistants: new Map(), items: new Map() };
   const [live, data, older] = ["live", "data", "older"].map((name) => join(directory, name)) as [
@@ -82,10 +82,11 @@ export async function makeImage(directory: string, dice: Dice, isKilled: boolean
   for (let life = 1; life <= lives; life++) {
     const app = await serve(live, []);
     await Promise.all([1, 2, 3, 4].map(() => client(app, facts, dice, 8 + below(dice, 10))));
-    // In the middle of the last life but one, so that its files have the same names and less in them.
+    // Copied in the middle of the last life but one, so that its files have the same names and less content.
     if (life === lives - 1) cpSync(live, older, { recursive: true });
     if (life === lives - 1) await client(app, facts, dice, 10);
-    // For longer than the ledger of batches gathers its lines: what is acknowledged last may else be cut off unnoticed.
+    // Longer than the ledger of batches buffers its lines: otherwise the last acknowledged writes could be cut off
+    // undetected.
     if (life === lives && isKilled) await sleep(100);
     if (life === lives && isKilled) cpSync(live, data, { recursive: true });
     await app.close();

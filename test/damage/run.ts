@@ -1,4 +1,7 @@
-/** `npm run damage -- --trials N [--seed S]`: damages a data directory N times. Ends with 1 when a loss was silent or an answer wrong. */
+/**
+ * `npm run damage -- --trials N [--seed S]`: damages a data directory N times. Exits with 1 if a loss was silent or an
+ * answer wrong.
+ */
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { KINDS, PLACES } from "./trial.ts";
 import { runTrials } from "./trials.ts";

@@ -11,6 +11,6 @@ test("damage of each kind in each place is never silent, and nothing older is an
     bad.map(({ done }) => done),
     said.join("\n"),
   ).toEqual([]);
-  // It would prove nothing if nothing had been lost.
+  // Without any loss the test would prove nothing.
   expect(trials.some(({ refused }) => refused > 0)).toBe(true);
 }, 120_000);

@@ -10,30 +10,30 @@ export const KINDS = ["flip", "cut", "zero", "swap"] as const;
 export const PLACES = ["log", "table", "MANIFEST", "CURRENT"] as const;
 
 const PAGE = 4096;
-/** Of a run of the graph: input, start and each of its two nodes. */
+/** The number of checkpoints of a run: input, start, and one for each of its two nodes. */
 const CHECKPOINTS = 4;
 
 export interface Trial {
   readonly kind: (typeof KINDS)[number];
   readonly place: (typeof PLACES)[number];
-  /** What was done, for people. */
+  /** A description of the damage. */
   readonly done: string;
-  /** Acknowledged facts that are missing although nothing said so. */
+  /** Acknowledged data that is missing although nothing reported a loss. */
   readonly silent: readonly string[];
-  /** Answers with a state that is not the one that was acknowledged last. */
+  /** Answers with another state than the last acknowledged one. */
   readonly wrong: readonly string[];
-  /** Something was said: by the log, `/ready`, a refused start or `check`. */
+  /** True if the damage was reported: by the log, `/ready`, a refused start or `check`. */
   readonly isTold: boolean;
-  /** Start and `check` said the same. */
+  /** True if the start and `check` reported the same. */
   readonly isAgreed: boolean;
-  /** Nothing at all was served, also after a repair. */
+  /** True if nothing could be served, even after a repair. */
   readonly isRefused: boolean;
-  /** Threads that were refused, and those of them that had lost nothing a client can see. */
+  /** The number of refused threads, and of those among them that had lost nothing visible to clients. */
   readonly refused: number;
   readonly refusedWhole: number;
 }
 
-/** One copy of the image, damaged, repaired where the server asks for it, and asked for all that was acknowledged. */
+/** Damages a copy of the image, repairs it if the server requires that, and reads all acknowledged data. */
 export async function tryDamage(
   image: Image,
   directory: string,
@@ -73,7 +73,7 @@ export async function tryDamage(
     silent: isTold ? [] : result.silent,
     wrong: result.wrong,
     isTold,
-    // A database that was repaired in full is whole again.
+    // A completely repaired database is intact again.
     isAgreed: isReadyTold === found > 0 || (found > 0 && errors.length > 0),
     isRefused: app === undefined,
     refused: result.refused.length,
@@ -129,12 +129,12 @@ async function judge(
   }
 }
 
-/** A thread without a run has no values, which is told as null or as an object without members. */
+/** Compares values. A thread without a run has no values, shown as null or as an object without members. */
 function isSame(a: unknown, b: unknown): boolean {
   return isDeepStrictEqual(a ?? {}, b ?? {});
 }
 
-/** Of the threads that were refused, those that turn out to be as they were once the loss is accepted. */
+/** Counts the refused threads that are complete once the loss is accepted. */
 async function countWhole(data: string, { facts }: Image, refused: readonly string[]): Promise<number> {
   if (refused.length === 0) return 0;
   await accept(data, () => {});

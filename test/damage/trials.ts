@@ -10,7 +10,7 @@ export interface Outcome {
   readonly threads: number;
 }
 
-/** `loads` data directories, and `trials` times damage to a copy of one of them: kinds and places in turn. */
+/** Creates `loads` data directories, and damages copies of them `trials` times, with kinds and places in turn. */
 export async function runTrials(
   { trials, loads, seed }: { readonly trials: number; readonly loads: number; readonly seed: number },
   say: (line: string) => void,

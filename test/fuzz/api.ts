@@ -1,6 +1,6 @@
 import { Compile, type TSchema } from "../../src/schemas/typebox.ts";
 
-/** JSON Schema, as far as the document uses it. */
+/** JSON Schema, with the keywords that the document uses. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -25,18 +25,18 @@ interface Described {
   };
 }
 
-/** One operation of the server's own OpenAPI document. */
+/** An operation of the server's OpenAPI document. */
 export interface Operation {
   readonly method: string;
-  /** With `{name}` for each parameter of the path. */
+  /** The path template, with `{name}` for each parameter. */
   readonly path: string;
   readonly query: readonly { readonly name: string; readonly schema: Schema }[];
   readonly body: Schema | undefined;
-  /** What is wrong with an answer that is no failure; undefined: it is as the document says. */
+  /** Returns what is wrong with an answer that is not a failure; undefined: it matches the document. */
   fault(status: number, type: string, text: string): string | undefined;
 }
 
-/** Reads the document of the server at `url`, with all references resolved. */
+/** Reads the OpenAPI document of the server at `url`, with all references resolved. */
 export async function readApi(url: string): Promise<readonly Operation[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     readonly paths: { readonly [path: string]: { readonly [method: string]: Described } };

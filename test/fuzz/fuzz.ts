@@ -9,7 +9,7 @@ import { type Request, requestFor } from "./requests.ts";
 import { Session } from "./session.ts";
 import { speak, type Talk, talkFor } from "./sockets.ts";
 
-/** A graph whose runs end at once, in each of the ways in which runs end. */
+/** A graph whose runs end at once, in each possible way. */
 const fuzz = graph({
   state: {
     log: list<unknown>(),
@@ -31,26 +31,26 @@ export interface FuzzOptions {
   readonly requests: number;
   readonly seed: number;
   readonly transport: "uws" | "node";
-  /** The path of fast-check to a counterexample, to see that one alone. */
+  /** fast-check's path to a counterexample, to replay it alone. */
   readonly path?: string;
   readonly progress?: (sent: number) => void;
-  /** Is told of a wrong answer at once, before a shorter way to it is looked for. */
+  /** Called with a wrong answer at once, before it is shrunk. */
   readonly found?: (finding: string) => void;
 }
 
 export interface FuzzOutcome {
   readonly sent: number;
   readonly statuses: ReadonlyMap<number, number>;
-  /** What was found, with the requests that lead there and the seed; undefined: nothing. */
+  /** The finding, with the requests that lead to it and the seed; undefined: none. */
   readonly finding: string | undefined;
 }
 
-/** Requests of one sequence: ids from the answers of one are used by those after it. */
+/** The largest number of requests in a sequence. Later requests use ids from earlier answers. */
 const LONGEST_SEQUENCE = 12;
-/** Milliseconds for which a shorter way to a wrong answer is looked for: each attempt sends its requests anew. */
+/** Milliseconds for shrinking a finding: each attempt sends its requests again. */
 const LONGEST_SHRINKING = 60_000;
 
-/** Sends sequences of requests to a server of its own, and looks at each answer, until one is wrong. */
+/** Sends sequences of requests to its own server and checks each answer, until one is wrong. */
 export async function fuzzServer({
   requests,
   seed,
@@ -64,7 +64,7 @@ export async function fuzzServer({
   const app = await createApp({ graphs: { fuzz, approval }, transport, logger });
   const operations = (await readApi(app.url)).filter(({ path: at }) => at !== "/metrics");
   const session = new Session(app.url, errors);
-  // The one that others need things of.
+  // The operation that creates the threads that other requests need.
   const creation = operations.find(({ path: at, method }) => at === "/threads" && method === "POST");
   const step: fc.Arbitrary<Request | Talk> = fc.oneof(
     { weight: 20, arbitrary: fc.constantFrom(...operations).chain(requestFor) },
@@ -115,10 +115,10 @@ export async function fuzzServer({
   }
 }
 
-/** Milliseconds within which cancelled runs have ended. */
+/** Milliseconds: the limit for cancelled runs to end. */
 const LONGEST_END = 20_000;
 
-/** Cancels all runs: which threads are still busy after a while, if any. */
+/** Cancels all runs. Returns the threads that are still busy after a while, if any. */
 async function leftBusy(url: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(2 * LONGEST_END);
   const post = (path: string, body: object) =>

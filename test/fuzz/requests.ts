@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import type { Operation } from "./api.ts";
 import { anything, print, textFor, valueFor, KnownId, RawJson } from "./values.ts";
 
-/** A request before it is known which ids there are. */
+/** A request whose ids are not known yet. */
 export interface Request {
   readonly operation: Operation;
   readonly method: string;
@@ -80,7 +80,7 @@ export function requestFor(operation: Operation): fc.Arbitrary<Request> {
   return fc.record({ operation: fc.constant(operation), method, parts, query, body, headers });
 }
 
-/** A request with its ids filled in, as it goes over the wire. */
+/** A request with its ids filled in, as sent. */
 export interface Sent {
   readonly method: string;
   readonly target: string;
@@ -98,14 +98,14 @@ export function filled(
   const asked = query.map(([name, value]) => `${name}=${encoded(text(value))}`).join("&");
   return {
     method,
-    // Longer ones are for the transport's own tests.
+    // Longer targets are tested with the transport.
     target: `${path}${asked === "" ? "" : `?${asked}`}`.slice(0, 7_000),
     headers,
     body: body === undefined || method === "GET" || method === "HEAD" ? undefined : print(body, idOf),
   };
 }
 
-/** Percent-encoded; half of a surrogate pair, which has no encoding, as the bytes that some clients send. */
+/** Percent-encodes a text. An unpaired surrogate, which has no encoding, becomes the bytes that some clients send. */
 function encoded(text: string): string {
   try {
     return encodeURIComponent(text);

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz -- [--requests N] [--seed S] [--transport uws|node] [--path P]`: sends odd requests, made of the server's own OpenAPI
- * document, over both transports or the one that is named. Ends with 1 when an answer is wrong, and prints the shortest sequence of
- * requests that leads there, with the seed and the path that repeat it.
+ * `npm run fuzz -- [--requests N] [--seed S] [--transport uws|node] [--path P]`: sends unusual requests, generated from
+ * the server's own OpenAPI document, over both transports or the named one. Exits with 1 if an answer is wrong, and
+ * prints the shortest sequence of requests that leads to it, with the seed and the path that replay it.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
 import { fuzzServer } from "./fuzz.ts";

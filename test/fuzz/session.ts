@@ -3,31 +3,31 @@ import type { Operation } from "./api.ts";
 import { filled, type Request, type Sent } from "./requests.ts";
 import type { KnownId } from "./values.ts";
 
-/** A finding: fast-check shrinks the requests that led to it. */
+/** A finding. fast-check shrinks the requests that led to it. */
 export class Finding extends Error {
   override readonly name = "Finding";
 }
 
 interface Answer {
-  /** 0: it was not awaited to its end. */
+  /** 0: the test did not wait for the end of the answer. */
   readonly status: number;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
   readonly text: string;
 }
 
 const NOBODY = "00000000-0000-4000-8000-000000000000";
-/** Ids of one kind that are remembered. */
+/** The number of ids kept of each kind. */
 const REMEMBERED = 8;
-/** Milliseconds for which an answer is awaited that may wait for a run. */
+/** Milliseconds to wait for an answer that may depend on a run. */
 const PATIENCE = 150;
-/** Milliseconds after which any other answer is missing. */
+/** Milliseconds: the limit for any other answer. */
 const LONGEST = 20_000;
 const REFUSALS = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429]);
 const WAITS = /stream|\/wait$|\/join$|\/commands$|cancel/;
 
-/** A client with what it has learned, that looks at each answer. */
+/** A client that remembers ids from the answers and checks each answer. */
 export class Session {
-  /** Requests that were answered, by status. */
+  /** The number of answers by status. */
   readonly statuses = new Map<number, number>();
   readonly #url: URL;
   readonly #errors: readonly string[];
@@ -35,7 +35,7 @@ export class Session {
   readonly #agent = new Agent({ keepAlive: true });
   #seen = 0;
 
-  /** `errors`: what the server has logged at that level. */
+  /** `errors`: the server's log lines of that level. */
   constructor(url: string, errors: readonly string[]) {
     this.#url = new URL(url);
     this.#errors = errors;
@@ -62,7 +62,7 @@ export class Session {
     if (answer.status === 200) await this.#learn(given.operation, sent, answer, told);
   }
 
-  /** @throws Finding when the server has logged an error */
+  /** @throws Finding if the server has logged an error */
   quiet(told: string): void {
     const first = this.#errors[this.#seen];
     this.#seen = this.#errors.length;
@@ -87,7 +87,7 @@ export class Session {
     if (operation.method !== sent.method || !/^[[{\n]/.test(text)) return;
     this.#remember(JSON.parse(text), 0);
     if (operation.path !== "/threads" || /"ttl"/.test(sent.body ?? "")) return;
-    // What was acknowledged is there.
+    // An acknowledged thread must exist.
     const { thread_id } = JSON.parse(text) as { thread_id: string };
     const read = await this.#ask(
       { method: "GET", target: `/threads/${thread_id}`, headers: {}, body: undefined },
@@ -98,7 +98,7 @@ export class Session {
       throw new Finding(`the thread ${thread_id} was acknowledged and is not there\n${told}`);
   }
 
-  /** Ids that stand in an answer, by their names. */
+  /** Remembers the ids in an answer, by their names. */
   #remember(value: unknown, depth: number): void {
     if (typeof value !== "object" || value === null || depth > 4) return;
     for (const [name, member] of Object.entries(value).slice(0, 50)) {

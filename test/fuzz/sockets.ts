@@ -62,11 +62,11 @@ export function talkFor(operations: readonly Operation[]): fc.Arbitrary<Talk> {
   });
 }
 
-/** Milliseconds without an answer after which there is none to come: what was sent may be no command. */
+/** Milliseconds of silence after which no answer is expected: the message may not be a command. */
 const QUIET = 40;
-/** Milliseconds after which a socket is left, however much it still tells. */
+/** Milliseconds after which a socket is closed, however much it still sends. */
 const LONGEST_TALK = 2_000;
-/** Milliseconds within which a socket opens or is refused. */
+/** Milliseconds: the limit for a socket to open or to be refused. */
 const LONGEST_OPENING = 20_000;
 
 export async function speak(url: string, session: Session, { path, thread, messages }: Talk): Promise<void> {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { Schema } from "./api.ts";
 
-/** JSON text that no value prints as: `1e400`, a member that stands twice. */
+/** JSON text that no value serialises to: `1e400`, a duplicate member. */
 export class RawJson {
   readonly text: string;
   constructor(text: string) {
@@ -12,7 +12,7 @@ export class RawJson {
   }
 }
 
-/** The id of something that an earlier request has made: which one is known when the request is sent. */
+/** The id of something that an earlier request has created. It is chosen when the request is sent. */
 export class KnownId {
   readonly kind: string;
   readonly index: number;
@@ -28,7 +28,7 @@ export class KnownId {
 const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 const nestedObjects = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-/** Texts that have broken programs. */
+/** Texts that often break programs. */
 const oddTexts = fc.oneof(
   fc.constantFrom(
     "",
@@ -135,7 +135,7 @@ const names = fc.oneof(
 const objectOf = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.array(fc.tuple(names, value), { maxLength: 4 }).map((members) => new Members(members));
 
-/** An object as it is to be printed, names that stand twice included. */
+/** An object to serialise, which may have duplicate names. */
 export class Members {
   readonly entries: readonly (readonly [string, unknown])[];
   constructor(entries: readonly (readonly [string, unknown])[]) {
@@ -185,7 +185,7 @@ const idKinds: { readonly [name: string]: string } = {
 
 const knownId = (kind: string) => fc.nat(7).map((index) => new KnownId(kind, index));
 
-/** Texts that are right where a field has this name. */
+/** Valid texts for fields with these names. */
 const rightTexts: { readonly [name: string]: readonly string[] } = {
   graph_id: ["fuzz", "approval", "nope"],
   assistant_id: ["fuzz", "approval"],
@@ -209,7 +209,7 @@ const rightTexts: { readonly [name: string]: readonly string[] } = {
   last_event_id: ["-1", "0", "999999999999999"],
 };
 
-/** A value that fits `schema` for the most part, with something odd in one place or another. */
+/** Generates a value that mostly fits `schema`, with something unusual in some places. */
 export function valueFor(schema: Schema, name = ""): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 14, arbitrary: fitting(schema, name) }, { weight: 1, arbitrary: anything });
 }
@@ -264,7 +264,7 @@ function fitting(schema: Schema, name: string): fc.Arbitrary<unknown> {
   }
 }
 
-/** A value as JSON text. */
+/** Serialises a value as JSON text. */
 export function print(value: unknown, idOf: (id: KnownId) => string): string {
   if (value instanceof RawJson) return value.text;
   if (value instanceof KnownId) return JSON.stringify(idOf(value));
@@ -275,7 +275,7 @@ export function print(value: unknown, idOf: (id: KnownId) => string): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** A part of a path, or a parameter of a query. */
+/** Generates a path segment or a query parameter. */
 export const textFor = (schema: Schema, name: string): fc.Arbitrary<unknown> =>
   fc.oneof(
     { weight: 8, arbitrary: fitting(idKinds[name] === undefined ? schema : { type: "string" }, name) },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Dice } from "../chaos/random.ts";
 
 interface Answer {
-  /** 0: the client left, or the server did. */
+  /** 0: the client or the server has closed the connection. */
   readonly status: number;
   readonly headers: Headers;
   readonly json: unknown;
@@ -10,9 +10,9 @@ interface Answer {
 
 interface Slot {
   thread: string;
-  /** Its threads are deleted now and then, and made anew. */
+  /** True: the thread is deleted and created again from time to time. */
   readonly isShortLived: boolean;
-  /** Runs that were acknowledged last. */
+  /** The runs that were acknowledged last. */
   readonly runs: string[];
 }
 
@@ -29,17 +29,17 @@ interface State {
 }
 
 const THREADS = 5;
-/** Runs of a thread that requests name. */
+/** The number of recent runs of a thread that requests use. */
 const REMEMBERED = 6;
-/** Milliseconds. */
+/** Milliseconds: the limit for an answer. */
 const LONGEST = 20_000;
 const ENDED = new Set(["success", "error", "timeout", "interrupted"]);
 const NONE: Answer = { status: 0, headers: new Headers(), json: undefined };
 
-/** Sends what the dice choose, looks at each answer, and knows afterwards what the server has to have. */
+/** Sends random requests, checks each answer, and knows what the server must have stored. */
 export class Client {
   url = "";
-  /** The server is being stopped: it refuses requests, and closes connections. */
+  /** True while the server is stopped: it refuses requests and closes connections. */
   isStopping = false;
   sent = 0;
   readonly answers = new Map<string, number>();
@@ -48,7 +48,7 @@ export class Client {
   readonly #slots: readonly Slot[];
   /** Acknowledged runs, with their threads. */
   readonly #runs = new Map<string, string>();
-  /** Runs, and threads with their runs, that a request may have taken back. */
+  /** Runs, and threads with their runs, that a request may have rolled back. */
   readonly #mayBeGone = new Set<string>();
   #ended = 0;
 
@@ -73,12 +73,12 @@ export class Client {
     await Promise.all(Array.from({ length: clients }, one));
   }
 
-  /** A stopped server answers nobody any more. */
+  /** Checks whether the answer is missing because the server stops. */
   #isCut(): boolean {
     return this.isStopping && this.#ended > 20;
   }
 
-  // --- what is sent ---
+  // --- requests ---
 
   async #next(): Promise<void> {
     const dice = this.#dice;
@@ -145,7 +145,7 @@ export class Client {
         await this.#ask("delete run", "DELETE", `${at}/runs/${run}`);
         return;
       case "hunt":
-        // Again and again while it ends.
+        // Sent repeatedly while the run ends.
         this.#mayBeGone.add(run);
         await this.#ask("cancel", "POST", `${at}/runs/${run}/cancel?action=interrupt`);
         for (let i = 0; i < 12; i++) {
@@ -219,7 +219,7 @@ export class Client {
     const dice = this.#dice;
     const { thread } = slot;
     const kind = dice.pick(["", "", "/wait", "/stream"]);
-    // What it takes back is not known.
+    // It is unknown which runs this rolls back.
     if (body["multitask_strategy"] === "rollback") this.#mayBeGone.add(thread);
     const request = kind === "" ? body : { ...body, on_disconnect: dice.pick(["cancel", "continue"]) };
     const what = `${body["command"] === undefined ? "start" : "resume"}${kind}`;
@@ -282,9 +282,9 @@ export class Client {
     return answer;
   }
 
-  // --- what has to be so afterwards ---
+  // --- checks ---
 
-  /** Looks at each run and thread of a server at rest. Answers with the threads' records. */
+  /** Checks each run and thread of a server at rest. Resolves with the threads' records. */
   async verify(): Promise<ReadonlyMap<string, string>> {
     const records = new Map<string, string>();
     for (const [run, thread] of this.#runs) {
@@ -304,7 +304,7 @@ export class Client {
     return records;
   }
 
-  /** Forgets what was looked at: a long run would look at ever more. */
+  /** Forgets the checked runs, so that a long test does not check ever more. */
   forget(): void {
     this.#runs.clear();
   }

@@ -4,7 +4,9 @@ import type { AppOptions } from "../../src/app.ts";
 import { type Ctx, graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
 
-/** Some milliseconds, at times none at all: what a node takes decides which part of a run a request meets. */
+/**
+ * Pauses for some milliseconds or not at all. The duration of a node determines which part of a run a request meets.
+ */
 const pause = (): Promise<void> | undefined => {
   const ms = Math.floor(Math.random() * 12);
   return ms > 2 ? sleep(ms) : undefined;

@@ -10,7 +10,7 @@ import { graphs } from "./graphs.ts";
 export interface HammerOptions {
   readonly data: string;
   readonly seconds: number;
-  /** It goes on until so many requests were sent, on a slow machine too. */
+  /** Continues until so many requests were sent, on a slow machine too. */
   readonly requests?: number;
   readonly seed: number;
   readonly transport: "uws" | "node";
@@ -18,25 +18,25 @@ export interface HammerOptions {
 }
 
 export interface Outcome {
-  /** Answers by what was asked for and its status. */
+  /** The number of answers by request and status. */
   readonly answers: ReadonlyMap<string, number>;
   readonly sent: number;
   readonly rounds: number;
   readonly faults: readonly string[];
 }
 
-/** Requests under way at a time. */
+/** The number of concurrent clients. */
 const CLIENTS = 10;
-/** Milliseconds of traffic before the server has to come to rest. */
+/** Milliseconds of traffic before the server must come to rest. */
 const ROUND = 1_500;
-/** Milliseconds within which a server without traffic comes to rest. */
+/** Milliseconds: the limit for a server without traffic to come to rest. */
 const REST = 20_000;
-/** More say no more. */
+/** The largest number of faults reported. */
 const MOST_FAULTS = 20;
 
 /**
- * Clients that send everything that changes runs and threads, to a few threads at once. After each round of traffic the server comes
- * to rest, or is stopped in the middle of it; then run, thread and storage must agree.
+ * Clients that send every request that changes runs and threads, to a few threads concurrently. After each round of
+ * traffic the server comes to rest, or is stopped in the middle of it. Then runs, threads and storage must agree.
  */
 export async function hammer(options: HammerOptions): Promise<Outcome> {
   const { data, seconds, requests = 0, seed, transport, progress } = options;
@@ -45,7 +45,7 @@ export async function hammer(options: HammerOptions): Promise<Outcome> {
   const logger = createLogger({
     clock: systemClock,
     level: "warn",
-    // Nodes that fail do as they were told.
+    // Errors of nodes that fail on purpose are expected.
     write: (line) => void (/"a (node|run) failed"/.test(line) || faults.push(`logged: ${line.trim()}`)),
   });
   const unhandled = (cause: unknown): void =>

@@ -1,6 +1,6 @@
 /**
- * `npm run hammer -- [--seconds N] [--seed S] [--transport uws|node]`: clients that start, cancel, delete, resume and read the runs of
- * a few threads at once. Ends with 1 when an answer, the log or what is stored is wrong.
+ * `npm run hammer -- [--seconds N] [--seed S] [--transport uws|node]`: clients that start, cancel, delete, resume and
+ * read the runs of a few threads concurrently. Exits with 1 if an answer, the log or the stored data is wrong.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

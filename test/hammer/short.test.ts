@@ -15,7 +15,7 @@ describeOverEachTransport("whatever clients do at once", (transport) => {
     });
     expect(faults).toEqual([]);
     expect(rounds).toBeGreaterThan(0);
-    // It gets far enough to be of use.
+    // The requests reach working runs.
     expect(answers.get("start 200") ?? 0).toBeGreaterThan(0);
     expect(answers.get("delete run 204") ?? 0).toBeGreaterThan(0);
   }, 120_000);

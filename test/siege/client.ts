@@ -4,7 +4,7 @@ export interface Answer {
   readonly status: number;
   /** Bytes of its body. */
   readonly bytes: number;
-  /** Undefined: the answer ended as it should; else how it broke off. */
+  /** How the answer broke off; undefined: it is complete. */
   readonly broken?: string;
   /** The start of the body. */
   readonly start: string;
@@ -12,10 +12,10 @@ export interface Answer {
   readonly headers: { readonly [name: string]: string | string[] | undefined };
 }
 
-/** Characters that are kept of the start and of the end of an answer: some are larger than a string can be. */
+/** Characters kept of the start and of the end of an answer. Some answers are larger than a string can be. */
 const KEPT = 64 * 1024;
 
-/** A tenant's client. It never holds an answer: those of this place are larger than a string can be. */
+/** A tenant's client. It never stores a whole answer, because some are larger than a string can be. */
 export class Client {
   readonly url: string;
   readonly headers: OutgoingHttpHeaders;
@@ -26,7 +26,7 @@ export class Client {
     this.headers = headers;
   }
 
-  /** Asks, and reads the answer to its end. A body that is an object is sent as JSON. */
+  /** Sends a request and reads the answer to its end. An object as the body is sent as JSON. */
   send(method: string, path: string, body?: object | string | Buffer): Promise<Answer> {
     const sent = typeof body === "string" || body instanceof Buffer ? body : JSON.stringify(body);
     const headers = {
@@ -63,7 +63,7 @@ export class Client {
     });
   }
 
-  /** The same where nothing but success will do; resolves with the answer's JSON. */
+  /** Sends a request that must succeed. Resolves with the answer's JSON. */
   async json<T>(method: string, path: string, body?: object | string): Promise<T> {
     const { status, start, bytes } = await this.send(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${start.slice(0, 500)}`);
@@ -91,7 +91,7 @@ export class Client {
   }
 }
 
-/** Checks that an answer is whole, and what it is. */
+/** Checks that an answer is complete and contains a list. */
 export function expectList({ status, start, end, broken, bytes }: Answer): void {
   if (status !== 200) throw new Error(`answered ${status}: ${start.slice(0, 300)}`);
   if (broken !== undefined) throw new Error(`broke off after ${bytes} bytes: ${broken}`);

@@ -1,13 +1,13 @@
 import { graph, messages, value } from "heddle";
 
-/** A conversation, to which each run adds an answer. */
+/** A conversation, to which each run appends an answer. */
 export const chat = graph({
   state: { messages: messages() },
   nodes: { answer: async () => ({ messages: [{ type: "ai", content: "y".repeat(200) }] }) },
   edges: { start: "answer" },
 });
 
-/** Keeps what it is given. */
+/** Stores its input. */
 export const keep = graph({
   state: { text: value(""), list: value<unknown>(null), more: value<unknown>(null) },
   nodes: { work: async () => ({}) },

@@ -1,7 +1,7 @@
 /**
- * The other tenant, in a process of its own, so that what keeps the hostile one's process busy does not count: asks for `/ok`, each
- * time on a new connection, and for the state of a thread, and says how long it waited at most. It also samples the memory of the
- * server.
+ * The other tenant, in a process of its own, so that load in the hostile one's process does not distort its
+ * measurements. It requests `/ok`, each time on a new connection, and the state of a thread, and reports its longest
+ * waits. It also samples the server's memory.
  */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -15,20 +15,21 @@ export interface Watched {
 }
 
 export interface Observed {
-  /** Milliseconds that an answer to `/ok` took at most, and how often it was asked for. */
+  /** The longest time of an answer to `/ok` in milliseconds, and the number of requests. */
   readonly ok: number;
   readonly asked: number;
-  /** The same of the state. */
+  /** The same for the state. */
   readonly state: number;
-  /** Bytes that are resident: at the start and at most. */
+  /** Resident bytes: at the start and at most. */
   readonly rest: number;
   readonly most: number;
-  /** Requests that were not answered with 200, by what was seen instead. */
+  /** Requests that were not answered with 200, by result. */
   readonly failures: { readonly [seen: string]: number };
 }
 
-/** Milliseconds between two questions, and after which one is given up. */
+/** Milliseconds between two requests. */
 const PAUSE = 20;
+/** Milliseconds: the limit for an answer. */
 const LONGEST = 60_000;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -70,7 +71,7 @@ async function repeat(work: () => Promise<void>, tell: (ms: number) => void): Pr
 async function observe({ url, pid, headers, path }: Watched): Promise<void> {
   rest = resident(pid);
   const sampling = setInterval(() => (most = Math.max(most, resident(pid))), PAUSE);
-  // The first answers find everything cold.
+  // The first requests warm up the server.
   for (let i = 0; i < 5; i++) {
     await ask(`${url}/ok`, { agent: false });
     await ask(url + path, { agent, headers });

@@ -1,6 +1,6 @@
 /**
- * `npm run siege -- [--only NAME,...] [--small] [--transport uws|node]`: two tenants use one server; one sends what would stall it or take
- * its memory, the other measures what it has to wait. Ends with 1 when a bound was breached.
+ * `npm run siege -- [--only NAME,...] [--small] [--transport uws|node]`: two tenants use one server. One tries to stall
+ * it or exhaust its memory, the other measures its waits. Exits with 1 if a limit was exceeded.
  */
 import { readOptions, refuse } from "../../bench/options.ts";
 import { entries } from "./entries/index.ts";

@@ -7,14 +7,14 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..", "..");
 
 export interface ServerOptions {
-  /** Descriptors that the process may have open; default: as this one. */
+  /** The limit of open descriptors of the process; default: that of this process. */
   readonly descriptors?: number;
-  /** Members of the configuration file beside `graphs`. */
+  /** Members of the configuration file in addition to `graphs`. */
   readonly config?: object;
   readonly transport?: "uws" | "node";
 }
 
-/** The built server in a process of its own, on a data directory of its own, with a key for each of two tenants. */
+/** The built server in a process and on a data directory of its own, with a key for each of two tenants. */
 export class Server {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -39,7 +39,7 @@ export class Server {
     const options = ["--config", file, "--data", join(folder, "data"), "--port", "0"];
     if (transport !== undefined) options.push("--transport", transport);
     const command = [process.execPath, cli, "start", ...options];
-    // `exec`, so that the process that is measured and stopped is the server itself.
+    // `exec` makes the measured and stopped process the server itself.
     const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
     const child = spawn("bash", ["-c", `${limit}exec "$@"`, "bash", ...command], {
       cwd: root,
@@ -69,7 +69,7 @@ export class Server {
     return this.#child.pid ?? 0;
   }
 
-  /** What it has printed last. */
+  /** Returns the server's latest output. */
   get output(): string {
     return this.#output.text;
   }
@@ -88,9 +88,9 @@ export class Server {
   }
 }
 
-/** As the server's list of keys has them: tenant and key. */
+/** Keys as in the server's list: tenant and key. */
 const keys = { hostile: "hostile:hostile-key", other: "other:other-key" };
 
-/** As a request sends them. */
+/** Keys as request headers. */
 export const HOSTILE = { "x-api-key": "hostile-key" };
 export const OTHER = { "x-api-key": "other-key" };

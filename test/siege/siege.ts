@@ -7,7 +7,7 @@ import { compile } from "../fixtures/compile.ts";
 import type { Observed, Watched } from "./observer.ts";
 import { HOSTILE, OTHER, Server, type ServerOptions } from "./server.ts";
 
-/** What an entry works with: the hostile tenant's client, the other one's, and the server. */
+/** The context of an entry: the hostile tenant's client, the other tenant's client, and the server. */
 export interface Siege {
   readonly server: Server;
   readonly hostile: Client;
@@ -16,54 +16,58 @@ export interface Siege {
 
 export interface Scale<Size> {
   readonly size: Size;
-  /** Milliseconds that the other tenant may wait. Default 300; small, 1000: other tests keep the machine busy then. */
+  /**
+   * Milliseconds that the other tenant may wait. Default 300; small, 1000, because other tests load the machine then.
+   */
   readonly wait?: number;
-  /** MiB that the server may take above what it has at rest. Default 400. */
+  /** MiB that the server may use above its memory at rest. Default 400. */
   readonly memory?: number;
 }
 
-/** One thing that a hostile client does, at the size that it was seen at, and small enough for each run of the tests. */
+/** An attack by a hostile client, at its original size, and at a small size for each run of the tests. */
 export interface Entry<Size = unknown> {
   readonly name: string;
-  /** What is sent, for the table. */
+  /** A description of what is sent, for the table. */
   readonly sent: string;
   readonly full: Scale<Size>;
   readonly small: Scale<Size>;
   readonly server?: ServerOptions;
-  /** Also the small one is known to be breached on a busy machine: asked for by hand alone, until it holds. */
+  /**
+   * True if even the small size is known to exceed a limit on a busy machine: runs only on request until that is fixed.
+   */
   readonly isOpen?: true;
-  /** The other tenant's new connections may be closed at once meanwhile; what goes over those that are open has to be served. */
+  /** True if the server may close the other tenant's new connections at once. Open connections must still be served. */
   readonly mayCloseNew?: true;
-  /** What is there before, such as threads. Not measured. */
+  /** Prepares data such as threads. Not measured. */
   prepare?(siege: Siege, size: Size): Promise<void>;
-  /** Sends it, and checks what is answered. @throws Error where that is not what it should be */
+  /** Sends the attack and checks the answers. @throws Error if an answer is wrong */
   attack(siege: Siege, size: Size): Promise<void>;
 }
 
-/** Keeps the type of an entry's size to itself. */
+/** Hides the type of an entry's size. */
 export const entry = <Size>(made: Entry<Size>): Entry => made as Entry;
 
 export interface Outcome {
   readonly name: string;
   readonly sent: string;
-  /** Milliseconds: at most waited for, of both questions. */
+  /** Milliseconds: the longest wait, over both requests. */
   readonly waited: number;
   readonly wait: number;
-  /** MiB: at most above rest. */
+  /** MiB: the largest growth above the memory at rest. */
   readonly grown: number;
   readonly memory: number;
-  /** What is not as it should be; empty: nothing. */
+  /** The exceeded limits and wrong answers; empty: none. */
   readonly breaches: readonly string[];
 }
 
-/** How a connection that is closed at once is seen. */
+/** Matches the errors of a connection that is closed at once. */
 const CLOSED = /^(socket hang up|read ECONNRESET|write EPIPE)$/;
 
 const MIB = 1024 * 1024;
-/** Milliseconds that the other tenant goes on asking after the attack. */
+/** Milliseconds that the other tenant continues after the attack. */
 const AFTER = 300;
 
-/** Starts a server, lets the hostile tenant do its worst, and tells how the other one fared. */
+/** Starts a server, runs the hostile tenant's attack, and reports the effects on the other tenant. */
 export async function besiege(
   { name, sent, server: options = {}, prepare, attack, mayCloseNew, ...scales }: Entry,
   scale: "full" | "small",

@@ -7,7 +7,7 @@ import { World } from "./world.ts";
 export const plants = [...onDisk, "left-ending"] as const;
 export type Plant = (typeof plants)[number];
 
-/** Returns the violations in the world of a seed, and how its servers ended. */
+/** Returns the violations in the world of a seed, and the world after its end. */
 export async function simulate(
   seed: number,
   plant: Plant | null = null,

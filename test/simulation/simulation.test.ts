@@ -12,7 +12,7 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
 
   test(`keeps I1 to I13 under ${seeds} seeds from ${first}`, { timeout: 240_000 }, async () => {
     for (let seed = first; seed < first + seeds; seed++) {
-      // The seed is in the message: SEED=<it> replays the world.
+      // The failure message contains the seed: SEED=<seed> replays the world.
       const { violations, world } = await simulate(seed);
       expect({ seed, violations }).toEqual({ seed, violations: [] });
       if (worlds.length < 10) worlds.push(world);

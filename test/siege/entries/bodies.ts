@@ -4,7 +4,10 @@ import { entry, type Siege } from "../siege.ts";
 const MIB = 1024 * 1024;
 const CONNECTIONS = 60;
 
-/** All at once, each on a connection of its own. Answers how often each status came; 0: the connection was cut. */
+/**
+ * Sends all requests at once, each on its own connection. Returns the number of answers by status; 0: the connection
+ * was cut.
+ */
 async function sendAll(client: Client, path: string, bytes: number): Promise<Map<number, number>> {
   const body = Buffer.from(JSON.stringify({ metadata: { text: "x".repeat(bytes - 32) } }));
   const statuses = new Map<number, number>();
@@ -45,7 +48,7 @@ export const bodies = entry({
   ...scales,
   async attack({ hostile }: Siege, bytes: number) {
     const statuses = await sendAll(hostile, "/threads/search", bytes);
-    // Some are parsed, and refused as a filter of that length.
+    // Some are parsed, and refused because the filter is too long.
     for (const status of statuses.keys())
       if (status !== 422 && status !== 429) throw new Error(`answered ${JSON.stringify([...statuses])}`);
     if (!statuses.has(422)) throw new Error("none was read");

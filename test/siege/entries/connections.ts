@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entry } from "../siege.ts";
 
-/** Seconds of processor time that a process has used. */
+/** Returns the seconds of processor time that a process has used. */
 function used(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
@@ -25,7 +25,7 @@ export const halfOpen = entry({
     const before = used(server.pid);
     await sleep(2_000);
     const busy = (used(server.pid) - before) / 2;
-    // What is stored meanwhile is stored: files have descriptors of their own.
+    // Storage must still work: its files have descriptors of their own.
     for (let i = 0; i < 20; i++) await other.run(thread, "keep", { text: String(i) });
     for (const socket of sockets) socket.destroy();
     if (busy > 0.6) throw new Error(`the server used ${Math.round(busy * 100)} % of a processor`);

@@ -5,7 +5,7 @@ import { history, largeStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
 import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
 
-/** All that a hostile client is known to try, in the order of the table. */
+/** All known attacks, in the order of the table. */
 export const entries: readonly Entry[] = [
   history,
   largeStates,

@@ -1,7 +1,7 @@
 import { expectList } from "../client.ts";
 import { entry, type Siege } from "../siege.ts";
 
-/** The thread of an entry that has one, by server: an entry has nothing else to remember it by. */
+/** The thread of an entry, by server, because entries have no state of their own. */
 const threads = new WeakMap<Siege["server"], string>();
 
 const threadOf = ({ server }: Siege): string => threads.get(server) ?? "";

@@ -1,16 +1,16 @@
 import { type Answer, expectList } from "../client.ts";
 import { entry, type Siege } from "../siege.ts";
 
-/** Each number below `count`. */
+/** Returns the numbers below `count`. */
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Checks that it was refused for a field, which the answer names. */
+/** Checks that the request was refused because of a field, which the answer names. */
 export function expectRefusal({ status, start }: Answer, expected: number, what: string): void {
   if (status !== expected || !start.includes(what))
     throw new Error(`answered ${status}, not ${expected} with "${what}": ${start.slice(0, 300)}`);
 }
 
-/** Puts items of the hostile tenant, some thousands at a time. */
+/** Stores items of the hostile tenant, thousands at a time. */
 async function putItems({ hostile }: Siege, count: number): Promise<void> {
   const batch = 50;
   for (let from = 0; from < count; from += batch) {
@@ -43,7 +43,7 @@ export const metadataFilter = entry({
         422,
         "1000 members and list entries",
       );
-      // As long as one may be, and not contained.
+      // As long as a filter may be, and not contained in any value.
       const list = [...filter.slice(0, 900), -1];
       const answers = await Promise.all(
         numbers(5).map(() => hostile.send("POST", path, { metadata: { list } })),

@@ -4,7 +4,7 @@ import { expectRefusal } from "./searches.ts";
 
 const MIB = 1024 * 1024;
 
-/** A JSON text of about so many bytes: parts one after another, with commas. */
+/** Returns a JSON text of about `bytes` bytes: parts joined by commas. */
 function filled(bytes: number, part: (i: number) => string): string {
   const parts: string[] = [];
   for (let i = 0, length = 0; length < bytes; i++) {
@@ -101,7 +101,7 @@ export const dueCrons = entry({
   name: "due-crons",
   sent: "thousands of crons that are due at once",
   full: { size: { count: 3_000, isAwaited: true } },
-  // The minute is not waited for: what is left are the searches.
+  // The small size does not wait a minute; only the searches remain.
   small: { size: { count: 100, isAwaited: false } },
   async attack({ hostile }, { count, isAwaited }: Many & { readonly isAwaited: boolean }) {
     const end = new Date(Date.now() + 3_600_000).toISOString();
