@@ -1,22 +1,24 @@
 import { ServiceError } from "../model/errors.ts";
-import type { EventFilter } from "../model/thread-protocol.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
-import { matches } from "../stream/protocol/event-filter.ts";
+import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
 import { protocolOf } from "../stream/protocol/render-protocol.ts";
 import type { Segment } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { subscriptionOf, unsubscribe } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
-/** Subscriptions that one socket may have. */
+/** Subscriptions that one socket may have, and namespaces that all of them may name. */
 const MOST = 256;
+const MOST_NAMESPACES = 2048;
 
 interface Subscription {
-  readonly filter: EventFilter;
+  readonly isWanted: EventTest;
+  /** Namespaces that it names. */
+  readonly namespaces: number;
   /** The number of the last event that it was sent, or does not want. */
   after: number;
 }
@@ -32,7 +34,7 @@ export class SubscriptionFeed {
   readonly #key: ThreadKey;
   readonly #subscriptions = new Map<string, Subscription>();
   /** Subscriptions that have not started yet, by id. */
-  readonly #waiting = new Map<string, { readonly filter: EventFilter; readonly since: number | undefined }>();
+  readonly #waiting = new Map<string, Omit<Subscription, "after"> & { readonly since: number | undefined }>();
   /** True while nothing is read, until {@link start}. */
   #held = false;
   #starting = false;
@@ -55,8 +57,14 @@ export class SubscriptionFeed {
     if (this.#subscriptions.size + this.#waiting.size >= MOST) {
       throw new ServiceError("server.busy", `There are ${MOST} subscriptions on this socket already`);
     }
+    const namespaces = filter.namespaces.length;
+    const named = [...this.#subscriptions.values(), ...this.#waiting.values()];
+    if (named.reduce((sum, other) => sum + other.namespaces, namespaces) > MOST_NAMESPACES) {
+      const message = `The subscriptions of this socket would name more than ${MOST_NAMESPACES} namespaces`;
+      throw new ServiceError("server.busy", message);
+    }
     const id = `subscription-${++this.#made}`;
-    this.#waiting.set(id, { filter, since });
+    this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
     // New events have to wait until the past ones are sent.
     this.reader.hold();
     this.#held = true;
@@ -97,9 +105,9 @@ export class SubscriptionFeed {
     const reader = await this.#protocol.follow(this.#key, { isNew, after: from });
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
-    for (const [id, { filter, since = reader.cursor }] of waiting) {
+    for (const [id, { isWanted, namespaces, since = reader.cursor }] of waiting) {
       // It may have been removed meanwhile.
-      if (this.#waiting.delete(id)) this.#subscriptions.set(id, { filter, after: since });
+      if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
@@ -120,7 +128,7 @@ export class SubscriptionFeed {
     const subscriptions = [...this.#subscriptions.values()];
     for (const event of events) {
       this.#seen = Math.max(this.#seen, event.seq);
-      if (subscriptions.some(({ filter, after }) => event.seq > after && matches(filter, event))) {
+      if (subscriptions.some(({ isWanted, after }) => event.seq > after && isWanted(event))) {
         messages.push(event.text);
       }
     }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { Blocks } from "../../src/stream/protocol/message-blocks.ts";
 import { Numbers, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
-import { matches } from "../../src/stream/protocol/event-filter.ts";
+import { eventTestOf } from "../../src/stream/protocol/event-filter.ts";
 
 const event = (channel: string, namespace: readonly string[]): ProtocolEvent => ({
   seq: 1,
@@ -27,7 +27,7 @@ test.each<[string, string[], string[][], number | undefined, string, string[], b
   ["above what is wanted", ["values"], [["a", "b"]], undefined, "values", ["a:1"], false],
   ["one of several", ["values"], [["x"], ["a"]], undefined, "values", ["a:1"], true],
 ])("filter: %s", (_, channels, namespaces, depth, channel, namespace, is) => {
-  expect(matches({ channels: new Set(channels), namespaces, depth }, event(channel, namespace))).toBe(is);
+  expect(eventTestOf({ channels: new Set(channels), namespaces, depth })(event(channel, namespace))).toBe(is);
 });
 
 test("events of one fact have its numbers, and share the last when there are more", () => {

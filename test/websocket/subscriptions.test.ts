@@ -48,3 +48,15 @@ test("the others go on where they were when one is taken back before it began", 
     { isNew: false, after: [7] },
   ]);
 });
+
+test("the namespaces of all subscriptions of a socket have a bound; those of one that ended do not count", async () => {
+  const { feed } = aFeed();
+  const wide = { ...channels, namespaces: Array.from({ length: 1000 }, (_, i) => [`n${i}`]) };
+  const first = feed.subscribe(wide);
+  feed.subscribe(wide);
+  await feed.start();
+  expect(() => feed.subscribe(wide)).toThrow("2048 namespaces");
+  feed.subscribe(channels);
+  feed.unsubscribe({ subscription_id: first });
+  feed.subscribe(wide);
+});

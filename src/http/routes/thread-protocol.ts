@@ -1,6 +1,6 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
-import { matches } from "../../stream/protocol/event-filter.ts";
+import { eventTestOf } from "../../stream/protocol/event-filter.ts";
 import { protocolSse } from "../../stream/protocol/render-protocol.ts";
 import { failureDetailsOf } from "../../schemas/error-responses.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../../schemas/protocol-commands.ts";
@@ -41,8 +41,9 @@ export function protocolRoutes({
       after: since === undefined ? [] : [since],
     });
     if (call.reply.aborted) return reader.close();
+    const isWanted = eventTestOf(filter);
     const wanted = since ?? reader.cursor;
-    const rendered = protocolSse(reader, (event) => event.seq > wanted && matches(filter, event));
+    const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
       scheduler,
       logger,

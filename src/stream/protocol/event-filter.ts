@@ -1,17 +1,49 @@
 import type { EventFilter } from "../../model/thread-protocol.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 
-export function matches(filter: EventFilter, { channel, namespace }: ProtocolEvent): boolean {
-  if (!filter.channels.has(channel)) return false;
-  if (filter.namespaces.length === 0) return true;
-  return filter.namespaces.some((prefix) => {
-    if (!prefix.every((segment, i) => isSegment(segment, namespace[i]))) return false;
-    return filter.depth === undefined || namespace.length - prefix.length <= filter.depth;
-  });
+/** The prefixes of namespaces as a tree: one level a segment. */
+interface PrefixNode {
+  /** True when a prefix ends here. */
+  isEnd: boolean;
+  readonly children: Map<string, PrefixNode>;
 }
 
-/** True for the same segment, and for any task of the node when only the node is named. */
-function isSegment(wanted: string, segment: string | undefined): boolean {
+export type EventTest = (event: ProtocolEvent) => boolean;
+
+/**
+ * Makes the test of a filter. A client may name many namespaces, and every event is tested: the prefixes are compiled into a tree, so
+ * that a test looks up the segments of the event's namespace, however many prefixes there are.
+ */
+export function eventTestOf({ channels, namespaces, depth }: EventFilter): EventTest {
+  if (namespaces.length === 0) return ({ channel }) => channels.has(channel);
+  const root = node();
+  for (const prefix of namespaces) {
+    let at = root;
+    for (const segment of prefix) {
+      let child = at.children.get(segment);
+      if (child === undefined) at.children.set(segment, (child = node()));
+      at = child;
+    }
+    at.isEnd = true;
+  }
+  return ({ channel, namespace }) => channels.has(channel) && isIn(root, namespace, 0, depth);
+}
+
+const node = (): PrefixNode => ({ isEnd: false, children: new Map() });
+
+function isIn(
+  { isEnd, children }: PrefixNode,
+  namespace: readonly string[],
+  at: number,
+  depth: number | undefined,
+): boolean {
+  if (isEnd && (depth === undefined || namespace.length - at <= depth)) return true;
+  const segment = namespace[at];
   if (segment === undefined) return false;
-  return segment === wanted || (!wanted.includes(":") && segment.split(":", 1)[0] === wanted);
+  const exact = children.get(segment);
+  if (exact !== undefined && isIn(exact, namespace, at + 1, depth)) return true;
+  // A prefix may name a node alone: it means all tasks of it.
+  const colon = segment.indexOf(":");
+  const named = colon < 0 ? undefined : children.get(segment.slice(0, colon));
+  return named !== undefined && isIn(named, namespace, at + 1, depth);
 }
