@@ -218,6 +218,7 @@ async function open(options: AppOptions): Promise<App> {
         sockets,
         inspect: watch,
         scheduler,
+        budget,
         logger: servingLogger,
         requestLog,
       }),

@@ -2,6 +2,7 @@ import type { AccessControl } from "../access/access-control.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Runs } from "../service/runs.ts";
@@ -14,6 +15,7 @@ export interface WebSocketDeps {
   readonly runs: Pick<Runs, "start" | "cancel" | "followThread">;
   readonly protocol: ThreadProtocol;
   readonly scheduler: Scheduler;
+  readonly budget: TimeBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
   /** Counts open sockets, except those of `inspect`. */

@@ -5,6 +5,8 @@ import { invalidField } from "../schemas/error-responses.ts";
 /** Commands of one socket that may be pending, and their bytes. */
 const MOST = 32;
 const BYTES = 1024 * 1024;
+/** Bytes above which a command is parsed in a turn of its own: many large ones at once would keep all others waiting. */
+const LARGE = 64 * 1024;
 /** Ids that are remembered: a command that is sent again with the same id is not executed again. */
 const IDS = 1024;
 /** Characters of the longest id. */
@@ -30,16 +32,18 @@ const busy = new ServiceError(
 export class PendingCommands {
   readonly #do: Do;
   readonly #refuse: Refuse;
+  readonly #turn: () => Promise<void>;
   readonly #rest: () => void;
   readonly #ids = new Set<CommandId>();
   #waiting = 0;
   #bytes = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** `rest` is called when no command is pending any more. */
-  constructor(doIt: Do, refuse: Refuse, rest: () => void = () => undefined) {
+  /** `turn` resolves when there is time for a large command; `rest` is called when no command is pending any more. */
+  constructor(doIt: Do, refuse: Refuse, turn: () => Promise<void>, rest: () => void = () => undefined) {
     this.#do = doIt;
     this.#refuse = refuse;
+    this.#turn = turn;
     this.#rest = rest;
   }
 
@@ -48,24 +52,45 @@ export class PendingCommands {
     let id: CommandId | null = null;
     try {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
+      const { length } = message;
+      const isBusy = this.#waiting >= MOST || (this.#waiting > 0 && this.#bytes + length > BYTES);
+      if (length > LARGE) {
+        if (isBusy) throw busy;
+        return this.#enqueue(length, ready, () => this.#parseInTurn(message));
+      }
       const body = parseObject(Buffer.from(message), "command");
       id = idOf(body["id"]);
       if (this.#ids.has(id)) return;
-      const { length } = message;
-      if (this.#waiting >= MOST || (this.#waiting > 0 && this.#bytes + length > BYTES)) throw busy;
+      if (isBusy) throw busy;
       this.#remember(id);
-      this.#line(id, body, length, ready);
+      const known = id;
+      this.#enqueue(length, ready, () => this.#try(known, body));
     } catch (cause) {
       this.#refuse(id, cause);
     }
   }
 
-  #line(id: CommandId, body: RawBody, length: number, ready: Promise<void>): void {
+  /** Parses a large command when its turn has come, and executes it. */
+  async #parseInTurn(message: string): Promise<void> {
+    let id: CommandId | null = null;
+    try {
+      await this.#turn();
+      const body = parseObject(Buffer.from(message), "command");
+      id = idOf(body["id"]);
+      if (this.#ids.has(id)) return;
+      this.#remember(id);
+      await this.#do(id, body);
+    } catch (cause) {
+      this.#refuse(id, cause);
+    }
+  }
+
+  #enqueue(length: number, ready: Promise<void>, execute: () => Promise<void>): void {
     this.#waiting++;
     this.#bytes += length;
     this.#last = this.#last
       .then(() => ready)
-      .then(() => this.#try(id, body))
+      .then(execute)
       // The thread was not found: the socket is closed for that.
       .catch(() => undefined)
       .then(() => {

@@ -26,7 +26,7 @@ export async function openProtocolSocket(
   asked: AcceptedUpgrade,
 ): Promise<void> {
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const { protocol, scheduler, logger, requestLog } = deps;
+  const { protocol, scheduler, budget, logger, requestLog } = deps;
   const feed = new SubscriptionFeed(protocol, key);
   const outlet = new SocketWriter(socket);
   // No `shed`: events for a slow peer stay buffered, because they depend on earlier ones and cannot be read again
@@ -75,6 +75,7 @@ export async function openProtocolSocket(
   const commands = new PendingCommands(
     (_, body) => done(body),
     (id, cause) => say(errorAnswer(typeof id === "number" ? id : null, cause)),
+    () => budget.share(key.tenant).next(),
     () => {
       cancelStart();
       cancelStart = scheduler.after(TOGETHER, () => {

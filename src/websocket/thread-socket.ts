@@ -46,6 +46,7 @@ export async function openThreadSocket(
       const { status, body } = failureDetailsOf(cause);
       answer({ type: "error", id, status, ...body }).catch(() => undefined);
     },
+    () => deps.budget.share(key.tenant).next(),
   );
   // Commands that come before the thread is found wait for it.
   const found = opened.then(() => undefined);
