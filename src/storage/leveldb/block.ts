@@ -23,6 +23,55 @@ export function isWhole(bytes: Buffer, { offset, size }: BlockHandle): boolean {
   return unmaskChecksum(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
 }
 
+/** Bytes of a block that are summed before others get a turn. */
+const STEP = 1024 * 1024;
+
+/** Like {@link isWhole}, and yields after each step: a block with one large value is as large as the value. */
+export function* isWholeInSteps(bytes: Buffer, { offset, size }: BlockHandle): Generator<undefined, boolean> {
+  const end = offset + size + 1;
+  if (end + TRAILER - 1 > bytes.length) return false;
+  let sum = 0;
+  for (let at = offset; at < end; at += STEP) {
+    sum = crc32c(bytes, at, Math.min(at + STEP, end), sum);
+    yield undefined;
+  }
+  return unmaskChecksum(bytes.readUInt32LE(end)) === sum;
+}
+
+/** Bytes at the start of a block in which all of its keys are: LevelDB ends a block with the entry that crosses its block size, 8 KiB here. */
+const KEYS_WITHIN = 64 * 1024;
+/** An entry that ends behind this many bytes is the last one. */
+const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;
+
+/**
+ * The first and the last key of a block whose checksum is right. Of a large block only the start is decompressed.
+ * @throws FormatError if the keys are not found there
+ */
+export function outerKeysOf(
+  bytes: Buffer,
+  { offset, size }: BlockHandle,
+): readonly [first: Buffer, last: Buffer] {
+  const end = offset + size;
+  const content = bytes.subarray(offset, end);
+  const start = bytes[end] === 0 ? content.subarray(0, KEYS_WITHIN) : unsnappy(content, KEYS_WITHIN);
+  if (start.length < KEYS_WITHIN) {
+    const entries = entriesOf(start);
+    const [first, last] = [entries[0], entries.at(-1)];
+    if (first === undefined || last === undefined) throw new FormatError("a block has no entries");
+    return [first[0], last[0]];
+  }
+  const reader = new ByteReader(start);
+  let first: Buffer | undefined;
+  let key = Buffer.alloc(0);
+  for (;;) {
+    const [shared, own, length] = [reader.varint(), reader.varint(), reader.varint()];
+    key = Buffer.concat([key.subarray(0, shared), reader.take(own)]);
+    first ??= key;
+    if (reader.at + length > LAST_ENDS_BEHIND) return [first, key];
+    reader.take(length);
+  }
+}
+
 export function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
   if (!isWhole(bytes, handle)) throw new FormatError("its index has a wrong checksum");
   const end = handle.offset + handle.size;

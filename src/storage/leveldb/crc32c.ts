@@ -15,11 +15,11 @@ function tables(): Int32Array {
   return table;
 }
 
-/** The CRC-32C of the bytes from `from` to `to` (exclusive), as in LevelDB's files. */
-export function crc32c(bytes: Uint8Array, from: number, to: number): number {
+/** The CRC-32C of the bytes from `from` to `to` (exclusive), as in LevelDB's files. `before`: that of the bytes in front of them. */
+export function crc32c(bytes: Uint8Array, from: number, to: number, before = 0): number {
   const byte = (at: number): number => bytes[at] as number;
   const of = (table: number, value: number): number => TABLE[table * 256 + (value & 0xff)] as number;
-  let sum = -1;
+  let sum = ~before;
   let at = from;
   for (; at + 8 <= to; at += 8) {
     sum ^= byte(at) | (byte(at + 1) << 8) | (byte(at + 2) << 16) | (byte(at + 3) << 24);

@@ -3,29 +3,31 @@ import { FormatError, ByteReader } from "./byte-reader.ts";
 /** Bytes: more than any index block has. A larger claim is damage. */
 const MOST = 64 * 1024 * 1024;
 
-/** Undoes the Snappy compression of a block (Snappy's `format_description.txt`). */
-export function unsnappy(bytes: Buffer): Buffer {
+/** Undoes the Snappy compression of a block, or of its first `limit` bytes (Snappy's `format_description.txt`). */
+export function unsnappy(bytes: Buffer, limit = MOST): Buffer {
   const reader = new ByteReader(bytes);
   const size = reader.varint();
   if (size > MOST) throw new FormatError("a block claims to be too large");
-  const made = Buffer.alloc(size);
+  const made = Buffer.alloc(Math.min(size, limit));
   let to = 0;
-  while (!reader.isAtEnd) {
+  while (!reader.isAtEnd && to < made.length) {
     const tag = reader.take(1)[0] as number;
     if ((tag & 3) === 0) {
       let length = tag >>> 2;
       if (length >= 60) length = reader.take(length - 59).readUIntLE(0, length - 59);
       const piece = reader.take(length + 1);
       if (to + piece.length > size) throw new FormatError("a block is longer than it says");
-      to += piece.copy(made, to);
+      piece.copy(made, to);
+      to += piece.length;
       continue;
     }
     const { length, back } = copyOf(tag, reader);
     if (back === 0 || back > to || to + length > size) throw new FormatError("a block copies from nowhere");
     // Byte by byte, because a copy may overlap with its output.
-    for (const end = to + length; to < end; to++) made[to] = made[to - back] as number;
+    for (const end = Math.min(to + length, made.length); to < end; to++) made[to] = made[to - back] as number;
   }
-  if (to !== size) throw new FormatError("a block is shorter than it says");
+  if (to < made.length || !(reader.isAtEnd || size > limit))
+    throw new FormatError("a block is shorter than it says");
   return made;
 }
 

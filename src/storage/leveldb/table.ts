@@ -1,4 +1,13 @@
-import { entriesOf, type BlockHandle, handleOf, isWhole, MAGIC, readBlock } from "./block.ts";
+import {
+  entriesOf,
+  type BlockHandle,
+  handleOf,
+  isWhole,
+  isWholeInSteps,
+  MAGIC,
+  outerKeysOf,
+  readBlock,
+} from "./block.ts";
 import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
 import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
 
@@ -59,8 +68,10 @@ export function* checkTable(
     return;
   }
   let { from } = bounds ?? EVERYTHING;
+  const damaged = new Set<BlockHandle>();
   for (const [to, handle] of blocks) {
-    if (!isWhole(bytes, handle)) {
+    if (!(yield* isWholeInSteps(bytes, handle))) {
+      damaged.add(handle);
       yield {
         what: `the block at ${handle.offset} has a wrong checksum`,
         range: { from, to },
@@ -68,12 +79,11 @@ export function* checkTable(
       };
     }
     from = to;
-    yield undefined;
   }
   for (const handle of filters) {
     if (!isWhole(bytes, handle)) yield { what: "its filter has a wrong checksum", range: undefined };
   }
-  const other = boundsOf(bytes, blocks);
+  const other = boundsOf(bytes, blocks, damaged);
   if (bounds !== undefined && other !== undefined && (other.from !== bounds.from || other.to !== bounds.to)) {
     yield { what: "it is not the table that belongs here", range: bounds };
   }
@@ -99,14 +109,19 @@ function* salvage(
   for (const range of others) yield { what: `${what}; another block is lost`, range };
 }
 
-/** The first and last key; undefined when the blocks that contain them are damaged. */
-function boundsOf(bytes: Buffer, blocks: readonly (readonly [string, BlockHandle])[]): KeyRange | undefined {
+/** The first and last key of a table whose blocks have been checked; undefined when they cannot be read. */
+function boundsOf(
+  bytes: Buffer,
+  blocks: readonly (readonly [string, BlockHandle])[],
+  damaged: ReadonlySet<BlockHandle>,
+): KeyRange | undefined {
   const [first, last] = [blocks[0]?.[1], blocks.at(-1)?.[1]];
   try {
-    if (first === undefined || last === undefined) return undefined;
-    const from = entriesOf(readBlock(bytes, first))[0]?.[0];
-    const to = entriesOf(readBlock(bytes, last)).at(-1)?.[0];
-    return from && to && { from: userKey(from), to: userKey(to) };
+    if (first === undefined || last === undefined || damaged.has(first) || damaged.has(last))
+      return undefined;
+    const [from] = outerKeysOf(bytes, first);
+    const [, to] = outerKeysOf(bytes, last);
+    return { from: userKey(from), to: userKey(to) };
   } catch {
     return undefined;
   }

@@ -28,10 +28,10 @@ export interface LevelDirectory {
 }
 
 /** A directory of LevelDB with `count` keys in a single table. */
-export async function levelDirectory(count: number): Promise<LevelDirectory> {
+export async function levelDirectory(count: number, value = valueOf): Promise<LevelDirectory> {
   const { path, remove } = temporary();
   const db = openLevel(path);
-  for (let n = 0; n < count; n++) await db.put(keyOf(n), valueOf(n));
+  for (let n = 0; n < count; n++) await db.put(keyOf(n), value(n));
   await db.compactRange("", "~");
   await db.close();
   const name = readdirSync(path).find((file) => file.startsWith("MANIFEST")) ?? "";

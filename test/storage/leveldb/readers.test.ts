@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
 import { readManifest } from "../../../src/storage/leveldb/manifest.ts";
@@ -53,7 +54,39 @@ describe("CRC-32C", () => {
   });
 });
 
+describe("a table of large values", () => {
+  const SIZE = 300_000;
+  test.each([
+    ["that compress well", (n: number) => Buffer.alloc(SIZE, `${n} `)],
+    ["that do not compress", (n: number) => randomBytes(SIZE + n)],
+    ["among small ones", (n: number) => (n % 2 === 0 ? Buffer.from("small") : Buffer.alloc(SIZE, `${n}`))],
+  ])("%s is whole, and told from another table", async (_, value) => {
+    const { table, bytes, remove } = await levelDirectory(5, value);
+    try {
+      expect(damageIn(bytes, table)).toEqual([]);
+      const other = { ...table, smallest: keyOf(100), largest: keyOf(900) };
+      expect(damageIn(bytes, other)).toMatchObject([{ what: "it is not the table that belongs here" }]);
+      for (const at of [1000, Math.floor(bytes.length / 2)]) {
+        expect(damageIn(flipped(bytes, at), table)).toMatchObject([
+          { what: expect.stringContaining("wrong checksum") },
+        ]);
+      }
+    } finally {
+      remove();
+    }
+  });
+});
+
 describe("Snappy", () => {
+  test("undoes the start alone", () => {
+    const all = unsnappy(Buffer.from([12, ...literal("abcd"), ((8 - 1) << 2) | 2, 4, 0]));
+    expect(all.toString()).toBe("abcdabcdabcd");
+    for (let limit = 0; limit <= 12; limit++) {
+      const bytes = Buffer.from([12, ...literal("abcd"), ((8 - 1) << 2) | 2, 4, 0]);
+      expect(unsnappy(bytes, limit).toString()).toBe("abcdabcdabcd".slice(0, limit));
+    }
+  });
+
   const literal = (text: string): number[] => [(text.length - 1) << 2, ...Buffer.from(text)];
   test.each([
     ["nothing", [0], ""],
