@@ -9,6 +9,8 @@ const MAX_HEADER = 9;
 const LONG_STRING = 64;
 /** Members: objects with this many or more are remembered, to copy their bytes if the same object follows again. */
 const LARGE_OBJECT = 4;
+/** Items: for arrays with this many or more, the buffer grows once: by doubling it would be copied many times. */
+const LARGE_ARRAY = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The first byte value that stands for a shape: numbers from here up to 127 take two bytes instead of one. */
@@ -147,6 +149,8 @@ export class PlainPacker {
   #array(items: readonly unknown[]): boolean {
     const { length } = items;
     this.#count(length, 0x90, 0xdc);
+    const most = length * MAX_HEADER;
+    if (length >= LARGE_ARRAY && this.#at + most > this.#bytes.length) this.#grow(most);
     for (let i = 0; i < length; i++) if (!this.#value(items[i])) return false;
     return true;
   }

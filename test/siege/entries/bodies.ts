@@ -44,7 +44,6 @@ export const bodiesWithoutKey = entry({
 export const bodies = entry({
   name: "bodies",
   sent: `${CONNECTIONS} connections of a tenant, each with a body of 16 MiB`,
-  isOpen: true,
   ...scales,
   async attack({ hostile }: Siege, bytes: number) {
     const statuses = await sendAll(hostile, "/threads/search", bytes);
