@@ -169,7 +169,7 @@ const unknown: readonly Case[] = [
   ["DELETE", `/threads/${NOBODY}`, undefined, `Thread with ID ${NOBODY} not found`],
   ["POST", `/threads/${NOBODY}/copy`, undefined, `Thread with ID ${NOBODY} not found`],
   // Routes.
-  ["GET", "/", undefined, "Not Found"],
+  ["POST", "/", {}, "Not Found"],
   ["GET", "/nowhere", undefined, "Not Found"],
   ["GET", "/threads", undefined, "Not Found"],
   ["DELETE", "/threads/:thread/state", undefined, "Not Found"],
