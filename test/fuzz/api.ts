@@ -65,7 +65,8 @@ function checker(responses: Described["responses"]): Operation["fault"] {
   return (status, type, text) => {
     const described = responses[status];
     if (described === undefined) return `the status ${status} is not described`;
-    const [kind, content] = Object.entries(described.content ?? {})[0] ?? [];
+    const contents = Object.entries(described.content ?? {});
+    const [kind, content] = contents.find(([known]) => type.startsWith(known)) ?? contents[0] ?? [];
     if (kind === undefined) return text === "" ? undefined : "a body is not described";
     if (!type.startsWith(kind)) return `the content type is ${type}, not ${kind}`;
     if (kind !== "application/json" || content === undefined) return undefined;

@@ -117,8 +117,13 @@ function answered(answer: RouteAnswer): { readonly [status: string]: unknown } {
           content: { "text/event-stream": { schema: { type: "string" } } },
         },
       };
-    case "text":
-      return { 200: { description: "As text", content: { [answer.type]: { schema: { type: "string" } } } } };
+    case "text": {
+      const content = {
+        [answer.type]: { schema: { type: "string" } },
+        ...(answer.json && { "application/json": { schema: answer.json } }),
+      };
+      return { 200: { description: "As text", content } };
+    }
     case "json": {
       const { schema, what } = answer;
       const shown =

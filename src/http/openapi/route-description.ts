@@ -26,7 +26,8 @@ export type RouteAnswer =
     }
   | { readonly kind: "none"; readonly status: 202 | 204 }
   | { readonly kind: "stream" }
-  | { readonly kind: "text"; readonly type: string };
+  /** `json`: what clients get that do not ask for this type. */
+  | { readonly kind: "text"; readonly type: string; readonly json?: TSchema };
 
 export interface QueryParam {
   readonly name: string;

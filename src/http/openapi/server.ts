@@ -14,6 +14,13 @@ const ready = jsonAnswer(
     verifying: Type.Optional(Type.Object({ tables: Type.Integer(), bytes: Type.Integer() })),
   }),
 );
+const whereabouts = Type.Object({
+  ok: Type.Literal(true),
+  version: Type.String(),
+  docs: Type.String(),
+  openapi: Type.String(),
+  health: Type.String(),
+});
 const html: RouteAnswer = { kind: "text", type: "text/html" };
 const file: RouteAnswer = { kind: "text", type: "text/javascript" };
 
@@ -52,7 +59,7 @@ export const serverDescriptions: RouteDescriptions = {
   "GET /": {
     tag: "Server",
     summary: "The dashboard, for browsers; for other programs, as JSON, where the documentation is",
-    answer: html,
+    answer: { kind: "text", type: "text/html", json: whereabouts },
   },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "POST /ui/:agent": {
