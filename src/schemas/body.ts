@@ -3,7 +3,7 @@ import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { invalidField } from "./error-responses.ts";
 import { parseInSteps, type WorkPace } from "./json-steps.ts";
-import { DEEPEST, malformed, STEP, StructureCheck } from "./json-structure.ts";
+import { MAX_BODY_DEPTH, malformed, STEP, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./text-encoding.ts";
 
 /** A JSON object from a request, with its members not yet checked. */
@@ -111,7 +111,7 @@ export function dropNulls(object: unknown): void {
 function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
   // Shorter bytes cannot be nested too deep: each level takes one byte to open and one to close.
-  if (bytes.length > 2 * DEEPEST) new StructureCheck(bytes, name).check(bytes.length);
+  if (bytes.length > 2 * MAX_BODY_DEPTH) new StructureCheck(bytes, name).check(bytes.length);
   let text: string;
   let body: unknown;
   try {

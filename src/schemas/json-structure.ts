@@ -18,7 +18,7 @@ export const STEP = 256 * 1024;
  * Nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels and are at most this far below the body itself. Deeper bodies
  * are refused before parsing, since every later step (copy, digest, comparison) is recursive.
  */
-export const DEEPEST = MAX_DEPTH + 16;
+export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
 /** Lists, objects and named members of a whole body, at most: each takes a thousand times as long to parse as its bytes. */
 const PARTS = 500_000;
 /** List entries and members of a whole body, at most; plain numbers are the cheapest. */
@@ -85,9 +85,9 @@ export class StructureCheck {
   readonly #strings: StringEnds;
   readonly #longer = new Map<number, number>();
   /** Number of members of the open object at each level. */
-  readonly #members = new Int32Array(DEEPEST + 1);
+  readonly #members = new Int32Array(MAX_BODY_DEPTH + 1);
   /** Start of the open list or object at each level. */
-  readonly #begins = new Int32Array(DEEPEST + 1);
+  readonly #begins = new Int32Array(MAX_BODY_DEPTH + 1);
   #at = 0;
   #depth = 0;
   #parts = 0;
@@ -131,7 +131,7 @@ export class StructureCheck {
         if (depth === 1) this.#name = [start, i + 1];
       } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
         if (++depth === 1) this.#isObject = byte === OPEN_OBJECT;
-        else if (depth > DEEPEST)
+        else if (depth > MAX_BODY_DEPTH)
           throw invalidField(this.#member() || this.#whole, `is nested deeper than ${MAX_DEPTH} levels`);
         members[depth] = 0;
         begins[depth] = i;

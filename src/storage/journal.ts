@@ -22,7 +22,7 @@ import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence.ts";
-import type { ThreadHead, ThreadHeads } from "./write-heads.ts";
+import type { ThreadHead, WriteHeads } from "./write-heads.ts";
 import { ACTIVE, checkpointKey, parseThreadMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { readDelayed } from "./delayed-runs.ts";
@@ -42,7 +42,7 @@ import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 export class KvJournal implements Journal {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #heads: ThreadHeads;
+  readonly #heads: WriteHeads;
   readonly #sweeper: DeletionSweeper;
   readonly #outbox: KvOutbox;
   readonly #budget: TimeBudget;
@@ -51,7 +51,7 @@ export class KvJournal implements Journal {
   constructor(
     kv: Kv,
     committer: Committer,
-    heads: ThreadHeads,
+    heads: WriteHeads,
     sweeper: DeletionSweeper,
     outbox: KvOutbox,
     budget: TimeBudget,

@@ -14,7 +14,7 @@ import { copyDatabase } from "./backup.ts";
 import { KvCrons } from "./cron-book.ts";
 import { checkFormat, checkOwnFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
-import { ThreadHeads } from "./write-heads.ts";
+import { WriteHeads } from "./write-heads.ts";
 import { KvItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { Integrity } from "./integrity.ts";
@@ -130,7 +130,7 @@ async function start(
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
-    const heads = new ThreadHeads(kv);
+    const heads = new WriteHeads(kv);
     const resume = (): Promise<void> =>
       sweeper.resume().catch((error: unknown) => {
         deps.logger.warn("the marks of deleted data could not be read", { error: withCauses(error) });

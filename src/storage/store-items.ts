@@ -13,7 +13,7 @@ import type {
 import type { Committer } from "./committer.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { fencedError } from "./fence.ts";
-import type { ThreadHeads } from "./write-heads.ts";
+import type { WriteHeads } from "./write-heads.ts";
 import {
   ITEM_EXPIRIES,
   itemExpiryKey,
@@ -38,11 +38,11 @@ const rows = rowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at"
 export class KvItems implements Items {
   readonly #kv: Kv;
   readonly #committer: Committer;
-  readonly #heads: ThreadHeads;
+  readonly #heads: WriteHeads;
   /** Changes in flight, by item key; null: the item is being deleted. */
   readonly #changing = new Map<string, { readonly head: Stored | null }>();
 
-  constructor(kv: Kv, committer: Committer, heads: ThreadHeads) {
+  constructor(kv: Kv, committer: Committer, heads: WriteHeads) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;

@@ -41,7 +41,7 @@ export interface ThreadHead {
 const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
-export class ThreadHeads {
+export class WriteHeads {
   readonly #kv: Kv;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();

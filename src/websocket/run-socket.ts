@@ -7,7 +7,7 @@ import { frameFormat } from "../stream/websocket-frames.ts";
 import { createView } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { mirrorEvents } from "./event-sender.ts";
-import { mirrorParams, uuidOf } from "./socket-params.ts";
+import { readSocketParams, uuidOf } from "./socket-params.ts";
 
 /** Sends one run's events until the run ends. */
 export async function openRunSocket(
@@ -20,7 +20,7 @@ export async function openRunSocket(
   const [thread, id] = asked.parts;
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(thread, "thread_id") };
   const runId = uuidOf(id, "run_id");
-  const { after = -1, modes } = mirrorParams(asked.query, asked.lastEventId);
+  const { after = -1, modes } = readSocketParams(asked.query, asked.lastEventId);
   const run = await find(deps.journal, key, runId);
   if (gone) return;
   const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));

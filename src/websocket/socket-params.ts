@@ -4,7 +4,7 @@ import { invalidField } from "../schemas/error-responses.ts";
 import { Query } from "../schemas/query.ts";
 import { lastEventIdInHeader, lastEventIdInQuery, streamModesOf } from "../schemas/stream-params.ts";
 
-export interface MirrorParams {
+export interface SocketParams {
   /** The id of the last event that the client has; undefined: not given. */
   readonly after: number | undefined;
   /** The stream modes; undefined: the run's own. */
@@ -19,7 +19,7 @@ const LONGEST = 4096;
  * a comma-separated list or a JSON array; absent: the run's own).
  * @throws ServiceError `validation.failed`
  */
-export function mirrorParams(text: string, lastEventId: string | undefined): MirrorParams {
+export function readSocketParams(text: string, lastEventId: string | undefined): SocketParams {
   if (text.length > LONGEST) throw invalidField("query", `is longer than ${LONGEST} characters`);
   const query = new Query(text);
   const header = lastEventId === undefined ? undefined : lastEventIdInHeader(lastEventId);

@@ -10,7 +10,7 @@ import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
 import { type EventMirror, mirrorEvents } from "./event-sender.ts";
-import { mirrorParams, uuidOf } from "./socket-params.ts";
+import { readSocketParams, uuidOf } from "./socket-params.ts";
 
 /** Answers that a peer may leave unread. */
 const UNTAKEN = 128;
@@ -25,7 +25,7 @@ export async function openThreadSocket(
   let gone = false;
   socket.onClose(() => (gone = true));
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const { after, modes } = mirrorParams(asked.query, asked.lastEventId);
+  const { after, modes } = readSocketParams(asked.query, asked.lastEventId);
   const opened = deps.runs.followThread(key, after).then((reader): EventMirror | undefined => {
     if (gone) {
       reader.close();

@@ -17,10 +17,13 @@ export function handleOf(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), size: reader.varint() };
 }
 
-export function isWhole(bytes: Buffer, { offset, size }: BlockHandle): boolean {
-  const end = offset + size;
-  if (end + TRAILER > bytes.length) return false;
-  return unmaskChecksum(bytes.readUInt32LE(end + 1)) === crc32c(bytes, offset, end + 1);
+/** Whether the checksum of a block is right. */
+export function isWhole(bytes: Buffer, handle: BlockHandle): boolean {
+  const steps = isWholeInSteps(bytes, handle);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
 }
 
 /** Bytes of a block that are summed before others get a turn. */
