@@ -1,7 +1,7 @@
 import { ServiceError } from "../src/model/errors.ts";
 import type { ThreadKey } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import type { DueRun, Journal } from "../src/ports/journal.ts";
+import type { KeyedDelayedRun, Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import { SteadyTime } from "../src/ports/steady-time.ts";
@@ -93,7 +93,7 @@ export class DelayedRuns {
     const told = this.#started;
     this.#started = new Set();
     // A run that was started and is still listed exists only in the list.
-    const tell = ({ key, run }: DueRun) =>
+    const tell = ({ key, run }: KeyedDelayedRun) =>
       told.has(run) ? this.#fail(key, run, "its thread does not list it") : this.#start(key, run);
     await Promise.all(due.map(tell));
     const next = found.find(({ due: at }) => at > now);

@@ -1,4 +1,4 @@
-import { NO_CHILDREN, Children } from "./child-actors.ts";
+import { NO_CHILDREN, Children } from "./children.ts";
 import {
   createActor,
   type ActorLogic,

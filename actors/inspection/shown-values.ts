@@ -1,4 +1,4 @@
-import { Children } from "../child-actors.ts";
+import { Children } from "../children.ts";
 import { childrenOf } from "../statechart.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";

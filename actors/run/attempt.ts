@@ -11,7 +11,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
-import { writesAt, replacedWrites } from "./rollback-base.ts";
+import { writesAt, replacedWrites } from "./rollback-writes.ts";
 import { endRun, type EndingAttempt } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphOrigin } from "./subgraph-origin.ts";

@@ -17,7 +17,7 @@ import type {
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
-import { partialStep } from "./partial-step.ts";
+import { partialStep } from "./partial-messages-step.ts";
 import { TaskRunner, type OnSubgraphEnd, type TaskOwner } from "./task-runner.ts";
 
 /** The attempt that a graph execution belongs to: it stores what the graphs produce. */

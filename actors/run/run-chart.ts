@@ -1,4 +1,4 @@
-import { NO_CHILDREN, type Children } from "../child-actors.ts";
+import { NO_CHILDREN, type Children } from "../children.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";

@@ -12,7 +12,7 @@ import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
-import { writesBeforeRun, interruptsByTask } from "./rollback-base.ts";
+import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimit } from "./time-limit.ts";
 
 /** What the end of a run reads from its attempt. */

@@ -37,7 +37,7 @@ export interface ThreadEffects {
 type ThreadActorEvent = ThreadEvent | { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
 /** Parameters of guards and actions: the rest state. */
-interface RestParams {
+interface SettledStateParams {
   readonly rest: SettledState;
 }
 
@@ -195,7 +195,7 @@ export function threadChart(
         (event.type === "RUN.CANCEL" || event.type === "RUN.READY") && event.run === context.active,
       makesWay: ({ context, event }) =>
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
-      leavesIn: ({ context, event }, { rest }: RestParams) =>
+      leavesIn: ({ context, event }, { rest }: SettledStateParams) =>
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
       // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
       startsNow: ({ event }) =>
@@ -203,10 +203,10 @@ export function threadChart(
       starts: ({ event }) => decides(event, "resting", "start"),
       queues: ({ event }) => decides(event, "working", "queue"),
       supersedes: ({ event }) => decides(event, "working", "supersede"),
-      endedIn: ({ event }, { rest }: RestParams) =>
+      endedIn: ({ event }, { rest }: SettledStateParams) =>
         event.type === "xstate.done.actor.run" && event.output.rest === rest,
-      updatedTo: ({ event }, { rest }: RestParams) => event.type === "STATE.UPDATED" && event.rest === rest,
-      restsIn: ({ context }, { rest }: RestParams) => context.rest === rest,
+      updatedTo: ({ event }, { rest }: SettledStateParams) => event.type === "STATE.UPDATED" && event.rest === rest,
+      restsIn: ({ context }, { rest }: SettledStateParams) => context.rest === rest,
     },
     assigns: {
       enqueue: ({ context, event }) =>
@@ -221,7 +221,7 @@ export function threadChart(
       withdraw: ({ context, event }) =>
         event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},
       takeNext: ({ context: { queue } }) => ({ active: queue[0] ?? null, queue: queue.slice(1), stop: null }),
-      comeToRest: (_, { rest }: RestParams) => ({ active: null, stop: null, rest }),
+      comeToRest: (_, { rest }: SettledStateParams) => ({ active: null, stop: null, rest }),
     },
     sends: {
       stopRun: {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { unendedRunChange } from "../../actors/unended-run.ts";
+import { unendedRunChange } from "../../actors/missing-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";

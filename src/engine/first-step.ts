@@ -38,7 +38,7 @@ import { hasAnswerOf, addAnswers, tasksWithSubgraphAnswers } from "./resume-answ
 import { migrateState, graphChangeError } from "./graph-migration.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { commitStep } from "./commit-step.ts";
-import { NO_TASK, type SuperstepState } from "./superstep-state.ts";
+import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
 import { replanTasks } from "./state-update.ts";
@@ -211,7 +211,7 @@ function commandWrites(
   goto: readonly StoredTarget[],
 ): TaskWrites {
   return {
-    ...emptyWrites({ ns: "", checkpoint, task: NO_TASK, name: "__input__" }),
+    ...emptyWrites({ ns: "", checkpoint, task: NULL_TASK_ID, name: "__input__" }),
     result: { value: update, goto },
   };
 }
@@ -262,7 +262,7 @@ function continueStep(superstep: SuperstepState, { rerun, announce, writes = [] 
 
 /** Applies the update of the command that brought an answer, and returns the tasks that its `goto` adds to the step. */
 function commandTasks(superstep: SuperstepState, checkpoint: string): readonly PlannedTask[] {
-  const writes = superstep.pendingWrites.get(NO_TASK);
+  const writes = superstep.pendingWrites.get(NULL_TASK_ID);
   if (writes?.result === undefined || superstep.head === null) return [];
   const { value, goto = [] } = writes.result;
   superstep.updateValues(isObject(value) ? value : null);

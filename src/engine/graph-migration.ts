@@ -7,7 +7,7 @@ import { START } from "../graph/definition-checks.ts";
 import type { Definition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { ownValue, type StateChange, type StoredTarget } from "../graph/superstep.ts";
-import { NO_TASK, type SuperstepState } from "./superstep-state.ts";
+import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 
 /** The most faults that one error message lists. */
 const MAX_FAULTS = 5;
@@ -119,7 +119,7 @@ function* stepFaults({ head, pendingWrites, definition, waiting }: SuperstepStat
     if (result === undefined) checkNode(name);
     else checkWrites(result, checkNode, (key) => missingKeys.add(`the update of "${name}" has "${key}"`));
   }
-  const given = pendingWrites.get(NO_TASK)?.result;
+  const given = pendingWrites.get(NULL_TASK_ID)?.result;
   if (given !== undefined) checkWrites(given, checkNode, (key) => missingKeys.add(`an update has "${key}"`));
   for (const name of Object.keys(waiting.deferred)) checkNode(name);
   for (const name of missingNodes)

@@ -28,7 +28,7 @@ import {
   type WaitingNodes,
 } from "../graph/superstep.ts";
 import { firstStateFaults } from "./graph-migration.ts";
-import { finishedTaskOf, NO_TASK } from "./superstep-state.ts";
+import { finishedTaskOf, NULL_TASK_ID } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { baseStateOf, type UpdateTarget } from "./base-state.ts";
@@ -263,9 +263,9 @@ function finishedTasks({ head, writes }: Position): readonly FinishedTask[] {
   const ended = [...tasks]
     .sort(compareTasks)
     .map((task) => finishedTaskOf(task, writesByTask.get(task.id) as TaskWrites));
-  const given = writesByTask.get(NO_TASK);
+  const given = writesByTask.get(NULL_TASK_ID);
   if (given?.result === undefined) return ended;
-  const nobody = { id: NO_TASK, name: NO_TASK, path: [], triggers: [] };
+  const nobody = { id: NULL_TASK_ID, name: NULL_TASK_ID, path: [], triggers: [] };
   return [finishedTaskOf(nobody, given), ...ended];
 }
 

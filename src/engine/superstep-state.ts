@@ -34,7 +34,7 @@ import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
 /** Task id of pending writes that belong to no task: the `update` and `goto` of a command that brought an answer. */
-export const NO_TASK = "00000000-0000-0000-0000-000000000000";
+export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
 /** Steps: the default of `recursion_limit`. */
 const DEFAULT_RECURSION_LIMIT = 25;

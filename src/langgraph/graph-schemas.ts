@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
-const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+const JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /** Definitions that a LangGraph builder keeps. They are not public API, so each may be missing. */
 interface Builder {
@@ -96,7 +96,7 @@ interface AnyChannel {
 function annotation({ langgraph }: Library, title: string, spec: Spec): JsonObject {
   const keys = Object.keys(spec).filter((key) => !/^(__|branch:|join:)/.test(key));
   const properties = keys.map((key) => [key, described(langgraph, spec[key])] as const);
-  return { $schema: DIALECT, title, type: "object", properties: Object.fromEntries(properties) };
+  return { $schema: JSON_SCHEMA_DIALECT, title, type: "object", properties: Object.fromEntries(properties) };
 }
 
 function described({ messagesStateReducer }: Library["langgraph"], channel: unknown): JsonObject {

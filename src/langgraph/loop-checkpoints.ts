@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { type ParentCheckpoint, checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
+import { type ParentState, checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
 /** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
@@ -58,7 +58,7 @@ export class GraphProgress {
   /** Updates since the last checkpoint, by node. */
   #updates = new Map<string, unknown[]>();
   /** The last checkpoint, against which the next one is stored as changes. */
-  #base: ParentCheckpoint & { readonly id: string | null };
+  #base: ParentState & { readonly id: string | null };
 
   constructor(ns: string, position: Position | null, marks: CheckpointRunData, hidden: ReadonlySet<string>) {
     this.ns = ns;
@@ -242,7 +242,7 @@ function graphChanged(graph: string, gone: readonly string[]): Error {
 function baseAt(
   head: CheckpointHead | null,
   shown: JsonObject,
-): ParentCheckpoint & { readonly id: string | null } {
+): ParentState & { readonly id: string | null } {
   const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   return { id: head?.id ?? null, shown, ...(channels !== undefined && { channels }) };
 }

@@ -6,7 +6,7 @@ import { addWrites } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
 /** Task id of writes that belong to no task, such as those of a command. */
-const NULL_TASK = "00000000-0000-0000-0000-000000000000";
+const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
 /** Key of a task: its namespace, the checkpoint that planned it, and its id. */
 export type TaskKey = Pick<TaskWrites, "ns" | "checkpoint" | "task">;
@@ -31,7 +31,7 @@ export class PendingWrites {
   }
 
   add({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
-    const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK ? "__input__" : "") };
+    const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK_ID ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
     const record = addWrites(site, writes, this.get(site) ?? emptyWrites(site));
     const { interrupts } = record;

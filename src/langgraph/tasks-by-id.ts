@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 
 /** A task of a run, as LangGraph streamed it. */
-export interface KnownTask {
+export interface StreamedTask {
   readonly id: string;
   readonly name: string;
   readonly ns: string;
@@ -15,7 +15,7 @@ export interface KnownTask {
 const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
 /** The tasks of a run, by id. */
-export class TasksById extends Map<string, KnownTask> {
+export class TasksById extends Map<string, StreamedTask> {
   /** The namespace of the graph that runs in the task's body. */
   innerNs(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;

@@ -62,7 +62,7 @@ export interface CompletedRequest extends IdempotentRequest {
 }
 
 /** A delayed run, with its thread. */
-export interface DueRun extends DelayedRun {
+export interface KeyedDelayedRun extends DelayedRun {
   readonly key: ThreadKey;
 }
 
@@ -128,7 +128,7 @@ export interface Journal {
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
   /** Delayed runs of all threads (`ThreadRecord.delayed`): the first `limit`, by due time. */
-  delayed(limit: number): Promise<readonly DueRun[]>;
+  delayed(limit: number): Promise<readonly KeyedDelayedRun[]>;
   /** The request that an append has carried out under this idempotency key. */
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 

@@ -1,5 +1,5 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { DueRun } from "../ports/journal.ts";
+import type { KeyedDelayedRun } from "../ports/journal.ts";
 import { DELAYED, delayedKey, parseDelayed } from "./keys.ts";
 import type { Kv, Op } from "./kv.ts";
 import { PRESENT_MARK } from "./records.ts";
@@ -7,8 +7,8 @@ import { PRESENT_MARK } from "./records.ts";
 type Delayed = ThreadRecord["delayed"];
 
 /** The delayed runs of all threads that are due first. */
-export async function readDelayed(kv: Kv, limit: number): Promise<readonly DueRun[]> {
-  const found: DueRun[] = [];
+export async function readDelayed(kv: Kv, limit: number): Promise<readonly KeyedDelayedRun[]> {
+  const found: KeyedDelayedRun[] = [];
   if (limit < 1) return found;
   for await (const [mark] of kv.entries({ ...DELAYED, limit })) found.push(parseDelayed(mark));
   return found;

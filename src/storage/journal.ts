@@ -10,7 +10,7 @@ import type {
   Append,
   Damage,
   CompletedRequest,
-  DueRun,
+  KeyedDelayedRun,
   Fence,
   HistoryQuery,
   Journal,
@@ -95,7 +95,7 @@ export class KvJournal implements Journal {
     return this.#lists(key).begun(seq, next_run - 1, limit);
   }
 
-  delayed(limit: number): Promise<readonly DueRun[]> {
+  delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
     return readDelayed(this.#kv, limit);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
-import { Children } from "../../actors/child-actors.ts";
+import { Children } from "../../actors/children.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
