@@ -205,7 +205,8 @@ export function threadChart(
       supersedes: ({ event }) => decides(event, "working", "supersede"),
       endedIn: ({ event }, { rest }: SettledStateParams) =>
         event.type === "xstate.done.actor.run" && event.output.rest === rest,
-      updatedTo: ({ event }, { rest }: SettledStateParams) => event.type === "STATE.UPDATED" && event.rest === rest,
+      updatedTo: ({ event }, { rest }: SettledStateParams) =>
+        event.type === "STATE.UPDATED" && event.rest === rest,
       restsIn: ({ context }, { rest }: SettledStateParams) => context.rest === rest,
     },
     assigns: {

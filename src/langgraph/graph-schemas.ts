@@ -1,9 +1,8 @@
+import { JSON_SCHEMA_DIALECT } from "../graph/json-schema.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
-
-const JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /** Definitions that a LangGraph builder keeps. They are not public API, so each may be missing. */
 interface Builder {
