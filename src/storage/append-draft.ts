@@ -1,18 +1,18 @@
 import type { ThreadHead } from "./write-heads.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { seal, unseal } from "./envelope.ts";
 
 /** The pending changes of one append. The head stays unchanged until all of them are made. */
 export class AppendDraft {
   readonly head: ThreadHead;
-  readonly ops: Op[] = [];
+  readonly ops: WriteOperation[] = [];
   /** Lists (by the prefix of their current span) that it makes longer, with their new lengths. */
   spanEnds: Map<string, number> | undefined;
   /** Bytes of the thread's record. */
   size = 0;
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
 
-  constructor(head: ThreadHead, kv: Kv) {
+  constructor(head: ThreadHead, kv: KeyValueStore) {
     this.head = head;
     this.#kv = kv;
   }
@@ -50,7 +50,7 @@ export class AppendDraft {
   }
 }
 
-function findLast(ops: readonly Op[], key: string): Op | undefined {
+function findLast(ops: readonly WriteOperation[], key: string): WriteOperation | undefined {
   for (let i = ops.length - 1; i >= 0; i--) {
     const op = ops[i];
     if (op?.key === key) return op;

@@ -27,7 +27,7 @@ import {
   writesPrefix,
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import type { Op } from "./kv.ts";
+import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
@@ -104,7 +104,7 @@ export function writeAppend(draft: AppendDraft, append: Append, known: MemberKey
 }
 
 /** The operations that remove a thread: afterwards nobody can find it. Its remaining keys are left to the sweeper. */
-export function removalOps({ key, prefix, thread }: ThreadHead): readonly Op[] {
+export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexKeysOf(key, thread))];
   return [
     ...gone.map((at) => ({ key: at, value: null })),

@@ -1,12 +1,12 @@
 import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
 import { unseal } from "./envelope.ts";
 import { batchKey, BATCHES, parseBatch, splitThread, threadPrefix } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import { sealNumber } from "./records.ts";
 
 interface Write {
-  readonly ops: readonly Op[];
+  readonly ops: readonly WriteOperation[];
   readonly thread?: string;
 }
 
@@ -33,8 +33,8 @@ export class BatchChain {
   }
 
   /** The operations of the next batch. If the batch fails, the next one gets its number. */
-  number(writes: readonly Write[]): readonly Op[] {
-    const ops: Op[] = [{ key: batchKey(this.#next), value: this.#first }];
+  number(writes: readonly Write[]): readonly WriteOperation[] {
+    const ops: WriteOperation[] = [{ key: batchKey(this.#next), value: this.#first }];
     const first = this.#ledger.first ?? 0;
     for (let i = 0; i < TRIMMED && this.#trimmed < first; i++) {
       ops.push({ key: batchKey(this.#trimmed++), value: null });
@@ -87,7 +87,7 @@ export interface BatchChainReport {
  * its absence means nothing.
  */
 export async function checkChain(
-  kv: Kv,
+  kv: KeyValueStore,
   ledger: BatchLedger,
   boot: string,
   isExcused: (key: string) => boolean,
@@ -139,7 +139,7 @@ export async function checkChain(
 }
 
 /** The first number without a ledger: the last batch holds the number from which on all are present. */
-function firstOf(kv: Kv, greatest: number): number {
+function firstOf(kv: KeyValueStore, greatest: number): number {
   const bytes = greatest === 0 ? undefined : kv.getSync(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);
   return typeof first === "number" ? first : greatest;

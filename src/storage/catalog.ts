@@ -34,7 +34,7 @@ import {
   versionPrefix,
   prefixRange,
 } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
@@ -43,13 +43,13 @@ import { IndexScans, type ScanQuery } from "./index-scans.ts";
 const AHEAD = 25;
 
 /** The catalog over a key-value store. Its index of threads is maintained by the journal's appends. */
-export class KvCatalog implements Catalog {
-  readonly #kv: Kv;
+export class KeyValueCatalog implements Catalog {
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #budget: TimeBudget;
   readonly items: Items;
 
-  constructor(kv: Kv, committer: Committer, budget: TimeBudget, items: Items) {
+  constructor(kv: KeyValueStore, committer: Committer, budget: TimeBudget, items: Items) {
     this.#kv = kv;
     this.#committer = committer;
     this.#budget = budget;
@@ -110,7 +110,7 @@ export class KvCatalog implements Catalog {
   ): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
-    const ops: Op[] = [];
+    const ops: WriteOperation[] = [];
     try {
       for (const change of changes) this.#apply(tenant, change, versions, ops);
     } catch (cause) {
@@ -126,7 +126,7 @@ export class KvCatalog implements Catalog {
     tenant: string,
     change: CatalogChange,
     versions: ReadonlyMap<string, readonly string[]>,
-    ops: Op[],
+    ops: WriteOperation[],
   ): void {
     if (change.kind === "assistant.version") {
       const { assistant_id, version } = change.version;

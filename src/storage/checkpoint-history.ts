@@ -3,12 +3,12 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { HistoryQuery } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readCheckpoint } from "./records.ts";
 
 /** Checkpoints of a namespace, newest first. */
 export async function readHistory(
-  kv: Kv,
+  kv: KeyValueStore,
   key: ThreadKey,
   { ns, limit, before, after, bytes: most = Number.POSITIVE_INFINITY }: HistoryQuery,
 ): Promise<readonly Checkpoint[]> {
@@ -29,7 +29,11 @@ export async function readHistory(
 }
 
 /** The pending writes of tasks at a checkpoint, by the prefix of their keys. */
-export async function readWrites(kv: Kv, key: ThreadKey, prefix: string): Promise<readonly TaskWrites[]> {
+export async function readWrites(
+  kv: KeyValueStore,
+  key: ThreadKey,
+  prefix: string,
+): Promise<readonly TaskWrites[]> {
   const found: TaskWrites[] = [];
   for await (const [at, bytes] of kv.entries(prefixRange(prefix))) {
     found.push(unseal(bytes, key, `what task ${lastSegment(at)} left`) as TaskWrites);

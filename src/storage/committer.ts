@@ -3,11 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { unavailable } from "./abstract-kv.ts";
+import { unavailable } from "./abstract-level-store.ts";
 import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { reopen } from "./reopen.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
@@ -26,7 +26,7 @@ const AHEAD = 32 * 1024;
 
 /** Changes that are stored together or not at all. */
 export interface PendingWrite {
-  readonly ops: readonly Op[];
+  readonly ops: readonly WriteOperation[];
   /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
   readonly durable: boolean;
   /** Prefix of the keys of the one thread that it is about; undefined: the scopes are found by its keys. */
@@ -64,7 +64,7 @@ export interface CommitterDeps {
  * again: LevelDB's handle stays broken after a full disk.
  */
 export class Committer {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #chain: BatchChain | undefined;
   readonly #deps: CommitterDeps;
   readonly #listener: CommitterListener;
@@ -89,7 +89,7 @@ export class Committer {
   #bytes = 0;
 
   /** `chain` numbers the batches; only for stores that may lose some. */
-  constructor(kv: Kv, deps: CommitterDeps, watch: CommitterListener, chain?: BatchChain) {
+  constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchChain) {
     this.#kv = kv;
     this.#chain = chain;
     this.#deps = deps;
@@ -251,16 +251,16 @@ export class Committer {
   }
 }
 
-function opsOf(writes: readonly PendingWrite[]): readonly Op[] {
+function opsOf(writes: readonly PendingWrite[]): readonly WriteOperation[] {
   if (writes.length === 1) return (writes[0] as PendingWrite).ops;
-  const all: Op[] = [];
+  const all: WriteOperation[] = [];
   // Loops, because `flatMap` is slow: it handles every element in the runtime.
   for (const { ops } of writes) for (const op of ops) all.push(op);
   return all;
 }
 
 /** The size in bytes. Keys are ASCII. */
-function sizeOf(ops: readonly Op[]): number {
+function sizeOf(ops: readonly WriteOperation[]): number {
   let bytes = 0;
   for (const { key, value } of ops) bytes += key.length + (value === null ? 0 : value.length);
   return bytes;

@@ -3,12 +3,12 @@ import type { CronBook, CronUpdater, CronKey, CronSlot } from "../ports/cron-boo
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import { cronKey, cronPrefix, parseSlot, CRON_SLOTS, slotKey, prefixRange } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 /** The crons over a key-value store. */
-export class KvCrons implements CronBook {
-  readonly #kv: Kv;
+export class KeyValueCrons implements CronBook {
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   /** Changes in flight, by the cron's key; null: the cron is being deleted. */
   readonly #changing = new Map<
@@ -19,7 +19,7 @@ export class KvCrons implements CronBook {
   /** Indexes of crons by thread, by tenant. An index is made when a tenant's crons of a thread are asked for first. */
   readonly #byThread = new Map<string, ThreadCrons>();
 
-  constructor(kv: Kv, committer: Committer) {
+  constructor(kv: KeyValueStore, committer: Committer) {
     this.#kv = kv;
     this.#committer = committer;
   }
@@ -74,7 +74,7 @@ export class KvCrons implements CronBook {
       await changing?.stored;
       return before;
     }
-    const ops: Op[] = [];
+    const ops: WriteOperation[] = [];
     if (before !== undefined && before.next !== null) {
       ops.push({ key: slotKey(before.next, key.tenant, key.cron), value: null });
     }

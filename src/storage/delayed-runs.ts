@@ -1,13 +1,13 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { KeyedDelayedRun } from "../ports/journal.ts";
 import { DELAYED, delayedKey, parseDelayed } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
 /** The delayed runs of all threads that are due first. */
-export async function readDelayed(kv: Kv, limit: number): Promise<readonly KeyedDelayedRun[]> {
+export async function readDelayed(kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> {
   const found: KeyedDelayedRun[] = [];
   if (limit < 1) return found;
   for await (const [mark] of kv.entries({ ...DELAYED, limit })) found.push(parseDelayed(mark));
@@ -15,9 +15,9 @@ export async function readDelayed(kv: Kv, limit: number): Promise<readonly Keyed
 }
 
 /** The changes of the index of delayed runs for a thread. */
-export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): Op[] {
+export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): WriteOperation[] {
   const marked = new Set(before?.map(({ run, due }) => delayedKey(key, due, run)));
-  const ops: Op[] = [];
+  const ops: WriteOperation[] = [];
   for (const { run, due } of after ?? []) {
     const mark = delayedKey(key, due, run);
     if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT_MARK });

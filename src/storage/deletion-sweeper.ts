@@ -1,10 +1,10 @@
 import { withCauses } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
-import { unavailable } from "./abstract-kv.ts";
+import { unavailable } from "./abstract-level-store.ts";
 import type { Committer } from "./committer.ts";
 import { eventsPrefix, parseThreadMark, SWEEPS, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 /** Keys deleted at a time. */
@@ -15,7 +15,7 @@ const PIECE = 200;
  * While the mark exists, nothing of it is read; after a crash the sweep continues.
  */
 export class DeletionSweeper {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #logger: Logger;
   /** Keys of the stored marks. */
@@ -25,7 +25,7 @@ export class DeletionSweeper {
   /** Marks of threads that are written in pieces, and hidden until they are complete. */
   readonly #reserved = new Set<string>();
 
-  constructor(kv: Kv, committer: Committer, logger: Logger) {
+  constructor(kv: KeyValueStore, committer: Committer, logger: Logger) {
     this.#kv = kv;
     this.#committer = committer;
     this.#logger = logger;
@@ -79,14 +79,14 @@ export class DeletionSweeper {
   /**
    * Writes a piece of a reserved thread. @throws ServiceError `storage.unavailable`, also when the storage has failed since {@link reserve}
    */
-  async writePiece(key: ThreadKey, ops: readonly Op[]): Promise<void> {
+  async writePiece(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     // The pieces written before the failure may have been deleted.
     if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
     await this.#write(ops);
   }
 
   /** Writes the last piece and makes the thread visible. Throws as {@link writePiece} does. */
-  async publish(key: ThreadKey, ops: readonly Op[]): Promise<void> {
+  async publish(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     const mark = sweepKey(key, null);
     if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
     await this.#write([...ops, { key: mark, value: null }], true);
@@ -119,7 +119,7 @@ export class DeletionSweeper {
   /** Deletes all keys, then the mark. Rejects when the storage fails; then the mark remains. */
   async sweep(key: ThreadKey, run: string | null): Promise<void> {
     const prefix = threadPrefix(key);
-    let ops: Op[] = [];
+    let ops: WriteOperation[] = [];
     for await (const [found] of this.#kv.entries(
       prefixRange(run === null ? prefix : eventsPrefix(prefix, run)),
     )) {
@@ -135,7 +135,7 @@ export class DeletionSweeper {
     this.#reserved.delete(mark);
   }
 
-  #write(ops: readonly Op[], durable = false): Promise<void> {
+  #write(ops: readonly WriteOperation[], durable = false): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { allEventsPrefix, eventsPrefix, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readStoredRun } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 
@@ -23,7 +23,7 @@ interface Expiring {
  * so that a pass costs one lookup for each thread. Returns the last thread looked at; null at the end.
  */
 export async function expireEvents(
-  kv: Kv,
+  kv: KeyValueStore,
   sweeper: DeletionSweeper,
   { before, from, most, isRead }: Expiring,
 ): Promise<ThreadKey | null> {
@@ -40,7 +40,7 @@ export async function expireEvents(
 }
 
 /** The first thread with a key at or after `at`. */
-export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> {
+export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadKey | null> {
   for (let from = at; ;) {
     const found = await firstKey(kv, from, END);
     if (found === undefined) return null;
@@ -53,7 +53,7 @@ export async function nextThread(kv: Kv, at: string): Promise<ThreadKey | null> 
 }
 
 async function expireThread(
-  kv: Kv,
+  kv: KeyValueStore,
   sweeper: DeletionSweeper,
   key: ThreadKey,
   { before, isRead }: Pick<Expiring, "before" | "isRead">,
@@ -72,7 +72,7 @@ async function expireThread(
 }
 
 /** When the run ended; null when it has not ended. Also null when its record is damaged: then its events are kept for a repair. */
-function endOf(kv: Kv, key: ThreadKey, run: string): number | null {
+function endOf(kv: KeyValueStore, key: ThreadKey, run: string): number | null {
   try {
     const stored = readStoredRun((at) => kv.getSync(at), key, threadPrefix(key), run);
     return stored !== undefined && isTerminal(stored.status) ? stored.ended_at : null;
@@ -82,7 +82,7 @@ function endOf(kv: Kv, key: ThreadKey, run: string): number | null {
   }
 }
 
-async function firstKey(kv: Kv, gte: string, lt: string): Promise<string | undefined> {
+async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
   for await (const [key] of kv.entries({ gte, lt, limit: 1 })) return key;
   return undefined;
 }

@@ -9,7 +9,7 @@ import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
@@ -77,12 +77,12 @@ class Reading {
 
 /** The stored event chunks of one run. */
 export class EventReader {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #run: string;
   readonly #prefix: string;
 
-  constructor(kv: Kv, key: ThreadKey, prefix: string, run: string) {
+  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, run: string) {
     this.#kv = kv;
     this.#key = key;
     this.#run = run;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import { seal, unseal } from "./envelope.ts";
 import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 /** The storage format that this version writes. It is raised when older versions cannot read the data. */
@@ -63,9 +63,9 @@ export class FormatMarker {
  * on.
  * @throws ServiceError `storage.version`
  */
-export async function checkFormat(kv: Kv, where: string, marked: boolean): Promise<void> {
+export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
   const bytes = kv.getSync(FORMAT_KEY);
-  const ops: Op[] = [{ key: FORMAT_KEY, value: seal(FORMAT) }];
+  const ops: WriteOperation[] = [{ key: FORMAT_KEY, value: seal(FORMAT) }];
   if (bytes !== undefined) {
     const format = unseal(bytes, { tenant: "", thread: "" }, "the format");
     check(format, where);
@@ -83,7 +83,7 @@ export async function checkFormat(kv: Kv, where: string, marked: boolean): Promi
  * Checks that a database says itself which format it has.
  * @throws ServiceError `storage.version`
  */
-export function checkOwnFormat(kv: Kv, where: string): void {
+export function checkOwnFormat(kv: KeyValueStore, where: string): void {
   const bytes = kv.getSync(FORMAT_KEY);
   check(bytes === undefined ? null : unseal(bytes, { tenant: "", thread: "" }, "the format"), where);
 }

@@ -1,22 +1,26 @@
 import type { CompletedRequest } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { ONCE_MARKS, onceKey, parseOnce } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
-export function readOnceRecord(kv: Kv, tenant: string, name: string): CompletedRequest | undefined {
+export function readOnceRecord(
+  kv: KeyValueStore,
+  tenant: string,
+  name: string,
+): CompletedRequest | undefined {
   const bytes = kv.getSync(onceKey(tenant, name));
   return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest);
 }
 
 /** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
 export async function expireOnceRecords(
-  kv: Kv,
-  submit: (ops: readonly Op[]) => Promise<void>,
+  kv: KeyValueStore,
+  submit: (ops: readonly WriteOperation[]) => Promise<void>,
   before: number,
   most: number,
 ): Promise<boolean> {
-  const ops: Op[] = [];
+  const ops: WriteOperation[] = [];
   let count = 0;
   for await (const [mark] of kv.entries({ ...ONCE_MARKS, limit: most })) {
     const { at, tenant, name } = parseOnce(mark);

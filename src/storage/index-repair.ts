@@ -13,7 +13,7 @@ import {
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
@@ -24,8 +24,8 @@ const BATCH = 1_000;
  * Rebuilds the index of threads, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
  * with an unreadable record are left alone: a check reports them.
  */
-export async function repairIndex(kv: Kv): Promise<void> {
-  let ops: Op[] = [];
+export async function repairIndex(kv: KeyValueStore): Promise<void> {
+  let ops: WriteOperation[] = [];
   for await (const keys of kv.keys(ALL_KEYS)) {
     for (const at of keys) {
       const key = splitThread(at)?.key;
@@ -44,9 +44,9 @@ export async function repairIndex(kv: Kv): Promise<void> {
 }
 
 /** The missing index keys of a thread, and its mark if that is wrong. */
-function missingIndexOps(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly Op[] {
+function missingIndexOps(kv: KeyValueStore, key: ThreadKey, thread: ThreadRecord): readonly WriteOperation[] {
   const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT_MARK }));
-  const ops: Op[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
+  const ops: WriteOperation[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
   const mark = activeKey(key);
   if (isUnsettled(thread))
     ops.push({ key: mark, value: thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK });
@@ -60,7 +60,7 @@ function missingIndexOps(kv: Kv, key: ThreadKey, thread: ThreadRecord): readonly
  * The thread that an index key names but that is not to be found there; undefined for every other key. Also undefined for a thread that has
  * lost its record but has other keys: that is reported as damage of the thread.
  */
-export async function strayThreadOf(kv: Kv, at: string): Promise<ThreadKey | undefined> {
+export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
   if (key === undefined || isListed(kv, key, at)) return undefined;
   const prefix = threadPrefix(key);
@@ -77,14 +77,14 @@ function listedBy(at: string): ThreadKey | undefined {
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
-function isListed(kv: Kv, key: ThreadKey, at: string): boolean {
+function isListed(kv: KeyValueStore, key: ThreadKey, at: string): boolean {
   if (kv.getSync(at) === undefined) return true;
   const thread = recordAt(kv, key);
   // Damage is reported with the thread.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 
-function recordAt(kv: Kv, key: ThreadKey): ThreadRecord | "damaged" | undefined {
+function recordAt(kv: KeyValueStore, key: ThreadKey): ThreadRecord | "damaged" | undefined {
   const bytes = kv.getSync(headKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {

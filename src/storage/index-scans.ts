@@ -23,7 +23,7 @@ import {
   nextCandidates,
   excluding,
 } from "./index-candidates.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK } from "./records.ts";
 import { memberKey } from "./metadata-keys.ts";
 import { type PostingList, PostingLists } from "./posting-lists.ts";
@@ -55,7 +55,7 @@ const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies Thr
 
 /** Plans the index scans for a search over one tenant's threads. */
 export class IndexScans {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #tenant: string;
   readonly #read: (thread: string) => ThreadRecord | undefined;
   readonly #reverse: boolean;
@@ -63,7 +63,7 @@ export class IndexScans {
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
 
   constructor(
-    kv: Kv,
+    kv: KeyValueStore,
     tenant: string,
     read: (thread: string) => ThreadRecord | undefined,
     { reverse }: Pick<ScanQuery, "reverse">,

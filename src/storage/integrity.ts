@@ -10,7 +10,7 @@ import { BatchLedger } from "./batch-ledger.ts";
 import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextFile } from "./database-files.ts";
 import { type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { splitThread } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readDropped } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 import { QuarantinedData } from "./quarantine.ts";
@@ -127,7 +127,7 @@ export class Integrity {
    * continues even if it is unknown what was lost.
    * @throws ServiceError `journal.damaged` when it is unknown what was lost
    */
-  async begin(kv: Kv, boot: string, isForced = false): Promise<BatchChain> {
+  async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchChain> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
     const dropped = readDropped(
       ["LOG.old", "LOG"].map((name) => readTextFile(join(this.#database, name))),

@@ -24,10 +24,10 @@ import { expireEvents } from "./event-expiry.ts";
 import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence.ts";
 import type { ThreadHead, WriteHeads } from "./write-heads.ts";
 import { ACTIVE, checkpointKey, parseThreadMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { readDelayed } from "./delayed-runs.ts";
 import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
-import type { KvOutbox } from "./outbox.ts";
+import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
@@ -39,21 +39,21 @@ import { verifyAll } from "./verify-all.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
 /** The journal over a key-value store. */
-export class KvJournal implements Journal {
-  readonly #kv: Kv;
+export class KeyValueJournal implements Journal {
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #heads: WriteHeads;
   readonly #sweeper: DeletionSweeper;
-  readonly #outbox: KvOutbox;
+  readonly #outbox: KeyValueOutbox;
   readonly #budget: TimeBudget;
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
-    kv: Kv,
+    kv: KeyValueStore,
     committer: Committer,
     heads: WriteHeads,
     sweeper: DeletionSweeper,
-    outbox: KvOutbox,
+    outbox: KeyValueOutbox,
     budget: TimeBudget,
   ) {
     this.#kv = kv;
@@ -288,7 +288,7 @@ export class KvJournal implements Journal {
     return promise;
   }
 
-  #submit(ops: readonly Op[], durable: boolean, thread?: string): Promise<void> {
+  #submit(ops: readonly WriteOperation[], durable: boolean, thread?: string): Promise<void> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {

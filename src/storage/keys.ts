@@ -1,6 +1,6 @@
 import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Range } from "./kv.ts";
+import type { ScanRange } from "../ports/key-value-store.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
@@ -147,13 +147,13 @@ const itemRoom = (tenant: string, room: ItemKeyKind): string => `${segment(tenan
 export const itemKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemKey): string =>
   `${itemRoom(tenant, room)}${labels(namespace)}!${segment(key)}`;
 /** The range of items whose namespace begins with this one. */
-export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): Range {
+export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemRoom(tenant, room) + labels(namespace);
   // `$` is the character after `#`.
   return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
 }
 /** The range of items of exactly this namespace: `"` is the character after `!`. */
-export function itemsIn(tenant: string, room: ItemKeyKind, namespace: Namespace): Range {
+export function itemsIn(tenant: string, room: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemRoom(tenant, room) + labels(namespace);
   return { gte: `${prefix}!`, lt: `${prefix}"` };
 }
@@ -291,4 +291,4 @@ export function parseThreadMark(key: string): { readonly key: ThreadKey; readonl
 }
 
 /** The range of all keys. */
-export const ALL_KEYS: Range = { gte: "", lt: "~" };
+export const ALL_KEYS: ScanRange = { gte: "", lt: "~" };

@@ -14,22 +14,22 @@ import {
   unsegment,
   prefixRange,
 } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { EventReader } from "./event-reader.ts";
 import { PRESENT_MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
 
 /** The first key after the server's own keys. */
 const TENANTS = '"';
 
-export class KvMissingRunEnds implements MissingRunEnds {
+export class KeyValueMissingRunEnds implements MissingRunEnds {
   readonly areNone: boolean;
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #budget: TimeBudget;
   readonly #isHidden: () => boolean;
   #hasMissedSome = false;
 
   /** `isHidden` says whether some threads are quarantined. */
-  constructor(kv: Kv, budget: TimeBudget, isHidden: () => boolean) {
+  constructor(kv: KeyValueStore, budget: TimeBudget, isHidden: () => boolean) {
     this.#kv = kv;
     this.#budget = budget;
     this.#isHidden = isHidden;

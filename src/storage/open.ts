@@ -8,27 +8,27 @@ import type { CronBook } from "../ports/cron-book.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { MissingRunEnds } from "../ports/missing-run-ends.ts";
-import { KvCatalog } from "./catalog.ts";
+import { KeyValueCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
-import { KvCrons } from "./cron-book.ts";
+import { KeyValueCrons } from "./cron-book.ts";
 import { checkFormat, checkOwnFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
 import { WriteHeads } from "./write-heads.ts";
-import { KvItems } from "./store-items.ts";
+import { KeyValueItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { Integrity } from "./integrity.ts";
-import { KvJournal } from "./journal.ts";
-import type { Kv } from "./kv.ts";
-import { LevelKv, repairLevel } from "./leveldb-kv.ts";
+import { KeyValueJournal } from "./journal.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
+import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts";
 import { lockDirectory, machineBoot } from "./directory-lock.ts";
-import { MemoryKv } from "./memory-kv.ts";
-import { KvOutbox } from "./outbox.ts";
-import { QuarantiningKv } from "./quarantine.ts";
+import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
+import { KeyValueOutbox } from "./outbox.ts";
+import { QuarantiningKeyValueStore } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
-import { KvMissingRunEnds } from "./missing-run-ends.ts";
+import { KeyValueMissingRunEnds } from "./missing-run-ends.ts";
 
 export type StorageOptions =
   | {
@@ -38,7 +38,7 @@ export type StorageOptions =
       readonly isVerified?: boolean;
     }
   | { readonly kind: "memory" }
-  | { readonly kind: "kv"; readonly kv: Kv };
+  | { readonly kind: "key-value"; readonly store: KeyValueStore };
 
 export interface StorageDeps extends CommitterDeps {
   /** Makes long reads yield to other work; the caller may share its own budget. */
@@ -78,9 +78,9 @@ export async function openStorage(options: StorageOptions, deps: StorageDeps): P
     case "level":
       return openDirectory(resolve(options.directory), options.isVerified === true, deps);
     case "memory":
-      return start(new MemoryKv(), "memory", false, deps);
-    case "kv":
-      return start(options.kv, "the given store", false, deps);
+      return start(new MemoryKeyValueStore(), "memory", false, deps);
+    case "key-value":
+      return start(options.store, "the given store", false, deps);
     default:
       return options satisfies never;
   }
@@ -95,7 +95,7 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
     const existing = marker.exists;
     const integrity = new Integrity(directory, databaseIn(directory), deps);
     await integrity.inspect(isVerified);
-    const kv = new LevelKv(databaseIn(directory), existing);
+    const kv = new LevelDbKeyValueStore(databaseIn(directory), existing);
     const storage = await start(kv, directory, existing, deps, integrity);
     marker.write();
     if (!isVerified) integrity.watch(storage.forget);
@@ -117,7 +117,7 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
 }
 
 async function start(
-  raw: Kv,
+  raw: KeyValueStore,
   where: string,
   marked: boolean,
   deps: StorageDeps,
@@ -126,7 +126,7 @@ async function start(
   const { budget = new TimeBudget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
   await raw.open();
-  const kv = integrity === undefined ? raw : new QuarantiningKv(raw, integrity.quarantine);
+  const kv = integrity === undefined ? raw : new QuarantiningKeyValueStore(raw, integrity.quarantine);
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
@@ -149,13 +149,13 @@ async function start(
     );
     const sweeper = new DeletionSweeper(kv, committer, deps.logger);
     await resume();
-    const outbox = new KvOutbox(kv, committer);
+    const outbox = new KeyValueOutbox(kv, committer);
     return {
-      journal: new KvJournal(kv, committer, heads, sweeper, outbox, budget),
-      catalog: new KvCatalog(kv, committer, budget, new KvItems(kv, committer, heads)),
+      journal: new KeyValueJournal(kv, committer, heads, sweeper, outbox, budget),
+      catalog: new KeyValueCatalog(kv, committer, budget, new KeyValueItems(kv, committer, heads)),
       outbox,
-      crons: new KvCrons(kv, committer),
-      unended: new KvMissingRunEnds(kv, budget, () => integrity?.quarantine.isEmpty === false),
+      crons: new KeyValueCrons(kv, committer),
+      unended: new KeyValueMissingRunEnds(kv, budget, () => integrity?.quarantine.isEmpty === false),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,
@@ -212,7 +212,7 @@ async function withoutServer(
     const marker = new FormatMarker(path);
     const integrity = new Integrity(path, databaseIn(path), deps);
     const done = await before(integrity, databaseIn(path), marker);
-    const kv = new LevelKv(databaseIn(path), true);
+    const kv = new LevelDbKeyValueStore(databaseIn(path), true);
     await kv.open();
     let accepted: readonly DamageRecord[] = [];
     try {

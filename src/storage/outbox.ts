@@ -21,20 +21,20 @@ import {
   parseDeliveryKey,
   prefixRange,
 } from "./keys.ts";
-import type { Kv, Op, Range } from "./kv.ts";
+import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
 /** The outbox over a key-value store. The journal's appends fill it. */
-export class KvOutbox implements Outbox {
-  readonly #kv: Kv;
+export class KeyValueOutbox implements Outbox {
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   /** Changes in flight, by delivery; null: the delivery is being deleted. */
   readonly #changing = new Map<string, { readonly delivery: Delivery | null }>();
   #listener: (target: string) => void = () => undefined;
 
-  constructor(kv: Kv, committer: Committer) {
+  constructor(kv: KeyValueStore, committer: Committer) {
     this.#kv = kv;
     this.#committer = committer;
   }
@@ -59,7 +59,7 @@ export class KvOutbox implements Outbox {
     }
   }
 
-  async #first(range: Range): Promise<string | undefined> {
+  async #first(range: ScanRange): Promise<string | undefined> {
     for await (const [key] of this.#kv.entries({ ...range, limit: 1 })) return key;
     return undefined;
   }
@@ -72,7 +72,7 @@ export class KvOutbox implements Outbox {
     return this.#owed(DEAD_LETTERS, "dead", limit);
   }
 
-  async #owed(range: Range, status: Delivery["status"], limit: number): Promise<readonly OutboxEntry[]> {
+  async #owed(range: ScanRange, status: Delivery["status"], limit: number): Promise<readonly OutboxEntry[]> {
     const found: OutboxEntry[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
@@ -115,7 +115,7 @@ export class KvOutbox implements Outbox {
     return { pending, dead };
   }
 
-  async #countIn(range: Range, limit: number): Promise<number> {
+  async #countIn(range: ScanRange, limit: number): Promise<number> {
     let count = 0;
     for await (const _ of this.#kv.entries({ ...range, limit })) count++;
     return count;
@@ -150,7 +150,7 @@ export class KvOutbox implements Outbox {
     const name = deliveryName(key);
     const mine = { delivery: after };
     this.#changing.set(name, mine);
-    const ops: Op[] = unmark(key, before);
+    const ops: WriteOperation[] = unmark(key, before);
     if (after === null) ops.push({ key: contentKey(key.tenant, key.id), value: null });
     else ops.push(...mark(key, after));
     try {
@@ -172,19 +172,19 @@ export class KvOutbox implements Outbox {
 }
 
 /** Adds the operations for an append's delivery. */
-export function deliveryOps(ops: Op[], tenant: string, { delivery, content }: OutboxItem): void {
+export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: contentKey(tenant, delivery.id), value: seal(content) });
 }
 
-function mark({ tenant, id }: DeliveryKey, delivery: Delivery): Op[] {
+function mark({ tenant, id }: DeliveryKey, delivery: Delivery): WriteOperation[] {
   return [
     { key: deliveryKey(tenant, delivery.status, id), value: seal(delivery) },
     { key: markKey({ tenant, id }, delivery), value: PRESENT_MARK },
   ];
 }
 
-function unmark(key: DeliveryKey, delivery: Delivery): Op[] {
+function unmark(key: DeliveryKey, delivery: Delivery): WriteOperation[] {
   return [
     { key: deliveryKey(key.tenant, delivery.status, key.id), value: null },
     { key: markKey(key, delivery), value: null },

@@ -1,6 +1,6 @@
 import { type Candidate, doubtfulCandidate, type CandidatePages } from "./index-candidates.ts";
 import { lastSegment, sortKey, prefixRange } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
  * Key prefixes of a condition of a search. A match has a key under `own`, or under `wide`, which lists the threads with too many metadata
@@ -20,11 +20,11 @@ const LOOK = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
 export class PostingLists {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #ids = new Map<string, Promise<ReadonlySet<string> | null>>();
   readonly #inhabited = new Map<string, Promise<boolean>>();
 
-  constructor(kv: Kv) {
+  constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 

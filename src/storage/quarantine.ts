@@ -11,7 +11,7 @@ import {
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
-import type { Entry, Kv, Op, Range } from "./kv.ts";
+import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 
 /** The explanation in the error for quarantined data. */
@@ -87,12 +87,12 @@ function threadOf(key: string): ThreadKey | undefined {
  * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists leave it out. With an empty quarantine it costs the
  * check of a flag.
  */
-export class QuarantiningKv implements Kv {
-  readonly unguarded: Kv;
+export class QuarantiningKeyValueStore implements KeyValueStore {
+  readonly unguarded: KeyValueStore;
   readonly #quarantine: QuarantinedData;
   readonly probe?: () => Promise<void>;
 
-  constructor(kv: Kv, quarantine: QuarantinedData) {
+  constructor(kv: KeyValueStore, quarantine: QuarantinedData) {
     this.unguarded = kv;
     this.#quarantine = quarantine;
     if (kv.probe !== undefined) this.probe = () => (kv.probe as () => Promise<void>)();
@@ -106,7 +106,7 @@ export class QuarantiningKv implements Kv {
     return this.unguarded.close();
   }
 
-  batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     return this.unguarded.batch(ops, options);
   }
 
@@ -115,15 +115,15 @@ export class QuarantiningKv implements Kv {
     return this.unguarded.getSync(key);
   }
 
-  entries(range: Range): AsyncIterable<Entry> {
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     return this.#quarantine.isEmpty ? this.unguarded.entries(range) : this.#entries(range);
   }
 
-  keys(range: Range): AsyncIterable<readonly string[]> {
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
     return this.#quarantine.isEmpty ? this.unguarded.keys(range) : this.#keys(range);
   }
 
-  async *#entries(range: Range): AsyncGenerator<Entry> {
+  async *#entries(range: ScanRange): AsyncGenerator<KeyValueEntry> {
     this.#refuseThread(range);
     let { limit = Infinity } = range;
     for await (const entry of this.unguarded.entries(withoutLimit(range))) {
@@ -134,7 +134,7 @@ export class QuarantiningKv implements Kv {
     }
   }
 
-  async *#keys(range: Range): AsyncGenerator<readonly string[]> {
+  async *#keys(range: ScanRange): AsyncGenerator<readonly string[]> {
     this.#refuseThread(range);
     let { limit = Infinity } = range;
     for await (const page of this.unguarded.keys(withoutLimit(range))) {
@@ -146,13 +146,13 @@ export class QuarantiningKv implements Kv {
   }
 
   /** Refuses a range within a quarantined thread, which asks for that thread. */
-  #refuseThread({ gte, lt }: Range): void {
+  #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }
 
 /** Without the limit, because quarantined entries are left out and must not count. */
-function withoutLimit({ gte, lt, reverse = false }: Range): Range {
+function withoutLimit({ gte, lt, reverse = false }: ScanRange): ScanRange {
   return { gte, lt, reverse };
 }

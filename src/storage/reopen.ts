@@ -1,7 +1,7 @@
 import { withCauses } from "../model/errors.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Milliseconds before the first attempt, and the longest time between two. */
 const FIRST = 50;
@@ -12,7 +12,7 @@ const LONGEST = 2_000;
  * writes would fail again. Never rejects. Returns false when `stop` is aborted.
  */
 export async function reopen(
-  kv: Kv,
+  kv: KeyValueStore,
   scheduler: Scheduler,
   logger: Logger,
   stop: AbortSignal,

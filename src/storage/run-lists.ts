@@ -4,16 +4,16 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, delayedStartPrefix, orderPrefix, prefixRange } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 
 /** The runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
 export class RunLists {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #prefix: string;
 
-  constructor(kv: Kv, key: ThreadKey, prefix: string) {
+  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string) {
     this.#kv = kv;
     this.#key = key;
     this.#prefix = prefix;

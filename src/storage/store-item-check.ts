@@ -1,10 +1,10 @@
 import { envelopeFlaw } from "./envelope.ts";
 import { itemExpiryKey, itemKey, parseItemExpiry, parseItem } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /** Checks an item's key. Yields what is missing beside it; nothing for other keys. The value itself has been checked before. */
-export function* checkItem(kv: Kv, at: string, bytes: Buffer): Generator<string> {
+export function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): Generator<string> {
   if (at.startsWith("!expire/")) {
     const { tenant, due, ...place } = parseItemExpiry(at);
     const head = kv.getSync(itemKey(tenant, "s", place));

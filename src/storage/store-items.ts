@@ -24,7 +24,7 @@ import {
   parseItemExpiry,
   parseItem,
 } from "./keys.ts";
-import type { Kv, Op, Range } from "./kv.ts";
+import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 import { rowCodec } from "./row-codec.ts";
 
@@ -35,14 +35,14 @@ const rows = rowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at"
  * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
  * are shown or filtered by.
  */
-export class KvItems implements Items {
-  readonly #kv: Kv;
+export class KeyValueItems implements Items {
+  readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #heads: WriteHeads;
   /** Changes in flight, by item key; null: the item is being deleted. */
   readonly #changing = new Map<string, { readonly head: Stored | null }>();
 
-  constructor(kv: Kv, committer: Committer, heads: WriteHeads) {
+  constructor(kv: KeyValueStore, committer: Committer, heads: WriteHeads) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
@@ -98,7 +98,7 @@ export class KvItems implements Items {
   }
 
   /** The namespace of the first item that has not expired. */
-  async #firstAlive(tenant: string, range: Range, now: number): Promise<Namespace | undefined> {
+  async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
     // Usually the first item has not expired. If it has, many others may have too.
     for (const limit of [1, undefined]) {
       let seen = 0;
@@ -126,7 +126,7 @@ export class KvItems implements Items {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;
     if (write.fence !== undefined) this.#judge(write.fence);
-    const ops: Op[] = [];
+    const ops: WriteOperation[] = [];
     const mine = new Map<string, { readonly head: Stored | null }>();
     for (const change of changes) this.#apply(tenant, change, write.now, ops, mine);
     if (ops.length === 0) return;
@@ -152,7 +152,7 @@ export class KvItems implements Items {
     tenant: string,
     change: ItemChange,
     now: number,
-    ops: Op[],
+    ops: WriteOperation[],
     mine: Map<string, { readonly head: Stored | null }>,
   ): void {
     const at = itemKey(tenant, "s", change);

@@ -7,7 +7,7 @@ import { unpackFacts } from "./fact-codec.ts";
 import { isUnsettled } from "./write-heads.ts";
 import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
@@ -24,7 +24,7 @@ interface Chunk {
 /** Checks one thread. It gets the thread's keys in their order, and at the end reports what does not fit together. */
 export class ThreadCheck {
   readonly key: ThreadKey;
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #prefix: string;
   readonly #swept: IsSwept;
   readonly #found: string[] = [];
@@ -44,7 +44,7 @@ export class ThreadCheck {
   readonly #left: string[] = [];
   readonly #chunks = new Map<string, Chunk[]>();
 
-  constructor(kv: Kv, key: ThreadKey, prefix: string, swept: IsSwept) {
+  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, swept: IsSwept) {
     this.#kv = kv;
     this.#swept = swept;
     this.key = key;

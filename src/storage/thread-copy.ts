@@ -2,7 +2,7 @@ import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { seal, unseal } from "./envelope.ts";
 import { entryKey, headKey, threadPrefix, prefixRange } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { type JournalEntry, threadRows } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
@@ -20,7 +20,7 @@ const BYTES = 256 * 1024;
  * deleted. The last piece removes the mark and adds the record; before that nobody sees the copy, and after a crash the sweeper deletes it.
  */
 export async function copyThread(
-  { kv, sweeper }: { readonly kv: Kv; readonly sweeper: DeletionSweeper },
+  { kv, sweeper }: { readonly kv: KeyValueStore; readonly sweeper: DeletionSweeper },
   from: ThreadKey,
   to: ThreadKey,
   make: (thread: ThreadRecord) => ThreadRecord,
@@ -35,7 +35,7 @@ export async function copyThread(
     const { seq, epoch } = thread;
     const entry: JournalEntry = { kind: "copied", epoch };
     const prefix = threadPrefix(to);
-    const ops: Op[] = [
+    const ops: WriteOperation[] = [
       { key: headKey(prefix), value: seal(threadRows.row(thread)) },
       { key: entryKey(prefix, seq), value: seal(entry) },
     ];
@@ -51,14 +51,14 @@ export async function copyThread(
 
 /** Copies from one snapshot of the thread, so that its record fits the copied data. */
 async function copyRooms(
-  kv: Kv,
+  kv: KeyValueStore,
   sweeper: DeletionSweeper,
   from: ThreadKey,
   to: ThreadKey,
 ): Promise<ThreadRecord> {
   const [source, target] = [threadPrefix(from), threadPrefix(to)];
   let origin: ThreadRecord | undefined;
-  let ops: Op[] = [];
+  let ops: WriteOperation[] = [];
   let bytes = 0;
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);

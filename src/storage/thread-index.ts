@@ -9,7 +9,7 @@ import {
   restedPrefix,
   statusPrefix,
 } from "./keys.ts";
-import type { Op } from "./kv.ts";
+import type { WriteOperation } from "../ports/key-value-store.ts";
 import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -58,7 +58,7 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
 
 /** Adds the index changes of a thread's change; `before` is undefined for a new thread. */
 export function indexOps(
-  ops: Op[],
+  ops: WriteOperation[],
   key: ThreadKey,
   before: ThreadRecord | undefined,
   after: ThreadRecord,
@@ -88,7 +88,7 @@ export function indexOps(
 }
 
 function moveMembers(
-  ops: Op[],
+  ops: WriteOperation[],
   key: ThreadKey,
   { metadata: old }: ThreadRecord,
   after: ThreadRecord,
@@ -118,6 +118,6 @@ function isWide(metadata: JsonObject): boolean {
   return names.length > MOST && membersOf(metadata)[0] === MANY_MEMBERS;
 }
 
-function move(ops: Op[], from: string, to: string): void {
+function move(ops: WriteOperation[], from: string, to: string): void {
   ops.push({ key: from, value: null }, { key: to, value: PRESENT_MARK });
 }

@@ -12,14 +12,14 @@ import {
 } from "./keys.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 import type { ThreadHead } from "./write-heads.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;
 
-type Write = (ops: readonly Op[], durable: boolean) => Promise<void>;
+type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;
 
 /**
  * Deletes all checkpoints but the latest of each namespace, and the data that only they refer to. Works in pieces, in an order that keeps
@@ -27,7 +27,7 @@ type Write = (ops: readonly Op[], durable: boolean) => Promise<void>;
  * after their pending writes; then the values.
  */
 export async function pruneThread(
-  kv: Kv,
+  kv: KeyValueStore,
   { key, prefix, thread, tail }: ThreadHead,
   write: Write,
 ): Promise<void> {
@@ -36,7 +36,7 @@ export async function pruneThread(
   await tail;
   const { kept, gone } = await sort(kv, key, thread.checkpoint);
   const cut = kept.filter(({ parent }) => parent !== null);
-  const orphans = cut.map((made): Op => ({
+  const orphans = cut.map((made): WriteOperation => ({
     key: checkpointKey(prefix, made.ns, made.id),
     value: seal(checkpointRows.row({ ...made, parent: null })),
   }));
@@ -61,7 +61,7 @@ export async function pruneThread(
 }
 
 /** The latest checkpoint of each namespace, and the keys of all others, newest first. */
-async function sort(kv: Kv, key: ThreadKey, root: string | null) {
+async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
   const prefix = threadPrefix(key);
   const kept = new Map<string, StoredCheckpoint>();
   const gone: string[] = [];
@@ -96,12 +96,12 @@ function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
 
 /** Deletes all keys under a prefix except those needed. */
 async function drop(
-  kv: Kv,
+  kv: KeyValueStore,
   under: string,
   write: Write,
   isNeeded: (rest: string, key: string) => boolean,
 ): Promise<void> {
-  let ops: Op[] = [];
+  let ops: WriteOperation[] = [];
   for await (const [at] of kv.entries(prefixRange(under))) {
     if (isNeeded(at.slice(under.length), at)) continue;
     ops.push({ key: at, value: null });

@@ -4,7 +4,7 @@ import { ServiceError, withCauses } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./store-item-check.ts";
 import { ALL_KEYS, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
-import type { Kv } from "./kv.ts";
+import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsSwept } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
 
@@ -13,7 +13,7 @@ import { strayThreadOf } from "./index-repair.ts";
  * its data.
  */
 export async function* verifyAll(
-  kv: Kv,
+  kv: KeyValueStore,
   swept: IsSwept,
   only: ThreadKey | undefined,
 ): AsyncGenerator<Damage> {
@@ -43,7 +43,7 @@ export async function* verifyAll(
 }
 
 /** Checks a value of the catalog or of the server. */
-function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
+function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): Generator<Damage> {
   const tenant = at.startsWith("!") ? "" : unsegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
   try {
@@ -55,7 +55,7 @@ function* checkOther(kv: Kv, at: string, bytes: Buffer): Generator<Damage> {
 }
 
 /** Checks an index key: its thread must exist and belong there. A thread that has lost its record is reported with its other keys. */
-async function* checkListed(kv: Kv, at: string, told: Set<string>): AsyncGenerator<Damage> {
+async function* checkListed(kv: KeyValueStore, at: string, told: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);
   if (key === undefined || told.has(threadPrefix(key))) return;
   told.add(threadPrefix(key));

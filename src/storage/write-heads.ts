@@ -2,7 +2,7 @@ import type { RunKwargs } from "../model/run.ts";
 import { hasWork, threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
-import type { Kv, Op } from "./kv.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { RecordCache } from "./record-cache.ts";
 import { threadRows } from "./records.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
@@ -31,7 +31,7 @@ export interface ThreadHead {
   /** The id after the last event of each run, for runs that were written to. */
   readonly ends: Map<string, number>;
   /** The operations of writes in flight, oldest first; a deletion is the last. */
-  readonly inFlight: (readonly Op[])[];
+  readonly inFlight: (readonly WriteOperation[])[];
   /** Settles with the last write in flight. */
   tail: Promise<void> | undefined;
   released: boolean;
@@ -42,11 +42,11 @@ const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
 export class WriteHeads {
-  readonly #kv: Kv;
+  readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();
 
-  constructor(kv: Kv) {
+  constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 
@@ -116,7 +116,7 @@ export class WriteHeads {
   }
 
   /** Called when the thread's deletion is in flight. Followed by {@link forget}. */
-  deletionSubmitted(head: ThreadHead, ops: readonly Op[]): void {
+  deletionSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     this.#records.delete(head.name);
     head.inFlight.push(ops);
   }

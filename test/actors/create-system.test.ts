@@ -3,8 +3,8 @@ import { graph, list, value } from "../../src/index.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { MultitaskStrategy } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
-import type { Op } from "../../src/storage/kv.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import type { WriteOperation } from "../../src/ports/key-value-store.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -117,7 +117,7 @@ describe("multitask strategies", () => {
 });
 
 test("a run whose end was asked for before it began applies no input", async () => {
-  const kv = new MemoryKv();
+  const kv = new MemoryKeyValueStore();
   const { work, waiting } = gated();
   const before = await Server.start(work, { kv });
   const key = await before.thread();
@@ -455,7 +455,7 @@ describe("what a node may throw or return", () => {
 
 describe("actors that are not needed", () => {
   test("a read wakes none", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const before = await Server.start(simple, { kv });
     const key = await before.thread();
     const run = await before.admit(key);
@@ -495,7 +495,7 @@ describe("actors that are not needed", () => {
 
 describe("after the end of a server", () => {
   test("a run that ends it again and again is given up after its attempts", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work } = gated();
     let server = await Server.start(work, { kv, limits: { attempts: 3 } });
     const key = await server.thread();
@@ -519,7 +519,7 @@ describe("after the end of a server", () => {
   });
 
   test("attempts that get on do not count: only those that follow one another without a step", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const nodes = ["a", "b", "c", "d", "e", "f"] as const;
     const waiting: (() => void)[] = [];
     const node = () =>
@@ -549,7 +549,7 @@ describe("after the end of a server", () => {
   });
 
   test("a stop in good order ends the superstep, and does not count as an attempt", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { wait, open } = gate();
     const work = graph({
       state: { log: list<string>() },
@@ -579,7 +579,7 @@ describe("after the end of a server", () => {
   });
 
   test("a cancel that was acknowledged is not forgotten", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, waiting } = gated({ deaf: true });
     const before = await Server.start(work, { kv });
     const key = await before.thread();
@@ -596,17 +596,17 @@ describe("after the end of a server", () => {
 });
 
 /** A store whose writes fail when it is told to. */
-class FailingKv extends MemoryKv {
+class FailingKeyValueStore extends MemoryKeyValueStore {
   failing = false;
 
-  override async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  override async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     if (this.failing) throw new ServiceError("storage.unavailable", "the disk is full");
     return super.batch(ops, options);
   }
 }
 
 test("a storage that fails loses nothing that was acknowledged, and the thread is taken up when it has healed", async () => {
-  const kv = new FailingKv();
+  const kv = new FailingKeyValueStore();
   const { work, open } = gated();
   const server = await Server.start(work, { kv });
   const key = await server.thread();

@@ -7,8 +7,8 @@ import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
 import { delayedKey } from "../../src/storage/keys.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
-import { GatedKv } from "../storage/gated-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -134,7 +134,7 @@ describe("a run with a delay", () => {
   });
 
   test("a stop and a start later it has its time still, and one that was due meanwhile starts at once", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const first = await Server.start(named, { kv });
     const key = await first.thread();
     const soon = await later(first, key, "soon", 1_000);
@@ -168,7 +168,7 @@ describe("a run with a delay", () => {
   });
 
   test("whose end is being stored as its time comes is not looked for again and again", async () => {
-    const kv = new GatedKv();
+    const kv = new GatedKeyValueStore();
     const server = await Server.start(named, { kv });
     const key = await server.thread();
     const run = await later(server, key, "late", 1_000);
@@ -215,7 +215,7 @@ describe("a run with a delay", () => {
   );
 
   test("that its thread does not know of is told of once, and keeps no other", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const warned: string[] = [];
     const server = await Server.start(named, { kv, warned });
     const key = await server.thread();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { Server } from "./server.ts";
 
 /** Three steps, the last of which does what the test says. */
@@ -92,7 +92,7 @@ test("one checkpoint at the end, with all that led to it; its events show every 
 });
 
 test("after a crash it starts again from its input", async () => {
-  const kv = new MemoryKv();
+  const kv = new MemoryKeyValueStore();
   let hangs = true;
   const { outer, ran } = steps(async () => (hangs ? new Promise(() => undefined) : 2));
   const before = await Server.start(outer, { kv });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { kwargsKey, runKey, threadPrefix } from "../../src/storage/keys.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { Server } from "./server.ts";
 
 const said = graph({
@@ -17,17 +17,17 @@ const byHand = {
 };
 
 /** A disk that takes its time. */
-class SlowKv extends MemoryKv {
+class SlowKeyValueStore extends MemoryKeyValueStore {
   until: Promise<void> = Promise.resolve();
 
-  override async batch(...write: Parameters<MemoryKv["batch"]>): Promise<void> {
+  override async batch(...write: Parameters<MemoryKeyValueStore["batch"]>): Promise<void> {
     await this.until;
     return super.batch(...write);
   }
 }
 
 /** The keys of a run are deleted just before this one of them is read, as another thread may do. */
-class TornKv extends MemoryKv {
+class TornKeyValueStore extends MemoryKeyValueStore {
   gone: readonly string[] = [];
 
   override getSync(key: string): Buffer | undefined {
@@ -44,7 +44,7 @@ class TornKv extends MemoryKv {
 }
 
 test("a run that is deleted while it is being read is not there, and nothing is damaged", async () => {
-  const kv = new TornKv();
+  const kv = new TornKeyValueStore();
   const server = await Server.start(said, { kv });
   const key = await server.thread();
   const run = await server.admit(key);
@@ -57,7 +57,7 @@ test("a run that is deleted while it is being read is not there, and nothing is 
 describe("a run is deleted while the state is changed", () => {
   test("the next change starts from one that is still on its way to storage", async () => {
     const warned: string[] = [];
-    const kv = new SlowKv();
+    const kv = new SlowKeyValueStore();
     const server = await Server.start(said, { warned, kv });
     const key = await server.thread();
     const run = await server.admit(key);

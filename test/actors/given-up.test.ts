@@ -5,7 +5,7 @@ import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
 
@@ -14,7 +14,7 @@ const resume = (answer: unknown) => ({ input: null, command: { resume: answer } 
 
 /** Servers one after the other on one storage: what they run may end the process at once, in its middle. */
 class Lives {
-  readonly #kv = new MemoryKv();
+  readonly #kv = new MemoryKeyValueStore();
   readonly #graph: unknown;
   readonly #limits: Partial<SystemLimits>;
   #server: Server | undefined;

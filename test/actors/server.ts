@@ -16,8 +16,8 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import type { Host } from "../../src/ports/node-host.ts";
 import type { Logger } from "../../src/ports/logger.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
-import type { Kv } from "../../src/storage/kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -59,7 +59,7 @@ export class Server {
   static async start(
     graph: unknown,
     {
-      kv = new MemoryKv(),
+      kv = new MemoryKeyValueStore(),
       limits = {},
       seed = 1,
       at,
@@ -68,7 +68,7 @@ export class Server {
       hosted = (host) => host,
       interpret,
     }: {
-      kv?: Kv;
+      kv?: KeyValueStore;
       limits?: Partial<SystemLimits>;
       seed?: number;
       /** What the clock on the wall says when it starts. */
@@ -89,7 +89,7 @@ export class Server {
     born?.(scheduler);
     const random = new SimulatedRandom(seed);
     const deps = { scheduler, clock, failpoints: noFailpoints, logger };
-    const storage = await openStorage({ kind: "kv", kv }, deps);
+    const storage = await openStorage({ kind: "key-value", store: kv }, deps);
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;
     const hub = createHub({ journal, scheduler, logger });

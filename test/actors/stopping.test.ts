@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -25,14 +25,14 @@ function gated() {
   return { work, wait, waiting, ran, open: (name: string) => waiting.get(name)?.() };
 }
 
-async function restart(before: Server, kv: MemoryKv, work: unknown, warned: string[] = []) {
+async function restart(before: Server, kv: MemoryKeyValueStore, work: unknown, warned: string[] = []) {
   await before.do(before.storage.close());
   return Server.start(work, { kv, seed: 2, warned });
 }
 
 describe("a stop in good order", () => {
   test("writes nothing about a run whose end is on its way to storage, and waits for that", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, open } = gated();
     const warned: string[] = [];
     const before = await Server.start(work, { kv, warned });
@@ -52,7 +52,7 @@ describe("a stop in good order", () => {
   });
 
   test("gives each node its whole time, also after another run has come to its end", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, open, ran } = gated();
     const before = await Server.start(work, { kv });
     const [one, two] = [await before.thread(), await before.thread()];
@@ -77,7 +77,7 @@ describe("a stop in good order", () => {
   });
 
   test("leaves what takes longer than promised to the next start", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, waiting, open } = gated();
     const before = await Server.start(work, { kv });
     const key = await before.thread();
@@ -102,7 +102,7 @@ describe("a stop in good order", () => {
   });
 
   test("waits for the nodes of a subgraph beside one that is held back", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { wait, open, ran } = gated();
     const inner = (name: string, more: boolean) =>
       graph({
@@ -145,7 +145,7 @@ describe("a stop in good order", () => {
   });
 
   test("waits for a node that is to be tried again, as it waits for one that runs", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     let tries = 0;
     const work = graph({
       state: { log: list<string>() },

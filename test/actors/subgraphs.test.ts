@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list, to, value } from "../../src/index.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { Server } from "./server.ts";
 
 /** A body that waits until the test lets it go on, or its signal aborts. */
@@ -138,7 +138,7 @@ test("one failure too many ends the run with the error inside; it is gone on wit
 
 describe("after the server is gone in the middle of a subgraph", () => {
   test("attempt 2 goes on from its checkpoints", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { wait, waiting } = gate();
     const { outer, ran } = nested(async () => wait(null));
     const before = await Server.start(outer, { kv });
@@ -158,7 +158,7 @@ describe("after the server is gone in the middle of a subgraph", () => {
   });
 
   test("an answer that was given is not asked for again", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { wait, waiting } = gate();
     const { outer, ran } = nested(async (_, ask) => {
       const answer = await ask("which?");
@@ -348,7 +348,7 @@ test("each graph has the recursion limit for itself", async () => {
 });
 
 test("a stop in good order halts it between its steps; the next server goes on from there", async () => {
-  const kv = new MemoryKv();
+  const kv = new MemoryKeyValueStore();
   const { wait, waiting, open } = gate();
   const ran: string[] = [];
   const inner = graph({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
@@ -113,7 +113,7 @@ describe("a thread made for one run", () => {
     ["free", true],
     ["bound", false],
   ] as const)("after a crash %s is taken up: %s", async (temporary, survives) => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const first = gated();
     const before = await Server.start(first.work, { kv });
     const { key, run } = await start(before, temporary);
@@ -132,7 +132,7 @@ describe("a thread made for one run", () => {
   });
 
   test("a run that was to start later, and whose client a crash has cut off, does not start when its time comes", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const before = await Server.start(gated().work, { kv });
     const key: ThreadKey = { tenant: "_", thread: before.newId() };
     const draft = draftOf(before.newId(), {});
@@ -151,7 +151,7 @@ describe("a thread made for one run", () => {
     const webhook = "https://hooks.test/";
     const owed = async ({ storage }: Server, id: string) =>
       (await storage.outbox.content({ tenant: "_", id })) ?? {};
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, open } = gated();
     const server = await Server.start(work, { kv });
     const done = await start(server, "background", webhook);
@@ -175,7 +175,7 @@ describe("a thread made for one run", () => {
   });
 
   test("what a crash leaves of one that has ended, the next start deletes", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const { work, open } = gated();
     const before = await Server.start(work, { kv });
     const { end } = await start(before, "free");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { kwargs } from "../storage/samples.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
@@ -39,7 +39,7 @@ test("a run's time is measured by the monotonic clock: one on the wall that is s
 });
 
 test("after a restart with a clock that is ahead a run has its time", async () => {
-  const kv = new MemoryKv();
+  const kv = new MemoryKeyValueStore();
   const first = await Server.start(endless, { kv });
   const { key, run } = await startRun(first);
   first.scheduler.kill();

@@ -1,16 +1,21 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
-import { LevelKv } from "../../src/storage/leveldb-kv.ts";
+import type {
+  KeyValueEntry,
+  KeyValueStore,
+  WriteOperation,
+  ScanRange,
+} from "../../src/ports/key-value-store.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import type { StorageOptions } from "../../src/storage/open.ts";
 
 /** Faults that can be planted on purpose. The checkers must find each of them. */
-const plants: Readonly<Record<string, (kv: Kv) => Kv>> = {
-  "ack-early": (kv) => new EarlyKv(kv),
-  "lose-events": (kv) => new ForgetfulKv(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
-  "lose-webhooks": (kv) => new ForgetfulKv(kv, /^!outbox\//, 5),
-  "lose-marks": (kv) => new ForgetfulKv(kv, /^!active\//, 20, (value) => value !== null),
-  "keep-hidden": (kv) => new HoardingKv(kv, 2),
+const plants: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStore>> = {
+  "ack-early": (kv) => new EarlyKeyValueStore(kv),
+  "lose-events": (kv) => new ForgetfulKeyValueStore(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
+  "lose-webhooks": (kv) => new ForgetfulKeyValueStore(kv, /^!outbox\//, 5),
+  "lose-marks": (kv) => new ForgetfulKeyValueStore(kv, /^!active\//, 20, (value) => value !== null),
+  "keep-hidden": (kv) => new HoardingKeyValueStore(kv, 2),
   // Not a fault of the storage: the server plants it itself.
   "left-ending": (kv) => kv,
 };
@@ -23,20 +28,20 @@ export function plantedStorage(data: string, plant: string | undefined): Storage
     throw new TypeError(`no plant "${plant}"; there are: ${Object.keys(plants).join(", ")}`);
   }
   mkdirSync(data, { recursive: true });
-  return { kind: "kv", kv: make(new LevelKv(join(data, "level"), false)) };
+  return { kind: "key-value", store: make(new LevelDbKeyValueStore(join(data, "level"), false)) };
 }
 
 /** Milliseconds that an acknowledged batch stays in this process's memory alone. */
 const LATE = 50;
 
 /** Acknowledges a batch before it is passed to the store, as a missing `await` would. */
-class EarlyKv implements Kv {
-  readonly #kv: Kv;
+class EarlyKeyValueStore implements KeyValueStore {
+  readonly #kv: KeyValueStore;
   /** Pending writes that readers in this process must already see. */
-  readonly #pending = new Map<string, Op>();
+  readonly #pending = new Map<string, WriteOperation>();
   #last: Promise<void> = Promise.resolve();
 
-  constructor(kv: Kv) {
+  constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 
@@ -49,7 +54,7 @@ class EarlyKv implements Kv {
     return op === undefined ? this.#kv.getSync(key) : (op.value ?? undefined);
   }
 
-  async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     for (const op of ops) this.#pending.set(op.key, op);
     const due = new Promise((resolve) => setTimeout(resolve, LATE));
     this.#last = Promise.all([this.#last, due]).then(async () => {
@@ -58,12 +63,12 @@ class EarlyKv implements Kv {
     });
   }
 
-  async *entries(range: Range): AsyncIterable<Entry> {
+  async *entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     await this.#last;
     yield* this.#kv.entries(range);
   }
 
-  async *keys(range: Range): AsyncIterable<readonly string[]> {
+  async *keys(range: ScanRange): AsyncIterable<readonly string[]> {
     await this.#last;
     yield* this.#kv.keys(range);
   }
@@ -75,14 +80,19 @@ class EarlyKv implements Kv {
 }
 
 /** Loses some of the writes under certain keys: values, or deletions too. */
-class ForgetfulKv implements Kv {
-  readonly #kv: Kv;
+class ForgetfulKeyValueStore implements KeyValueStore {
+  readonly #kv: KeyValueStore;
   readonly #keys: RegExp;
   readonly #every: number;
-  readonly #which: (value: Op["value"]) => boolean;
+  readonly #which: (value: WriteOperation["value"]) => boolean;
   #seen = 0;
 
-  constructor(kv: Kv, keys: RegExp, every: number, which: (value: Op["value"]) => boolean = () => true) {
+  constructor(
+    kv: KeyValueStore,
+    keys: RegExp,
+    every: number,
+    which: (value: WriteOperation["value"]) => boolean = () => true,
+  ) {
     this.#kv = kv;
     this.#keys = keys;
     this.#every = every;
@@ -97,18 +107,18 @@ class ForgetfulKv implements Kv {
     return this.#kv.getSync(key);
   }
 
-  batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     const kept = ops.filter(
       ({ key, value }) => !this.#keys.test(key) || !this.#which(value) || ++this.#seen % this.#every !== 0,
     );
     return this.#kv.batch(kept, options);
   }
 
-  entries(range: Range): AsyncIterable<Entry> {
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     return this.#kv.entries(range);
   }
 
-  keys(range: Range): AsyncIterable<readonly string[]> {
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
     return this.#kv.keys(range);
   }
 
@@ -122,13 +132,13 @@ const SWEPT = /^!sweep\/[^/]*\/([^/]*)\/$/;
 const THREAD = /^(?:!\w+\/)?[^/]*\/(?:t\/)?([^/]*)/;
 
 /** Skips the deletion of some of the threads that are to be deleted. */
-class HoardingKv implements Kv {
-  readonly #kv: Kv;
+class HoardingKeyValueStore implements KeyValueStore {
+  readonly #kv: KeyValueStore;
   readonly #every: number;
   readonly #kept = new Set<string>();
   #seen = 0;
 
-  constructor(kv: Kv, every: number) {
+  constructor(kv: KeyValueStore, every: number) {
     this.#kv = kv;
     this.#every = every;
   }
@@ -141,7 +151,7 @@ class HoardingKv implements Kv {
     return this.#kv.getSync(key);
   }
 
-  batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     for (const { key, value } of ops) {
       const thread = SWEPT.exec(key)?.[1];
       if (thread !== undefined && value !== null && ++this.#seen % this.#every === 0) this.#kept.add(thread);
@@ -153,11 +163,11 @@ class HoardingKv implements Kv {
     );
   }
 
-  entries(range: Range): AsyncIterable<Entry> {
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     return this.#kv.entries(range);
   }
 
-  keys(range: Range): AsyncIterable<readonly string[]> {
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
     return this.#kv.keys(range);
   }
 

@@ -4,7 +4,7 @@ import { openStorage } from "../../src/storage/open.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { GatedKv } from "../storage/gated-kv.ts";
+import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { parse, Wire } from "../transport/wire.ts";
 import { gated } from "./support/gate.ts";
 import { serve } from "./support/server.ts";
@@ -18,8 +18,8 @@ const deps = {
 };
 
 test("ready follows the storage; the server is alive all the while", async () => {
-  const kv = new GatedKv();
-  const app = await serve({ storage: await openStorage({ kind: "kv", kv }, deps) });
+  const kv = new GatedKeyValueStore();
+  const app = await serve({ storage: await openStorage({ kind: "key-value", store: kv }, deps) });
   const status = async (path: string) => (await fetch(`${app.url}${path}`)).status;
   const all = () => Promise.all(["/ready", "/ok?check_db=1", "/ok", "/live"].map(status));
   expect(await all()).toEqual([200, 200, 200, 200]);

@@ -5,7 +5,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { GatedKv } from "../storage/gated-kv.ts";
+import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { serve } from "./support/server.ts";
 import { newThread, post, postJson } from "./support/wire.ts";
 
@@ -63,7 +63,7 @@ test.each(["1e20", "9007199254740992", "4294967296", "1e400"])(
 );
 
 test("a write that fails is told without the storage's own words; those are in the log", async () => {
-  const kv = new GatedKv();
+  const kv = new GatedKeyValueStore();
   const deps = {
     scheduler: systemScheduler,
     clock: systemClock,
@@ -75,7 +75,7 @@ test("a write that fails is told without the storage's own words; those are in t
     ...silentLogger,
     error: (_: string, fields?: object) => logged.push(JSON.stringify(fields)),
   };
-  const storage = await openStorage({ kind: "kv", kv }, { ...deps, logger });
+  const storage = await openStorage({ kind: "key-value", store: kv }, { ...deps, logger });
   const { url } = await serve({ storage });
   kv.free = false;
   const asked = post(`${url}/threads`);

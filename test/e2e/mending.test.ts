@@ -13,7 +13,7 @@ import {
   threadPrefix,
   prefixRange,
 } from "../../src/storage/keys.ts";
-import { LevelKv } from "../../src/storage/leveldb-kv.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type JournalEntry, runRows, threadRows } from "../../src/storage/records.ts";
 import { deps } from "../storage/support.ts";
@@ -54,7 +54,7 @@ async function aRun(client: Client, assistant: string): Promise<Made> {
 
 /** What a stop of an older version wrote over a run that was coming to its end: its record as it was before, once more. */
 async function damage(data: string, runs: readonly (Made & { readonly cancel?: true })[]): Promise<void> {
-  const kv = new LevelKv(join(data, "level"), true);
+  const kv = new LevelDbKeyValueStore(join(data, "level"), true);
   await kv.open();
   for (const { thread, run, cancel } of runs) {
     const key = { tenant: "_", thread };
@@ -82,7 +82,7 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
 
 /** Takes out of a thread's journal what it says of the run's end. */
 async function forgetEnd(data: string, { thread, run }: Made): Promise<void> {
-  const kv = new LevelKv(join(data, "level"), true);
+  const kv = new LevelDbKeyValueStore(join(data, "level"), true);
   await kv.open();
   const key = { tenant: "_", thread };
   for await (const [at, bytes] of kv.entries(prefixRange(`${threadPrefix(key)}j/`))) {

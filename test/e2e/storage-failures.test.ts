@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
-import { LevelKv } from "../../src/storage/leveldb-kv.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { latch } from "./support/gate.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
 
 /** LevelDB on a disk that fails when it is told to, with the words that LevelDB has for that. */
-class FailingKv extends LevelKv {
+class FailingKeyValueStore extends LevelDbKeyValueStore {
   readonly failure: Error;
   writes = true;
   reads = true;
@@ -33,14 +33,14 @@ class FailingKv extends LevelKv {
     }
   }
 
-  protected override write(...args: Parameters<LevelKv["write"]>): Promise<void> {
+  protected override write(...args: Parameters<LevelDbKeyValueStore["write"]>): Promise<void> {
     return this.writes ? super.write(...args) : Promise.reject(this.failure);
   }
 }
 
 test("a storage that fails while runs are streamed: no face tells where the data is, or where in the server's code", async () => {
   const data = await directory();
-  const kv = new FailingKv(join(data, "level"));
+  const kv = new FailingKeyValueStore(join(data, "level"));
   const go = latch();
   const slow = graph({
     state: { log: list<string>() },
@@ -54,7 +54,7 @@ test("a storage that fails while runs are streamed: no face tells where the data
     edges: { start: "wait" },
   });
   const { url } = await serve({
-    data: { kind: "kv", kv },
+    data: { kind: "key-value", store: kv },
     graphs: { slow },
     webhooks: { allow_internal: true },
   });

@@ -25,7 +25,7 @@ export async function checkAgreement(disk: Disk, clock: SimulatedClock, observed
   const scheduler = new SimulatedScheduler(own);
   const copy = new Disk(random, null, disk.values);
   const opening = openStorage(
-    { kind: "kv", kv: copy.mount(scheduler) },
+    { kind: "key-value", store: copy.mount(scheduler) },
     { scheduler, clock: own, failpoints: noFailpoints, logger: silent },
   );
   const [storage] = await Promise.all([opening, scheduler.untilIdle()]);

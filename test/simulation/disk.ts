@@ -1,5 +1,10 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
+import type {
+  KeyValueEntry,
+  KeyValueStore,
+  WriteOperation,
+  ScanRange,
+} from "../../src/ports/key-value-store.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { SimulatedScheduler } from "./scheduler.ts";
 
@@ -17,7 +22,7 @@ export const plants = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
 export type Plant = (typeof plants)[number] | null;
 
 /** The operations that a planted bug removes from a batch. */
-const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
+const lost: Readonly<Record<Exclude<Plant, null>, (op: WriteOperation) => boolean>> = {
   "ack-early": () => false,
   "lose-webhooks": ({ key, value }) => value !== null && key.includes("/d/pending/"),
   // A thread's journal is deleted only together with the thread.
@@ -28,7 +33,7 @@ const lost: Readonly<Record<Exclude<Plant, null>, (op: Op) => boolean>> = {
 export const DEAD = "the server is dead";
 
 interface Batch {
-  readonly ops: readonly Op[];
+  readonly ops: readonly WriteOperation[];
   readonly sync: boolean;
 }
 
@@ -40,7 +45,7 @@ export class Disk {
   #values: Map<string, Buffer>;
   /** The number of batches that survive a power cut. */
   #synced = 0;
-  #kv: DiskKv | undefined;
+  #kv: DiskKeyValueStore | undefined;
 
   constructor(random: SimulatedRandom, plant: Plant, values: ReadonlyMap<string, Buffer> = new Map()) {
     this.#random = random;
@@ -53,8 +58,8 @@ export class Disk {
   }
 
   /** Returns the store as one server sees it. */
-  mount(scheduler: SimulatedScheduler): Kv {
-    this.#kv = new DiskKv(this, scheduler, this.#random);
+  mount(scheduler: SimulatedScheduler): KeyValueStore {
+    this.#kv = new DiskKeyValueStore(this, scheduler, this.#random);
     return this.#kv;
   }
 
@@ -90,7 +95,7 @@ export class Disk {
   }
 }
 
-class DiskKv implements Kv {
+class DiskKeyValueStore implements KeyValueStore {
   readonly #disk: Disk;
   readonly #scheduler: SimulatedScheduler;
   readonly #random: SimulatedRandom;
@@ -132,7 +137,7 @@ class DiskKv implements Kv {
     return seen;
   }
 
-  batch(all: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+  batch(all: readonly WriteOperation[], { sync }: { readonly sync: boolean }): Promise<void> {
     const { plant } = this.#disk;
     const ops = plant === null ? all : all.filter((op) => !lost[plant](op));
     const batch = { ops, sync };
@@ -157,7 +162,7 @@ class DiskKv implements Kv {
     lt,
     reverse = false,
     limit = Number.POSITIVE_INFINITY,
-  }: Range): AsyncGenerator<Entry> {
+  }: ScanRange): AsyncGenerator<KeyValueEntry> {
     const values = this.#values;
     const keys = [...values.keys()].filter((key) => key >= gte && key < lt).sort();
     if (reverse) keys.reverse();
@@ -168,7 +173,7 @@ class DiskKv implements Kv {
     }
   }
 
-  async *keys(range: Range): AsyncGenerator<readonly string[]> {
+  async *keys(range: ScanRange): AsyncGenerator<readonly string[]> {
     for await (const [key] of this.entries(range)) yield [key];
   }
 

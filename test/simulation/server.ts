@@ -13,7 +13,7 @@ import { createService, type Service } from "../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import type { Kv } from "../../src/storage/kv.ts";
+import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { readPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
@@ -26,7 +26,7 @@ export interface ServerDeps {
   readonly clock: Clock;
   readonly random: SimulatedRandom;
   readonly logger: Logger;
-  readonly kv: Kv;
+  readonly kv: KeyValueStore;
   readonly observed: Observed;
   readonly client: HttpClient;
   readonly sleep: Sleep;
@@ -52,7 +52,7 @@ const WEBHOOK_DRAIN = 2_000;
 export async function startServer(deps: ServerDeps): Promise<Life> {
   const { scheduler, clock, random, logger, observed } = deps;
   const storage = await openStorage(
-    { kind: "kv", kv: deps.kv },
+    { kind: "key-value", store: deps.kv },
     { scheduler, clock, failpoints: noFailpoints, logger },
   );
   const journal = observed.journal(storage.journal);

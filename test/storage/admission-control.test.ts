@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
 import { CAPACITY } from "../../src/storage/admission-control.ts";
-import { GatedKv } from "./gated-kv.ts";
+import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { deps, turns } from "./support.ts";
 
-let kv: GatedKv;
+let kv: GatedKeyValueStore;
 let committer: Committer;
 /** Who was let in, in that order. */
 let inside: number[];
 
 beforeEach(async () => {
-  kv = new GatedKv();
+  kv = new GatedKeyValueStore();
   await kv.open();
   committer = new Committer(kv, deps, { failed: () => {}, healed: () => {} });
   inside = [];

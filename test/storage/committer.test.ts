@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServiceError } from "../../src/model/errors.ts";
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 import { Committer } from "../../src/storage/committer.ts";
-import { GatedKv } from "./gated-kv.ts";
+import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { deps, Timers, turns } from "./support.ts";
 
-let kv: GatedKv;
+let kv: GatedKeyValueStore;
 let timers: Timers;
 let places: string[];
 let hit: (place: Failpoint) => void | Promise<void>;
@@ -13,7 +13,7 @@ let committer: Committer;
 let now: number;
 
 beforeEach(async () => {
-  kv = new GatedKv();
+  kv = new GatedKeyValueStore();
   await kv.open();
   kv.calls.length = 0;
   timers = new Timers();

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
@@ -20,13 +20,13 @@ import { deps } from "./support.ts";
 
 const key = threadKey(1);
 const run = aRun(key, 1, { attempt: 1 });
-let kv: MemoryKv;
+let kv: MemoryKeyValueStore;
 let storage: Storage;
 let one: Writer;
 
 beforeEach(async () => {
-  kv = new MemoryKv();
-  storage = await openStorage({ kind: "kv", kv }, deps);
+  kv = new MemoryKeyValueStore();
+  storage = await openStorage({ kind: "key-value", store: kv }, deps);
   one = new Writer(() => storage.journal, key);
   await one.append();
   await one.start(run, { events: someEvents(run.run_id, 0, 2) });
@@ -92,7 +92,7 @@ describe("a value that is not what was written", () => {
   ];
   const reopened = async (): Promise<Storage> => {
     await storage.close();
-    storage = await openStorage({ kind: "kv", kv }, deps);
+    storage = await openStorage({ kind: "key-value", store: kv }, deps);
     return storage;
   };
   const values = async (): Promise<unknown> => {
@@ -127,7 +127,7 @@ describe("a value that is not what was written", () => {
     await kv.batch([{ key: await find(new RegExp(`${first}/h$`)), value: Buffer.from("broken!!!") }], {
       sync: true,
     });
-    storage = await openStorage({ kind: "kv", kv }, deps);
+    storage = await openStorage({ kind: "key-value", store: kv }, deps);
     await expect(one.append()).rejects.toMatchObject({ code: "journal.damaged" });
     const other = new Writer(() => storage.journal, threadKey(2), {
       ...one.record,

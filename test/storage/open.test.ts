@@ -15,9 +15,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpackValue } from "../../src/codec/msgpack.ts";
 import { seal } from "../../src/storage/envelope.ts";
 import { ALL_KEYS, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
-import type { Op } from "../../src/storage/kv.ts";
-import { LevelKv } from "../../src/storage/leveldb-kv.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import type { WriteOperation } from "../../src/ports/key-value-store.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { acceptDamage, openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
 import { aCheckpoint, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
@@ -53,10 +53,10 @@ function sealOlder(value: unknown): Buffer {
 
 describe("the format", () => {
   test.each([2, 5])("another one, %i, is refused, and nothing is changed", async (format) => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     await kv.open();
     await kv.batch([{ key: FORMAT_KEY, value: seal(format) }], { sync: true });
-    const opened = openStorage({ kind: "kv", kv }, deps);
+    const opened = openStorage({ kind: "key-value", store: kv }, deps);
     await expect(opened).rejects.toMatchObject({
       code: "storage.version",
       message: expect.stringContaining(`format ${format}`) as string,
@@ -73,9 +73,9 @@ describe("the format", () => {
     await one.start(run, { events: someEvents(run.run_id, 0, 2) });
     await one.append({ checkpoints: [aCheckpoint(1, null, { x: set(id(7)) }, { run_id: run.run_id })] });
     await first.close();
-    const kv = new LevelKv(join(room.path, "level"), true);
+    const kv = new LevelDbKeyValueStore(join(room.path, "level"), true);
     await kv.open();
-    const older: Op[] = [];
+    const older: WriteOperation[] = [];
     for await (const [key, bytes] of kv.entries(ALL_KEYS)) {
       older.push({ key, value: sealOlder(key === FORMAT_KEY ? 3 : unpackValue(bytes, HEAD)) });
     }
@@ -111,10 +111,12 @@ describe("the format", () => {
   });
 
   test("data of something else are refused", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     await kv.open();
     await kv.batch([{ key: "somebody", value: Buffer.from("else") }], { sync: true });
-    await expect(openStorage({ kind: "kv", kv }, deps)).rejects.toMatchObject({ code: "storage.version" });
+    await expect(openStorage({ kind: "key-value", store: kv }, deps)).rejects.toMatchObject({
+      code: "storage.version",
+    });
   });
 
   test("a refused open lets go of the directory", async () => {
@@ -152,7 +154,7 @@ describe("a data directory whose heddle.json is damaged", () => {
     ["is not ours", [{ key: "somebody", value: Buffer.from("else") }], "its format cannot be told"],
     ["is empty", [], "its format cannot be told"],
   ] as const)("stays as it is where the database %s", async (_, ops, why) => {
-    const kv = new LevelKv(join(room.path, "level"), false);
+    const kv = new LevelDbKeyValueStore(join(room.path, "level"), false);
     await kv.open();
     await kv.batch([...ops], { sync: true });
     await kv.close();
@@ -192,7 +194,7 @@ describe("a database that is lost", () => {
 
   test("its index of threads is repaired with it", async () => {
     const writers = await filled();
-    const kv = new LevelKv(join(room.path, "level"), true);
+    const kv = new LevelDbKeyValueStore(join(room.path, "level"), true);
     await kv.open();
     const drop = writers.map(({ key }) => ({ key: indexKey(key), value: null }));
     await kv.batch(drop, { sync: true });

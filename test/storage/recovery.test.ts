@@ -1,20 +1,20 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { GatedKv } from "./gated-kv.ts";
+import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { aCheckpoint, add, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, Timers, turns } from "./support.ts";
 
-let kv: GatedKv;
+let kv: GatedKeyValueStore;
 let timers: Timers;
 let storage: Storage;
 
 async function open(): Promise<void> {
   timers = new Timers();
-  storage = await openStorage({ kind: "kv", kv }, { ...deps, scheduler: timers });
+  storage = await openStorage({ kind: "key-value", store: kv }, { ...deps, scheduler: timers });
 }
 
 beforeEach(async () => {
-  kv = new GatedKv();
+  kv = new GatedKeyValueStore();
   await open();
 });
 
@@ -57,7 +57,7 @@ describe("a write that fails", () => {
     const failing = { hit: () => (die ? Promise.reject(new Error("after the batch")) : undefined) };
     await storage.close();
     storage = await openStorage(
-      { kind: "kv", kv },
+      { kind: "key-value", store: kv },
       {
         ...deps,
         scheduler: timers,
@@ -130,7 +130,10 @@ describe("a deletion that is stored, before anyone is told", () => {
     told = [];
     const hit = (place: string) =>
       place === "commit.after" && !kv.free ? new Promise<void>((resolve) => told.push(resolve)) : undefined;
-    storage = await openStorage({ kind: "kv", kv }, { ...deps, scheduler: timers, failpoints: { hit } });
+    storage = await openStorage(
+      { kind: "key-value", store: kv },
+      { ...deps, scheduler: timers, failpoints: { hit } },
+    );
   });
 
   /** The batch under way is in the store; the loop has not heard of it. */

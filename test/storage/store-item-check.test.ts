@@ -1,16 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { all } from "./samples.ts";
 import { deps } from "./support.ts";
 
 const item = { namespace: ["a", "b"], key: "k" };
-let kv: MemoryKv;
+let kv: MemoryKeyValueStore;
 let storage: Storage;
 
 beforeEach(async () => {
-  kv = new MemoryKv();
-  storage = await openStorage({ kind: "kv", kv }, deps);
+  kv = new MemoryKeyValueStore();
+  storage = await openStorage({ kind: "key-value", store: kv }, deps);
   const put = { kind: "put", ...item, value: {}, ttl: 60_000, vectors: [Float32Array.of(1)] } as const;
   await storage.catalog.items.change("_", [put], { now: 1_000, durable: true });
 });

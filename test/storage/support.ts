@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { Harness } from "../contracts/harness.ts";
 
 export const deps: StorageDeps = {
@@ -93,5 +93,5 @@ export function onLevel(): Promise<Harness> {
 
 export function inMemory(): Promise<Harness> {
   // Given, so that a close and an open find the same data.
-  return harness({ kind: "kv", kv: new MemoryKv() }, () => {});
+  return harness({ kind: "key-value", store: new MemoryKeyValueStore() }, () => {});
 }

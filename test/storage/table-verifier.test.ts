@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Logger } from "../../src/ports/logger.ts";
-import { LevelKv } from "../../src/storage/leveldb-kv.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
@@ -44,7 +44,7 @@ async function fill(): Promise<void> {
     for (let m = 0; m < 20; m++) await one.append();
   }
   await close();
-  const kv = new LevelKv(join(room.path, "level"), true);
+  const kv = new LevelDbKeyValueStore(join(room.path, "level"), true);
   await kv.open();
   await kv.compact();
   await kv.close();

@@ -2,7 +2,7 @@ import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { expect, test } from "vitest";
 import { matchesThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
 import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { raceScans } from "../../src/storage/thread-search.ts";
 import { IndexScans, type ScanQuery } from "../../src/storage/index-scans.ts";
@@ -13,8 +13,8 @@ const THREADS = 400;
 
 /** A store of threads of all kinds, and the reading of them. */
 async function filled() {
-  const kv = new MemoryKv();
-  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const kv = new MemoryKeyValueStore();
+  const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
   const records = new Map<string, ThreadRecord>();
   for (let n = 1; n <= THREADS; n++) {
     const key = threadKey(n);
@@ -91,8 +91,8 @@ test("every way to the threads that are meant finds the same page of them", asyn
 
 /** Counts what is read of a store of that many threads. */
 async function costOf(threads: number, search: Partial<ScanQuery>) {
-  const kv = new MemoryKv();
-  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const kv = new MemoryKeyValueStore();
+  const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
   const records = new Map<string, ThreadRecord>();
   const writes: Promise<void>[] = [];
   for (let n = 1; n <= threads; n++) {
@@ -147,8 +147,8 @@ test.each(flat)("a page of 10, %s, reads as much of 4,000 threads as of 400", as
 });
 
 test("what many have, and none has both: that is told without reading them", async () => {
-  const kv = new MemoryKv();
-  const { journal } = await openStorage({ kind: "kv", kv }, deps);
+  const kv = new MemoryKeyValueStore();
+  const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
   const records = new Map<string, ThreadRecord>();
   const writes: Promise<void>[] = [];
   // Each of the two lots is more than is held at once.

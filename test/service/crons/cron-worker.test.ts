@@ -9,7 +9,7 @@ import { CronWorker } from "../../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../../src/service/store/store.ts";
 import { createLogger } from "../../../src/platform/log.ts";
-import { MemoryKv } from "../../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { readPolicy } from "../../../src/config/webhooks.ts";
 import { Server } from "../../actors/server.ts";
 
@@ -32,11 +32,16 @@ interface Rig {
 
 /** A server whose crons fire under a clock that the test moves. */
 async function rig({
-  kv = new MemoryKv(),
+  kv = new MemoryKeyValueStore(),
   at = START,
   seed = 1,
   book,
-}: { kv?: MemoryKv; at?: number; seed?: number; book?: (book: CronBook) => CronBook } = {}): Promise<Rig> {
+}: {
+  kv?: MemoryKeyValueStore;
+  at?: number;
+  seed?: number;
+  book?: (book: CronBook) => CronBook;
+} = {}): Promise<Rig> {
   const server = await Server.start(named, { kv, at, seed });
   const { storage, system, hub, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
@@ -193,7 +198,7 @@ describe("a cron without a thread", () => {
 
 describe("over a stop and a start", () => {
   test("of the slots that were missed one is made up for", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const one = await rig({ kv });
     const { key, cron } = await on(one);
     await pass(one, MINUTE);
@@ -207,7 +212,7 @@ describe("over a stop and a start", () => {
   });
 
   test("one whose end has passed meanwhile is not made up for", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const one = await rig({ kv });
     const { key, cron } = await on(one, { end_time: START + HOUR });
     one.server.scheduler.kill();
@@ -220,7 +225,7 @@ describe("over a stop and a start", () => {
   test.each([MINUTE, 30 * HOUR])(
     "killed between a run's admission and its own step, it does not fire twice, %d ms later",
     async (later) => {
-      const kv = new MemoryKv();
+      const kv = new MemoryKeyValueStore();
       let firing = false;
       const one = await rig({
         kv,
@@ -248,7 +253,7 @@ describe("over a stop and a start", () => {
   );
 
   test("storage that fails for a while costs no slot", async () => {
-    const kv = new MemoryKv();
+    const kv = new MemoryKeyValueStore();
     const one = await rig({ kv });
     const { key } = await on(one);
     const { batch } = kv;

@@ -3,7 +3,7 @@ import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../../../src
 import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
-import { MemoryKv } from "../../../src/storage/memory-kv.ts";
+import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { openStorage, type Storage } from "../../../src/storage/open.ts";
 import { readPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
@@ -59,7 +59,7 @@ export class Rig {
   readonly receivers = new Receivers();
   readonly lines: string[] = [];
   readonly clock = new SimulatedClock();
-  readonly kv = new MemoryKv();
+  readonly kv = new MemoryKeyValueStore();
   scheduler = new SimulatedScheduler(this.clock);
   readonly #config: object;
   #storage: Storage | undefined;
@@ -97,7 +97,7 @@ export class Rig {
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
     const logger = { debug: log, info: log, warn: log, error: log };
     const deps = { scheduler, clock, failpoints: noFailpoints, logger };
-    this.#storage = await openStorage({ kind: "kv", kv: this.kv }, deps);
+    this.#storage = await openStorage({ kind: "key-value", store: this.kv }, deps);
     this.#worker = new WebhookWorker({
       outbox: this.#storage.outbox,
       client: this.receivers,

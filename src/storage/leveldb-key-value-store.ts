@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { Level } from "level";
 import { ServiceError } from "../model/errors.ts";
-import { AbstractKv } from "./abstract-kv.ts";
-import type { Op } from "./kv.ts";
+import { AbstractLevelStore } from "./abstract-level-store.ts";
+import type { WriteOperation } from "../ports/key-value-store.ts";
 
 type Db = Level<string, Buffer>;
 
@@ -32,7 +32,7 @@ interface NativeBatch {
 }
 
 /** LevelDB in a directory. It MUST be opened only once at a time: see `directory-lock.ts`. */
-export class LevelKv extends AbstractKv<Db> {
+export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
   readonly #directory: string;
   /** Whether a database exists already. Then a missing one is damage, and no new one is created. */
   readonly #existing: boolean;
@@ -97,7 +97,11 @@ export class LevelKv extends AbstractKv<Db> {
     return this.#existing || this.db !== undefined;
   }
 
-  protected async write(db: Db, ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  protected async write(
+    db: Db,
+    ops: readonly WriteOperation[],
+    options: { readonly sync: boolean },
+  ): Promise<void> {
     const batch = db.batch();
     const native = batch as unknown as NativeBatch;
     // oxlint-disable no-underscore-dangle

@@ -1,7 +1,7 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
-import type { Entry, Kv, Op, Range } from "./kv.ts";
+import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
@@ -13,7 +13,7 @@ const FIRST = 48;
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /** The common part of all stores of the Level family. Each kind opens its store in its own file. */
-export abstract class AbstractKv<D extends Db> implements Kv {
+export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
 
@@ -27,7 +27,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     }
   }
 
-  async batch(ops: readonly Op[], options: { readonly sync: boolean }): Promise<void> {
+  async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     try {
       await this.write(this.#opened(), ops, options);
     } catch (cause) {
@@ -35,9 +35,13 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     }
   }
 
-  protected abstract write(db: D, ops: readonly Op[], options: { readonly sync: boolean }): Promise<void>;
+  protected abstract write(
+    db: D,
+    ops: readonly WriteOperation[],
+    options: { readonly sync: boolean },
+  ): Promise<void>;
 
-  async *entries(range: Range): AsyncGenerator<Entry> {
+  async *entries(range: ScanRange): AsyncGenerator<KeyValueEntry> {
     let iterator;
     const share = this.#share(range);
     try {
@@ -58,7 +62,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
     }
   }
 
-  async *keys(range: Range): AsyncGenerator<readonly string[]> {
+  async *keys(range: ScanRange): AsyncGenerator<readonly string[]> {
     let iterator;
     const share = this.#share(range);
     try {
@@ -83,7 +87,7 @@ export abstract class AbstractKv<D extends Db> implements Kv {
   }
 
   /** The work budget of the tenant whose keys are read: each key begins with its tenant. */
-  #share({ gte }: Range): BudgetShare | undefined {
+  #share({ gte }: ScanRange): BudgetShare | undefined {
     return this.budget?.share(gte.slice(0, gte.indexOf("/") + 1));
   }
 

@@ -1,17 +1,17 @@
 import { MemoryLevel } from "memory-level";
-import { AbstractKv } from "./abstract-kv.ts";
-import type { Op } from "./kv.ts";
+import { AbstractLevelStore } from "./abstract-level-store.ts";
+import type { WriteOperation } from "../ports/key-value-store.ts";
 
 type Db = MemoryLevel<string, Buffer>;
 
 /** A store in the memory of this process, for tests and for servers that need not persist. Its contents survive a close and an open. */
-export class MemoryKv extends AbstractKv<Db> {
+export class MemoryKeyValueStore extends AbstractLevelStore<Db> {
   async open(): Promise<void> {
     this.db ??= new MemoryLevel<string, Buffer>({ keyEncoding: "utf8", valueEncoding: "buffer" });
     await this.db.open();
   }
 
-  protected write(db: Db, ops: readonly Op[]): Promise<void> {
+  protected write(db: Db, ops: readonly WriteOperation[]): Promise<void> {
     return db.batch(
       ops.map(({ key, value }) => (value === null ? { type: "del", key } : { type: "put", key, value })),
     );

@@ -1,10 +1,15 @@
-import { MemoryKv } from "../../src/storage/memory-kv.ts";
-import type { Entry, Kv, Op, Range } from "../../src/storage/kv.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import type {
+  KeyValueEntry,
+  KeyValueStore,
+  WriteOperation,
+  ScanRange,
+} from "../../src/ports/key-value-store.ts";
 
 /** A store whose every batch waits until the test lets it pass or fail, and that counts what is done to it. */
-export class GatedKv implements Kv {
-  readonly inner = new MemoryKv();
-  readonly batches: { readonly ops: readonly Op[]; readonly sync: boolean }[] = [];
+export class GatedKeyValueStore implements KeyValueStore {
+  readonly inner = new MemoryKeyValueStore();
+  readonly batches: { readonly ops: readonly WriteOperation[]; readonly sync: boolean }[] = [];
   readonly calls: string[] = [];
   /** Batches pass by themselves. */
   free = true;
@@ -24,7 +29,7 @@ export class GatedKv implements Kv {
     return this.inner.getSync(key);
   }
 
-  async batch(ops: readonly Op[], { sync }: { readonly sync: boolean }): Promise<void> {
+  async batch(ops: readonly WriteOperation[], { sync }: { readonly sync: boolean }): Promise<void> {
     this.batches.push({ ops, sync });
     if (!this.free) {
       const arrived = this.#arrivals;
@@ -38,11 +43,11 @@ export class GatedKv implements Kv {
     await this.inner.batch(ops, { sync });
   }
 
-  entries(range: Range): AsyncIterable<Entry> {
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     return this.inner.entries(range);
   }
 
-  keys(range: Range): AsyncIterable<readonly string[]> {
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
     return this.inner.keys(range);
   }
 
