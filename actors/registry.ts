@@ -1,7 +1,7 @@
 import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
 import {
-  newThread,
+  newThreadRecord,
   threadMapKey,
   type ThreadKey,
   type ThreadRecord,
@@ -337,7 +337,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (live !== undefined) return live;
     const liveThread = andThen(this.#deps.journal.thread(key), (stored) => {
       if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
-      const record = stored ?? newThread(key.thread, this.#deps.clock.now(), start);
+      const record = stored ?? newThreadRecord(key.thread, this.#deps.clock.now(), start);
       const made = new LiveThread(key, record, this.#deps, this);
       return andThen(
         loadUnendedRuns(made, (run) => this.#queuedRuns.add(run, key.tenant)),

@@ -5,7 +5,7 @@ import { taskChart, type TaskLogic } from "./task-chart.ts";
 import type { GraphHandle } from "./run/attempt-handle.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 import { threadChart, type ThreadEffects, type ThreadLogic } from "./thread/thread-chart.ts";
-import { requestSlot, start } from "./thread/run-start.ts";
+import { requestSlot, startPendingRun } from "./thread/run-start.ts";
 
 /** The three statecharts of one server, with effects that act on its live threads. */
 export function createStatecharts(
@@ -47,7 +47,7 @@ export function createStatecharts(
       const liveThread = liveThreadNamed(name);
       if (liveThread === undefined) return;
       // Nothing to do where the admission has stored the start in its own append.
-      if (liveThread.attempt?.id !== id) start(liveThread, id);
+      if (liveThread.attempt?.id !== id) startPendingRun(liveThread, id);
     },
   };
   return { thread: interpret(threadChart(threadEffects, run)), run, task };

@@ -1,5 +1,5 @@
 import { threadNotFound } from "../src/model/errors.ts";
-import { newThread, ttlFrom, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { newThreadRecord, ttlFrom, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
@@ -138,7 +138,7 @@ function copied(origin: ThreadRecord, id: string, now: number): ThreadRecord {
   const { epoch, seq, checkpoint, state_updated_at, metadata, ttl } = origin;
   const waits = origin.rest === "interrupted" && origin.active === null && origin.queue.length === 0;
   return {
-    ...newThread(id, now, { metadata: { ...metadata, thread_id: id }, ttl }),
+    ...newThreadRecord(id, now, { metadata: { ...metadata, thread_id: id }, ttl }),
     ...(waits && { rest: origin.rest, interrupts: origin.interrupts }),
     state_updated_at: checkpoint === null ? now : state_updated_at,
     epoch,

@@ -1,5 +1,5 @@
 import { ServiceError } from "../src/model/errors.ts";
-import { changeThread, newThread, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { changeThread, newThreadRecord, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { SystemDeps, ThreadDraft } from "./thread-system.ts";
 import { CheckpointIds } from "./thread/checkpoint-ids.ts";
 import { createWithState } from "./thread/state-update.ts";
@@ -13,7 +13,7 @@ export async function createThreadRecord(
   const { journal, clock, random } = deps;
   const existing = await journal.thread(key);
   if (existing !== undefined) return taken(existing, draft);
-  const made = changeThread(newThread(key.thread, clock.now(), draft), { seq: 1 });
+  const made = changeThread(newThreadRecord(key.thread, clock.now(), draft), { seq: 1 });
   const fence = { epoch: 0, seq: 0 };
   if (draft.supersteps === undefined || draft.supersteps.length === 0) {
     await journal.append({ key, fence, thread: made, kind: "created", durable: true });

@@ -2,7 +2,7 @@ import { chartValueOf } from "../../src/graph/xstate-value.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import { END } from "../../src/graph/commands.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Statechart } from "../../src/model/statechart.ts";
+import type { StatechartDefinition } from "../../src/model/statechart.ts";
 import type {
   Inspector,
   InspectedActor,
@@ -21,7 +21,7 @@ const left = { success: "done", interrupted: "stopped", error: "error", timeout:
 /** Shows the graph of one run as an actor of its own, whose state is the set of running nodes. */
 export class ShownGraph {
   readonly actor: InspectedActor;
-  readonly #chart: Statechart;
+  readonly #chart: StatechartDefinition;
   readonly #inspector: Inspector;
   readonly #values: () => JsonObject | undefined;
   /** Paths of running nodes, by task id. */
@@ -33,7 +33,7 @@ export class ShownGraph {
 
   constructor(
     actor: InspectedActor,
-    chart: Statechart,
+    chart: StatechartDefinition,
     inspector: Inspector,
     values: () => JsonObject | undefined,
   ) {

@@ -6,7 +6,7 @@ import { SmallMap } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
-import type { Emission, NodeCall, Plan, Position, Step } from "../../src/ports/engine.ts";
+import type { Emission, NodeCall, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
@@ -207,7 +207,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     return inner;
   }
 
-  addStep({ origin }: GraphExecution, { checkpoints, writes, emissions, plan }: Step): void {
+  addStep({ origin }: GraphExecution, { checkpoints, writes, emissions, plan }: EngineStep): void {
     // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
     const closed = plan.kind !== "done" || checkpoints.at(-1)?.next.length === 0;
     this.#pending.addCheckpoints(origin.ns, checkpoints, closed);

@@ -11,7 +11,7 @@ import type {
   NodeCall,
   Plan,
   Position,
-  Step,
+  EngineStep,
   StreamedFact,
 } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
@@ -36,7 +36,7 @@ export interface GraphExecutionOwner {
     before: Position | undefined,
     ended: OnSubgraphEnd,
   ): GraphExecution;
-  addStep(graph: GraphExecution, step: Step): void;
+  addStep(graph: GraphExecution, step: EngineStep): void;
   stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void;
   /** Drops pending writes of a namespace and of those below it. */
   dropPending(ns: string): void;
@@ -151,7 +151,7 @@ export class GraphExecution implements TaskOwner {
   }
 
   /** The step that keeps the partial output of a stopped run; null when nothing is kept. */
-  partialStep(): Step | null {
+  partialStep(): EngineStep | null {
     return partialStep(this, this.#execution, this.streamed());
   }
 
@@ -227,7 +227,7 @@ export class GraphExecution implements TaskOwner {
     else then();
   }
 
-  applyStep(step: Step): void {
+  applyStep(step: EngineStep): void {
     const head = step.checkpoints.at(-1);
     if (head !== undefined) {
       this.head = head;

@@ -1,5 +1,5 @@
 import { plainError } from "../../src/model/errors.ts";
-import type { Execution, Step, StreamedFact } from "../../src/ports/engine.ts";
+import type { Execution, EngineStep, StreamedFact } from "../../src/ports/engine.ts";
 import type { EndingAttempt } from "./run-end.ts";
 
 /**
@@ -10,7 +10,7 @@ export function partialStep(
   { writes, liveThread }: Pick<EndingAttempt, "writes" | "liveThread">,
   execution: Execution | undefined,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,
-): Step | null {
+): EngineStep | null {
   try {
     const step = execution?.cut?.(streamed) ?? null;
     const checkpoint = step?.checkpoints.at(-1)?.id;

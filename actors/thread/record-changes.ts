@@ -1,7 +1,7 @@
 import { changeRun, type RunRecord, type TerminalStatus } from "../../src/model/run.ts";
 import { outboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
-import { EMPTY, isObject, type JsonObject } from "../../src/model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { MultitaskDecision } from "./multitask.ts";
@@ -66,7 +66,7 @@ export function afterAdmission(
   const before = thread.metadata;
   // The same object where nothing changes: then the index need not compare it.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
-  const metadata = isSame ? before : { ...EMPTY, ...before, graph_id, assistant_id };
+  const metadata = isSame ? before : { ...EMPTY_OBJECT, ...before, graph_id, assistant_id };
   return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
 }
 

@@ -133,7 +133,7 @@ function limitAttempts(
 }
 
 /** Stores the start of a run that waited, or that an earlier attempt has left, and notifies the statechart. */
-export function start(liveThread: LiveThread, id: string): void {
+export function startPendingRun(liveThread: LiveThread, id: string): void {
   const run = liveThread.runs.get(id);
   if (run === undefined) return liveThread.giveUp(new TypeError(`Run ${id} has no record`));
   liveThread.owner.limiter.forceAcquire(slotRequestOf(liveThread, run));

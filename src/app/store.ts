@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Items } from "../ports/store-items.ts";
+import type { StoreItems } from "../ports/store-items.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -67,7 +67,7 @@ export async function setUpStore(
 
 /** Makes the store, and the sweeper that deletes expired items in the background. */
 export function createAppStore(
-  items: Items,
+  items: StoreItems,
   { policy, sweep }: StoreSetup,
   deps: Omit<Deps, "random">,
 ): { readonly store: Store; readonly sweeper: ItemSweeper } {

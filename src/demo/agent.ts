@@ -1,12 +1,12 @@
 import { END, graph, messages, runTools, tool } from "../index.ts";
 import { modelAccess, streamChat } from "./openai.ts";
-import { schema } from "./schema.ts";
+import { objectSchema } from "./schema.ts";
 import { scriptedAnswer } from "./scripted.ts";
 
 const countWords = tool({
   name: "count_words",
   description: "Counts the words of a text",
-  schema: schema(({ text }) => (typeof text === "string" ? { text } : "text must be a string")),
+  schema: objectSchema(({ text }) => (typeof text === "string" ? { text } : "text must be a string")),
   parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
   run: ({ text }) => text.match(/\S+/g)?.length ?? 0,
 });
@@ -18,7 +18,7 @@ const countWords = tool({
 export default graph({
   name: "agent",
   state: { messages: messages({ onInterrupt: "keep" }) },
-  context: schema(({ model, ...others }) =>
+  context: objectSchema(({ model, ...others }) =>
     model === undefined || typeof model === "string" ? { ...others, model } : "model must be a string",
   ),
   nodes: {

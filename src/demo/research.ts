@@ -1,5 +1,5 @@
 import { graph, list, send, value } from "../index.ts";
-import { schema } from "./schema.ts";
+import { objectSchema } from "./schema.ts";
 import { streamWords } from "./scripted.ts";
 
 interface Note {
@@ -35,7 +35,7 @@ export default graph({
       return topics.map((topic) => send("look", { topic }));
     },
     look: {
-      input: schema(({ topic }) => (typeof topic === "string" ? { topic } : "topic must be a string")),
+      input: objectSchema(({ topic }) => (typeof topic === "string" ? { topic } : "topic must be a string")),
       run: async ({ topic }, ctx) => {
         const text = await ctx.step("found", () => `${topic} has ${topic.length} letters.`);
         ctx.emit({ looked: topic });

@@ -4,7 +4,7 @@ import type { Schema } from "../index.ts";
  * Makes a schema from a function that returns the parsed value, or an error message as a string. Any Standard Schema works
  * (zod, valibot, arktype); the demo has its own, to need no package.
  */
-export function schema<T>(
+export function objectSchema<T>(
   read: (value: { readonly [key: string]: unknown }) => T | string,
 ): Schema<unknown, T> {
   return {

@@ -1,7 +1,7 @@
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
 import { invalidWrite, isEmptyWrite } from "./update-writes.ts";
@@ -23,7 +23,7 @@ export function requireAsNode({ as_node, at }: StateWrite): string {
 
 /** Returns `name` if the graph has such a node. @throws ServiceError `validation.failed` if it has not */
 export function requireKnownNode(
-  definition: Definition,
+  definition: GraphDefinition,
   { at }: Pick<StateWrite, "at">,
   name: string,
 ): string {
@@ -33,7 +33,11 @@ export function requireKnownNode(
 }
 
 /** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
-export function inferAsNode(definition: Definition, head: CheckpointHead | null, write: StateWrite): string {
+export function inferAsNode(
+  definition: GraphDefinition,
+  head: CheckpointHead | null,
+  write: StateWrite,
+): string {
   const last = lastNodesOf(head);
   const [only] = last ?? [];
   const at = `${write.at}as_node`;

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { initialValues, type StateChange } from "../graph/superstep.ts";
 import { runMigration } from "./graph-migration.ts";
 import type { NormalizedWrite } from "./update-writes.ts";
 
 /** The graph and the checkpoint that a state update starts from. */
 export interface UpdateTarget {
-  readonly definition: Definition;
+  readonly definition: GraphDefinition;
   readonly position: Position;
   /** The graph's name. */
   readonly graph: string;
@@ -42,7 +42,7 @@ export function baseStateOf(target: UpdateTarget, read: readonly NormalizedWrite
 
 /** Drops the values of written keys that the graph's schema refuses now: the write replaces them. */
 function withoutInvalidValues(
-  { rules }: Definition,
+  { rules }: GraphDefinition,
   values: JsonObject,
   read: readonly NormalizedWrite[],
 ): JsonObject {

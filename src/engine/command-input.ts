@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Command } from "../model/run.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { send } from "../graph/commands.ts";
 import { readTarget, readUpdate, type NodeResult } from "../graph/node-return.ts";
 import type { StoredTarget } from "../graph/superstep.ts";
@@ -10,7 +10,7 @@ export const isGiven = (value: unknown) => value !== null && value !== undefined
 
 /** Reads the targets of a command's `goto`. @throws ServiceError `state.invalid`, `value.unstorable` */
 export function readGoto(
-  definition: Definition,
+  definition: GraphDefinition,
   goto: Command["goto"],
   at = "command.goto",
 ): readonly StoredTarget[] {
@@ -22,7 +22,7 @@ export function readGoto(
 
 /** Reads a command's `update`: an object, or pairs of key and value. @throws ServiceError `state.invalid`, `value.unstorable` */
 export function readCommandUpdate(
-  definition: Definition,
+  definition: GraphDefinition,
   update: unknown,
   namespace: string,
 ): Pick<NodeResult, "update" | "untracked"> {

@@ -2,13 +2,13 @@ import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { plainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Emission, Step } from "../ports/engine.ts";
+import type { Emission, EngineStep } from "../ports/engine.ts";
 import { compareTasks, type FinishedTask } from "../graph/superstep.ts";
 import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
 import { planStep } from "./plan-step.ts";
 
 /** Ends a step whose tasks have all finished or wait: commits their writes and plans on, or pauses the run. */
-export function commitStep(superstep: SuperstepState): Step {
+export function commitStep(superstep: SuperstepState): EngineStep {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
   for (const task of superstep.tasks.values()) {
@@ -57,7 +57,10 @@ function updatesOf(finished: readonly FinishedTask[]): JsonObject {
 }
 
 /** Pauses the run within the step: the writes of its finished tasks stay pending, stored beside the checkpoint. */
-function pause(superstep: SuperstepState, waiting: { readonly [task: string]: readonly Interrupt[] }): Step {
+function pause(
+  superstep: SuperstepState,
+  waiting: { readonly [task: string]: readonly Interrupt[] },
+): EngineStep {
   const emissions: Emission[] = [superstep.interruptFact(Object.values(waiting).flat())];
   for (const task of superstep.tasks.values()) {
     const interrupts = waiting[task.id];

@@ -14,7 +14,7 @@ import {
   subgraphCheckpointsOf,
   type SubgraphCheckpoint,
 } from "../model/start-checkpoint.ts";
-import type { Emission, Step } from "../ports/engine.ts";
+import type { Emission, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import {
   answersById,
@@ -47,7 +47,7 @@ import { replanTasks } from "./state-update.ts";
  * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
  * @throws ServiceError `resume.*`, `state.invalid`
  */
-export function firstStep(superstep: SuperstepState): Step {
+export function firstStep(superstep: SuperstepState): EngineStep {
   if (superstep.isGraphChanged) {
     const error = migrateState(superstep);
     if (error !== null) return superstep.failed(error);
@@ -76,7 +76,7 @@ export function firstStep(superstep: SuperstepState): Step {
  * checkpoint continues from it, without its finished tasks.
  * @throws ServiceError `state.invalid`
  */
-export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject): Step {
+export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
   const { head, graphPosition, run } = superstep;
   if (head === null) return applyInput(superstep, input);
   if (superstep.isGraphChanged) {
@@ -112,7 +112,7 @@ function isFork({ run, head }: SuperstepState): boolean {
 
 // --- input ---
 
-function applyInput(superstep: SuperstepState, input: unknown): Step {
+function applyInput(superstep: SuperstepState, input: unknown): EngineStep {
   const kept = isObject(input) ? storedInput(superstep.definition, input) : {};
   const made = superstep.checkpoint("input", { [START]: kept }, (checkpoint, step) => [
     startTask({ ns: superstep.ns, checkpoint, step }),
@@ -126,7 +126,7 @@ function runStartTask(
   input: unknown,
   checkpoints: readonly NewCheckpoint[],
   emissions: Emission[],
-): Step {
+): EngineStep {
   const { definition } = superstep;
   const task = superstep.head?.next[0];
   if (task === undefined) throw new TypeError("The input's checkpoint has no task");
@@ -146,7 +146,7 @@ function runStartTask(
 // --- commands ---
 
 /** Applies a command's `update` and `goto` in a checkpoint of their own; planned tasks are planned again with the targets. */
-function applyCommand(superstep: SuperstepState, command: Command): Step {
+function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   const { definition, run } = superstep;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
   const moves = readGoto(definition, command.goto);
@@ -180,7 +180,7 @@ function applyCommand(superstep: SuperstepState, command: Command): Step {
 
 // --- answers ---
 
-function applyAnswers(superstep: SuperstepState, command: Command): Step {
+function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {
   const { head, run } = superstep;
   const error = superstep.isGraphChanged ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);
@@ -227,7 +227,10 @@ interface ContinueOptions {
 }
 
 /** Runs the unfinished tasks of the latest checkpoint's step. */
-function continueStep(superstep: SuperstepState, { rerun, announce, writes = [] }: ContinueOptions): Step {
+function continueStep(
+  superstep: SuperstepState,
+  { rerun, announce, writes = [] }: ContinueOptions,
+): EngineStep {
   const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
@@ -288,7 +291,7 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
  * thread's latest checkpoint the newest one, and pending writes of tasks and their subgraphs stay with the other branch.
  * @param within checkpoints of the subgraphs to continue from, instead of their start
  */
-function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): Step {
+function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {
   const { head } = superstep;
   // The pending input makes the new branch when it is applied.
   if (head?.next[0]?.name === START) return continueStep(superstep, { rerun: new Set(), announce: true });

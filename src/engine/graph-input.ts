@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { stateKeyNames, readUpdate, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { ownValue } from "../graph/superstep.ts";
@@ -10,7 +10,7 @@ import { ownValue } from "../graph/superstep.ts";
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
 export function readInput(
-  definition: Definition,
+  definition: GraphDefinition,
   input: unknown,
   namespace: string,
   at = "input",
@@ -35,7 +35,7 @@ export function readInput(
 }
 
 function validateKey(
-  allowed: NonNullable<Definition["input"]>,
+  allowed: NonNullable<GraphDefinition["input"]>,
   key: string,
   value: unknown,
   under: string,
@@ -54,7 +54,7 @@ function validateKey(
  * @throws ServiceError `state.invalid`, with the name of the missing key
  */
 export function checkRequiredKeys(
-  { required }: Definition,
+  { required }: GraphDefinition,
   values: JsonObject,
   update: JsonObject | null,
 ): void {
@@ -67,7 +67,7 @@ export function checkRequiredKeys(
 }
 
 /** The part of an input that its checkpoint stores: all keys but those that are never stored. */
-export function storedInput({ rules }: Definition, input: JsonObject): JsonObject {
+export function storedInput({ rules }: GraphDefinition, input: JsonObject): JsonObject {
   for (const key in input) {
     if (rules.get(key)?.life !== "never") continue;
     return Object.fromEntries(Object.entries(input).filter(([name]) => rules.get(name)?.life !== "never"));

@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { ChannelRule } from "../graph/channel.ts";
 import { START } from "../graph/definition-checks.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { ownValue, type StateChange, type StoredTarget } from "../graph/superstep.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
@@ -14,7 +14,7 @@ const MAX_FAULTS = 5;
 
 /** A graph and a stored state that another version of it may have made. */
 interface StoredState {
-  readonly definition: Definition;
+  readonly definition: GraphDefinition;
   readonly head: CheckpointHead | null;
   readonly stored: JsonObject;
   readonly run: { readonly graph_id: string };

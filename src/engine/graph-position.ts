@@ -1,4 +1,4 @@
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import type { SubgraphAnswers } from "../graph/interrupts.ts";
 import type { SubgraphCheckpoint } from "../model/start-checkpoint.ts";
 
@@ -9,7 +9,7 @@ export interface GraphPosition {
   /** Names of the nodes from the root graph down to this graph. */
   readonly path: readonly string[];
   /** The parent graph; null for the root. */
-  readonly parentGraph: Definition | null;
+  readonly parentGraph: GraphDefinition | null;
   /** Checkpoint ids of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
   /** Answers to interrupts of its tasks and of subgraphs below, by interrupt id. */

@@ -11,7 +11,7 @@ import type {
   Plan,
   Position,
   SettledTask,
-  Step,
+  EngineStep,
   StreamedFact,
   TaskOutcome,
 } from "../ports/engine.ts";
@@ -66,13 +66,13 @@ export class NativeExecution implements Execution {
     this.#entry = entry;
   }
 
-  begin(): Step {
+  begin(): EngineStep {
     const step = this.#entry === null ? this.#begin(firstStep) : this.#beginInner(this.#entry);
     this.#plan = step.plan;
     return step;
   }
 
-  #beginInner({ input, node }: SubgraphEntry): Step {
+  #beginInner({ input, node }: SubgraphEntry): EngineStep {
     try {
       const { definition } = this.#superstep;
       return this.#begin((superstep) =>
@@ -83,7 +83,7 @@ export class NativeExecution implements Execution {
     }
   }
 
-  #begin(first: (superstep: SuperstepState) => Step): Step {
+  #begin(first: (superstep: SuperstepState) => EngineStep): EngineStep {
     const { definition, run } = this.#superstep;
     const { context } = run.kwargs;
     const checked =
@@ -143,13 +143,13 @@ export class NativeExecution implements Execution {
     }
   }
 
-  apply(): Step {
+  apply(): EngineStep {
     const step = commitStep(this.#superstep);
     this.#plan = step.plan;
     return step;
   }
 
-  cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null {
+  cut(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null {
     if (this.#partialKey === undefined) return null;
     return partialOutputStep(this.#superstep, this.#partialKey, streamed, (task) =>
       messageMetadata(this.#superstep, task),

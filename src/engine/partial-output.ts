@@ -1,8 +1,8 @@
 import type { PlannedTask } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { Emission, Step, StreamedFact } from "../ports/engine.ts";
+import type { Emission, EngineStep, StreamedFact } from "../ports/engine.ts";
 import type { ChannelRule } from "../graph/channel.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import type { Message } from "../graph/message.ts";
 import { applyUpdates } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
@@ -11,7 +11,7 @@ import { partialMessages } from "./partial-messages.ts";
 /** The state key that keeps the partial messages of a stopped run, with its rule. */
 export type PartialKey = readonly [key: string, rule: ChannelRule];
 
-export function partialKeyOf({ rules }: Definition): PartialKey | undefined {
+export function partialKeyOf({ rules }: GraphDefinition): PartialKey | undefined {
   for (const entry of rules) if (entry[1].keepsPartial === true) return entry;
   return undefined;
 }
@@ -22,7 +22,7 @@ export function partialOutputStep(
   [key, rule]: PartialKey,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,
   meta: (task: PlannedTask) => JsonObject,
-): Step | null {
+): EngineStep | null {
   const { head, pendingWrites } = superstep;
   if (head === null) return null;
   const emissions: Emission[] = [];

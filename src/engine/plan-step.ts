@@ -1,7 +1,7 @@
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { smallMapBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
-import type { Emission, Plan, Step } from "../ports/engine.ts";
+import type { Emission, Plan, EngineStep } from "../ports/engine.ts";
 import { hasBreakpoint } from "../graph/breakpoints.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 
@@ -19,13 +19,13 @@ interface PlanOptions {
 }
 
 /** Plans what follows the latest checkpoint: tasks, a pause at a breakpoint, a failure at the recursion limit, or the end. */
-export function planStep(superstep: SuperstepState, planning: PlanOptions): Step {
+export function planStep(superstep: SuperstepState, planning: PlanOptions): EngineStep {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breakpoints } = superstep;
-  const step = (next: Plan): Step => ({ plan: next, checkpoints, writes, emissions, values });
+  const step = (next: Plan): EngineStep => ({ plan: next, checkpoints, writes, emissions, values });
   superstep.tasks = smallMapBy(all ?? tasks, ({ id }) => id);
   if (tasks.length === 0) return step({ kind: "done" });
-  const paused = (): Step => {
+  const paused = (): EngineStep => {
     emissions.push(superstep.interruptFact([]));
     return step({ kind: "paused", interrupts: {} });
   };

@@ -2,7 +2,7 @@ import type { FieldError, ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints } from "../model/run.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
-import { subgraphOf, type Definition } from "../graph/definition.ts";
+import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
 import { resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
@@ -16,7 +16,7 @@ const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
  * depends on the state of the thread is checked by the run. Returns null if nothing is wrong.
  */
 export function validateRun(
-  definition: Definition,
+  definition: GraphDefinition,
   run: UnadmittedRun,
   interrupts: Interrupts | null,
   blank: boolean,
@@ -53,7 +53,7 @@ function validateResume({ kwargs }: UnadmittedRun, interrupts: Interrupts): RunR
   return resumeRefusal(kwargs.command?.resume, pending);
 }
 
-function unknownNode(root: Definition, points: Breakpoints | null, at: string): RunRefusal | null {
+function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {
   if (points === null || points === "*") return null;
   for (const name of points) {
     const unknown = graphWithout(root, name);
@@ -66,7 +66,7 @@ function unknownNode(root: Definition, points: Breakpoints | null, at: string): 
 }
 
 /** The graph in which the node of a breakpoint (`node`, or `node|node of a subgraph`) is missing; null if it exists. */
-function graphWithout(root: Definition, point: string): Definition | null {
+function graphWithout(root: GraphDefinition, point: string): GraphDefinition | null {
   const [name = "", ...above] = point.split("|").reverse();
   let graph = root;
   for (const node of above.reverse()) {

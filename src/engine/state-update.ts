@@ -9,7 +9,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
-import { subgraphDefinitionAt, type Definition } from "../graph/definition.ts";
+import { subgraphDefinitionAt, type GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import {
   applyUpdates,
@@ -75,7 +75,7 @@ interface PreparedUpdate extends StateUpdate, UpdateTarget {
  * @throws ServiceError `graph.not_found`, `validation.failed`, `state.*`, with the names of the fields
  */
 export function computeUpdatedState(
-  root: Definition,
+  root: GraphDefinition,
   update: StateUpdate,
   position: Position,
   source: ExecutionServices,

@@ -4,7 +4,7 @@ import type { PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Plan, TaskOutcome } from "../ports/engine.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
 import { partialKeyOf } from "./partial-output.ts";
@@ -31,7 +31,7 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
  * @throws ServiceError `state.invalid`
  */
 export function subgraphInput(
-  { rules, input: allowed }: Definition,
+  { rules, input: allowed }: GraphDefinition,
   input: unknown,
   { path }: GraphPosition,
 ): JsonObject {

@@ -10,11 +10,11 @@ import type { PlainError } from "../model/errors.ts";
 import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
-import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
-import type { Emission, Position, ExecutionServices, Step } from "../ports/engine.ts";
+import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import {
   applyUpdates,
   clearEphemeral,
@@ -43,7 +43,7 @@ const NO_CHANGES: StateChange["changes"] = Object.freeze({});
 
 /** The state of one graph's execution: the latest checkpoint, its values, and the tasks of the step with their pending writes. */
 export class SuperstepState {
-  readonly definition: Definition;
+  readonly definition: GraphDefinition;
   readonly run: RunRecord;
   readonly source: ExecutionServices;
   readonly graphPosition: GraphPosition;
@@ -80,7 +80,7 @@ export class SuperstepState {
   readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
   constructor(
-    definition: Definition,
+    definition: GraphDefinition,
     run: RunRecord,
     position: Position,
     source: ExecutionServices,
@@ -154,7 +154,7 @@ export class SuperstepState {
   }
 
   withUntracked(values: JsonObject, untracked: JsonObject): JsonObject {
-    for (const _ in untracked) return Object.freeze({ ...EMPTY, ...values, ...untracked });
+    for (const _ in untracked) return Object.freeze({ ...EMPTY_OBJECT, ...values, ...untracked });
     return values;
   }
 
@@ -286,11 +286,11 @@ export class SuperstepState {
   }
 
   /** A step that changes nothing. */
-  noChanges(): Omit<Step, "plan"> {
+  noChanges(): Omit<EngineStep, "plan"> {
     return { checkpoints: [], writes: [], emissions: [], values: this.values };
   }
 
-  failed(error: PlainError): Step {
+  failed(error: PlainError): EngineStep {
     return { plan: { kind: "failed", error }, ...this.noChanges() };
   }
 }

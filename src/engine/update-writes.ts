@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { StateWrite } from "../ports/state-update.ts";
-import type { Definition } from "../graph/definition.ts";
+import type { GraphDefinition } from "../graph/definition.ts";
 import { chooseTargets, readUpdate } from "../graph/node-return.ts";
 import { applyUpdates, taskId, type FinishedTask, type TaskOrigin } from "../graph/superstep.ts";
 import { isGiven, readGoto } from "./command-input.ts";
@@ -37,7 +37,7 @@ export function isEmptyWrite({ values, command }: StateWrite): boolean {
 
 /** Validates a write as one by the node `name`. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
 export function normalizeWrite(
-  definition: Definition,
+  definition: GraphDefinition,
   write: StateWrite,
   name: string,
   site: TaskOrigin,
@@ -73,7 +73,12 @@ function updatesIn(values: unknown): readonly unknown[] {
   return pairs ? [Object.fromEntries(list as readonly (readonly [string, unknown])[])] : list;
 }
 
-function readStoredUpdate(definition: Definition, part: unknown, at: string, namespace: string): JsonObject {
+function readStoredUpdate(
+  definition: GraphDefinition,
+  part: unknown,
+  at: string,
+  namespace: string,
+): JsonObject {
   const { update, untracked } = readUpdate(definition, part, at, namespace);
   for (const key in untracked) {
     throw invalidWrite(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
@@ -81,7 +86,7 @@ function readStoredUpdate(definition: Definition, part: unknown, at: string, nam
   return update ?? {};
 }
 
-function chosenBy(definition: Definition, name: string, at: string, fresh: () => JsonObject) {
+function chosenBy(definition: GraphDefinition, name: string, at: string, fresh: () => JsonObject) {
   try {
     return chooseTargets(definition, name, fresh);
   } catch (thrown) {

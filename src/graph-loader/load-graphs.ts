@@ -3,7 +3,7 @@ import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config, GraphFile } from "../config/config.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
-import { type Definition, isDefinition } from "../graph/definition.ts";
+import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -27,7 +27,7 @@ export interface LoadOptions {
 
 export interface LoadedGraphs {
   /** Native graphs. */
-  readonly graphs: { readonly [name: string]: Definition };
+  readonly graphs: { readonly [name: string]: GraphDefinition };
   /** LangGraph.js graphs. */
   readonly langGraphs: ReadonlyMap<string, LoadedLangGraph>;
 }
@@ -42,7 +42,7 @@ export async function loadGraphs(
   config: Pick<Config, "path" | "graphs">,
   options: LoadOptions,
 ): Promise<LoadedGraphs> {
-  const graphs: Record<string, Definition> = {};
+  const graphs: Record<string, GraphDefinition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT_EXTENSIONS.has(extname(file)));
@@ -72,7 +72,7 @@ async function loadGraph(
   modules: ModuleLoader,
   options: LoadOptions,
   refuse: Refuse,
-): Promise<Definition | LoadedLangGraph> {
+): Promise<GraphDefinition | LoadedLangGraph> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
   const failed = (what: string) => (cause: unknown) => {
     modules.report?.();

@@ -19,7 +19,7 @@ export type EdgeRule =
     };
 
 /** A validated graph definition: immutable data. */
-export interface Definition {
+export interface GraphDefinition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
@@ -100,7 +100,7 @@ function readKeys(
   return keys;
 }
 
-function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): Definition["input"] {
+function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): GraphDefinition["input"] {
   const input = readKeys(spec, "input", rules);
   for (const [key, rule] of rules) {
     if (input === null || rule.required !== true || input.has(key)) continue;
@@ -109,7 +109,7 @@ function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): 
   return input;
 }
 
-function hashOf({ rules, nodes, edges }: Pick<Definition, "rules" | "nodes" | "edges">): string {
+function hashOf({ rules, nodes, edges }: Pick<GraphDefinition, "rules" | "nodes" | "edges">): string {
   return md5Hex(
     JSON.stringify([
       [...rules].map(([key, { kind, life, shape }]) => [key, kind, life, shape ?? null]).sort(),
@@ -127,7 +127,7 @@ function hashOf({ rules, nodes, edges }: Pick<Definition, "rules" | "nodes" | "e
   );
 }
 
-export function isDefinition(value: unknown): value is Definition {
+export function isDefinition(value: unknown): value is GraphDefinition {
   return isGraphNode(value);
 }
 
@@ -157,7 +157,7 @@ const PARTS: ReadonlySet<string> = new Set([
  * Validates a graph literal and freezes it.
  * @throws ServiceError `graph.invalid`, with the name of the graph and of the part
  */
-export function defineGraph(literal: GraphLiteral): Definition {
+export function defineGraph(literal: GraphLiteral): GraphDefinition {
   try {
     return definitionOf(literal);
   } catch (thrown) {
@@ -169,7 +169,7 @@ export function defineGraph(literal: GraphLiteral): Definition {
   }
 }
 
-function definitionOf(literal: GraphLiteral): Definition {
+function definitionOf(literal: GraphLiteral): GraphDefinition {
   for (const part of Object.keys(literal)) {
     if (!PARTS.has(part)) refuseGraph(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
   }
@@ -208,20 +208,20 @@ function definitionOf(literal: GraphLiteral): Definition {
     input: readInputKeys(literal.input, rules),
     output: output && [...output.keys()],
     outputSchemas: output,
-    migrate: migrate as Definition["migrate"],
+    migrate: migrate as GraphDefinition["migrate"],
   });
 }
 
 /** The subgraph of a node; null if the node is a function. */
-export function subgraphOf(node: NodeRule | undefined): Definition | null {
-  return (node?.graph ?? null) as Definition | null;
+export function subgraphOf(node: NodeRule | undefined): GraphDefinition | null {
+  return (node?.graph ?? null) as GraphDefinition | null;
 }
 
 /**
  * The subgraph at a namespace (`node:task|node:task`) of a graph.
  * @throws ServiceError `graph.not_found`
  */
-export function subgraphDefinitionAt(root: Definition, ns: string): Definition {
+export function subgraphDefinitionAt(root: GraphDefinition, ns: string): GraphDefinition {
   let graph = root;
   for (const node of ns === "" ? [] : ns.split("|").map((part) => part.split(":", 1)[0] ?? "")) {
     const inner = subgraphOf(graph.nodes.get(node));

@@ -1,12 +1,15 @@
 import type { JsonObject } from "../model/json.ts";
 import type { State, StateSpec, Update } from "./channel.ts";
 import type { Ctx } from "./node-context.ts";
-import { defineGraph, type Definition } from "./definition.ts";
+import { defineGraph, type GraphDefinition } from "./definition.ts";
 import type { Branch, END, Send, Target, To, ToParent } from "./commands.ts";
 import type { Schema } from "./standard-schema.ts";
 
 /** A graph with the state `S` and nodes named `N`. It is immutable; the configuration file gives it its name. */
-export interface GraphDef<S extends StateSpec = StateSpec, N extends string = string> extends Definition {
+export interface GraphDef<
+  S extends StateSpec = StateSpec,
+  N extends string = string,
+> extends GraphDefinition {
   readonly "~types"?: { readonly state: S; readonly nodes: N };
 }
 
@@ -79,9 +82,9 @@ export type NodeSpec<S extends StateSpec, I, N extends string, C> =
   | (NodeOptions<N, unknown extends I ? State<S> : I, C> & {
       /** Validates the input of a `send`; if an edge leads to the node, it selects the node's input from the state. */
       readonly input?: Schema<unknown, I>;
-      readonly run: NodeFn<unknown extends I ? State<S> : I, Returned<S, N>, C> | Definition;
+      readonly run: NodeFn<unknown extends I ? State<S> : I, Returned<S, N>, C> | GraphDefinition;
     })
-  | Definition;
+  | GraphDefinition;
 
 /** The edge of a node: a node, several nodes at once, or a function of the state (with the node's own update applied). */
 export type EdgeSpec<S extends StateSpec, N extends string> =

@@ -1,6 +1,6 @@
-import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
+import type { GraphDrawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { START } from "./definition-checks.ts";
-import { type Definition, subgraphOf } from "./definition.ts";
+import { type GraphDefinition, subgraphOf } from "./definition.ts";
 import { CONDITIONAL, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
@@ -12,7 +12,7 @@ interface Ends {
 }
 
 /** Draws a graph as LangGraph does. `depth`: the levels of subgraphs that are expanded into their nodes. */
-export function drawDefinition(definition: Definition, depth: number): Drawing {
+export function drawDefinition(definition: GraphDefinition, depth: number): GraphDrawing {
   const nodes: DrawnNode[] = [schemaNode(START)];
   const edges: DrawnEdge[] = [];
   const ends = new Map<string, Ends>([[START, { entry: START, exit: START }]]);
@@ -56,7 +56,7 @@ const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "
  * The drawing of a subgraph for use within another, without its start and end if a single node can take their place. Returns
  * undefined, so that the subgraph is drawn as one node, if it has only one node or no single first node.
  */
-function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } | undefined {
+function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; ends: Ends } | undefined {
   const inner = withoutEnd(withoutEnd(drawn, "target"), "source");
   const entry = singleEnd(inner, "target");
   if (inner.nodes.length < 2 || entry === undefined) return undefined;
@@ -73,7 +73,7 @@ function expand(drawn: Drawing, name: string): { drawing: Drawing; ends: Ends } 
 
 /** The only node that is not a target (the first) or not a source (the last) of any edge, ignoring the node `without`. */
 function singleEnd(
-  { nodes, edges }: Drawing,
+  { nodes, edges }: GraphDrawing,
   side: "source" | "target",
   without?: string,
 ): string | undefined {
@@ -84,7 +84,7 @@ function singleEnd(
 }
 
 /** Removes the first (`target`) or last (`source`) node, if exactly one other node takes its place. */
-function withoutEnd(drawing: Drawing, side: "source" | "target"): Drawing {
+function withoutEnd(drawing: GraphDrawing, side: "source" | "target"): GraphDrawing {
   const end = singleEnd(drawing, side);
   if (end === undefined || singleEnd(drawing, side, end) === undefined) return drawing;
   return {

@@ -1,9 +1,9 @@
 import { ServiceError } from "../model/errors.ts";
-import { isDefinition, type Definition } from "./definition.ts";
+import { isDefinition, type GraphDefinition } from "./definition.ts";
 
 /** A definition with its number, which is unique in this process. */
 interface Edition {
-  readonly definition: Definition;
+  readonly definition: GraphDefinition;
   readonly edition: number;
 }
 
@@ -13,7 +13,7 @@ interface Edition {
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
-  readonly #earlier = new Map<number, WeakRef<Definition>>();
+  readonly #earlier = new Map<number, WeakRef<GraphDefinition>>();
   #last = 0;
 
   /** @throws ServiceError `graph.invalid` when `graph` was not made by `graph()`, or the name is taken */
@@ -53,7 +53,7 @@ export class GraphRegistry {
   }
 
   /** @throws ServiceError `graph.not_found` */
-  get(name: string): Definition {
+  get(name: string): GraphDefinition {
     return this.current(name).definition;
   }
 
@@ -66,18 +66,18 @@ export class GraphRegistry {
   }
 
   /** The definition of that edition, or the current one if it is gone. @throws ServiceError `graph.not_found` */
-  at(name: string, edition: number): Definition {
+  at(name: string, edition: number): GraphDefinition {
     const now = this.#graphs.get(name);
     if (now?.edition === edition) return now.definition;
     return this.#earlier.get(edition)?.deref() ?? this.get(name);
   }
 
-  #edition(definition: Definition): Edition {
+  #edition(definition: GraphDefinition): Edition {
     return { definition, edition: ++this.#last };
   }
 }
 
-function requireDefinition(name: string, graph: unknown): Definition {
+function requireDefinition(name: string, graph: unknown): GraphDefinition {
   if (isDefinition(graph)) return graph;
   throw new ServiceError("graph.invalid", `"${name}" is no graph: export what graph({ ... }) returns`);
 }

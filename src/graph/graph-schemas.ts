@@ -1,6 +1,6 @@
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type Definition, subgraphOf } from "./definition.ts";
+import { type GraphDefinition, subgraphOf } from "./definition.ts";
 import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
@@ -8,7 +8,7 @@ import type { Schema } from "./standard-schema.ts";
  * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may be anything. No input
  * key is required, since the thread may already have a value; the output has the keys that the graph requires.
  */
-export function definitionSchemas(definition: Definition, graph_id: string): GraphSchemas {
+export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name } = definition;
   const title = name ?? graph_id;
   const keys = [...rules].filter(([, { life }]) => life !== "never").map(([key]) => key);
@@ -49,8 +49,8 @@ export function definitionSchemas(definition: Definition, graph_id: string): Gra
 const escapePointer = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
 /** The subgraphs of a graph at all levels, by their path of node names, `node|node`. */
-export function subgraphsByPath(definition: Definition): ReadonlyMap<string, Definition> {
-  const found = new Map<string, Definition>();
+export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, GraphDefinition> {
+  const found = new Map<string, GraphDefinition>();
   for (const node of definition.nodes.values()) {
     const inner = subgraphOf(node);
     if (inner === null) continue;

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import type { Definition } from "./definition.ts";
+import type { GraphDefinition } from "./definition.ts";
 import { END, isSend, isTo, isToParent } from "./commands.ts";
 import { refuseField } from "./field-readers.ts";
 import { parse } from "./standard-schema.ts";
@@ -24,7 +24,7 @@ export interface NodeResult {
  * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses, `value.unstorable`; with the path
  */
 export function readUpdate(
-  { rules }: Definition,
+  { rules }: GraphDefinition,
   update: unknown,
   at: string,
   namespace: string,
@@ -52,7 +52,7 @@ export function readUpdate(
   return { update: stored, untracked };
 }
 
-export function stateKeyNames(rules: Definition["rules"]): string {
+export function stateKeyNames(rules: GraphDefinition["rules"]): string {
   return [...rules.keys()].join(", ") || "none";
 }
 
@@ -60,7 +60,7 @@ export function stateKeyNames(rules: Definition["rules"]): string {
  * Brings a target into normal form.
  * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
  */
-export function readTarget(definition: Definition, target: unknown, at: string): StoredTarget {
+export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
   const node = isSend(target) ? target.node : target;
   if (typeof node !== "string") {
     refuseField(at, "must be a node's name, END or send(...)");
@@ -77,7 +77,7 @@ export function readTarget(definition: Definition, target: unknown, at: string):
 }
 
 /** The input of a `send` without keys that are never stored: the input is stored, and may be the whole state. */
-function withoutUntracked({ rules }: Definition, input: unknown): unknown {
+function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {
     if (rules.get(key)?.life !== "never") continue;
@@ -86,7 +86,7 @@ function withoutUntracked({ rules }: Definition, input: unknown): unknown {
   return input;
 }
 
-function readTargets(definition: Definition, targets: unknown, at: string): readonly StoredTarget[] {
+function readTargets(definition: GraphDefinition, targets: unknown, at: string): readonly StoredTarget[] {
   return (Array.isArray(targets) ? targets : [targets]).map((target: unknown) =>
     readTarget(definition, target, at),
   );
@@ -96,7 +96,7 @@ function readTargets(definition: Definition, targets: unknown, at: string): read
  * Brings the return value of a node into normal form.
  * @throws ServiceError `state.invalid`, `value.unstorable`
  */
-export function readReturn(definition: Definition, returned: unknown, namespace: string): NodeResult {
+export function readReturn(definition: GraphDefinition, returned: unknown, namespace: string): NodeResult {
   if (returned === undefined || returned === null) return { update: null, untracked: null, goto: [] };
   const goto: StoredTarget[] = [];
   let update: unknown;
@@ -129,7 +129,7 @@ export function readReturn(definition: Definition, returned: unknown, namespace:
  * @throws ServiceError `state.invalid` if a target is not a node; or what the edge's function throws
  */
 export function chooseTargets(
-  definition: Definition,
+  definition: GraphDefinition,
   from: string,
   fresh: () => JsonObject,
 ): readonly StoredTarget[] {

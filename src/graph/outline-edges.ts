@@ -1,5 +1,5 @@
 import { START } from "./definition-checks.ts";
-import type { Definition } from "./definition.ts";
+import type { GraphDefinition } from "./definition.ts";
 import { END } from "./commands.ts";
 
 /** An edge of a graph as drawings show it. */
@@ -20,7 +20,7 @@ const UNDECLARED = {
 };
 
 /** All edges, by the node where they start: `__start__` first, `__end__` last. */
-export function edgesOf(definition: Definition): ReadonlyMap<string, readonly OutlineEdge[]> {
+export function edgesOf(definition: GraphDefinition): ReadonlyMap<string, readonly OutlineEdge[]> {
   const { nodes, edges } = definition;
   const out = new Map<string, OutlineEdge[]>([START, ...nodes.keys(), END].map((name) => [name, []]));
   const targeted = new Set<string>();

@@ -1,4 +1,4 @@
-import { EMPTY, type JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 
 /** Keys of `configurable` that belong to one request and are left out of the metadata. */
@@ -14,5 +14,5 @@ export function checkpointMetadataOfRun(run: RunRecord): JsonObject {
     if (scalar && !key.startsWith("__") && !HIDDEN.has(key)) facts[key] = value;
   }
   const { run_id, thread_id, graph_id, assistant_id } = run;
-  return { ...EMPTY, ...facts, ...metadata, run_id, thread_id, graph_id, assistant_id };
+  return { ...EMPTY_OBJECT, ...facts, ...metadata, run_id, thread_id, graph_id, assistant_id };
 }

@@ -1,6 +1,6 @@
-import type { ChartState, ChartTransition, Statechart } from "../model/statechart.ts";
+import type { ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
 import { START } from "./definition-checks.ts";
-import { type Definition, subgraphOf } from "./definition.ts";
+import { type GraphDefinition, subgraphOf } from "./definition.ts";
 import { dominators } from "./dominators.ts";
 import { type OutlineEdge, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
@@ -20,7 +20,7 @@ export interface GraphOutline {
   inner(node: string): GraphOutline | null;
 }
 
-function outlineOfDefinition(definition: Definition): GraphOutline {
+function outlineOfDefinition(definition: GraphDefinition): GraphOutline {
   const forks = new Map<string, readonly string[]>();
   for (const [from, { kind, targets }] of definition.edges)
     if (kind === "always" && targets !== null) forks.set(from, targets);
@@ -35,7 +35,7 @@ function outlineOfDefinition(definition: Definition): GraphOutline {
 }
 
 /** The statechart of a native graph. */
-export function drawStatechart(definition: Definition, name: string): Statechart {
+export function drawStatechart(definition: GraphDefinition, name: string): StatechartDefinition {
   return drawOutline(outlineOfDefinition(definition), name);
 }
 
@@ -43,7 +43,7 @@ export function drawStatechart(definition: Definition, name: string): Statechart
  * Draws a graph as a statechart. A node is a state, an edge is a transition on the node's end, and a subgraph is a compound
  * state. Nodes that an edge starts in parallel are the regions of a parallel state, if nothing else leads into them.
  */
-export function drawOutline(outline: GraphOutline, name: string): Statechart {
+export function drawOutline(outline: GraphOutline, name: string): StatechartDefinition {
   return { id: name, ...drawState(outline, "", 0) };
 }
 

@@ -1,9 +1,9 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
 import { SmallMap } from "../model/small-map.ts";
 import { uuid5 } from "../model/ids.ts";
-import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
 import { START } from "./definition-checks.ts";
-import type { Definition } from "./definition.ts";
+import type { GraphDefinition } from "./definition.ts";
 import { END } from "./commands.ts";
 
 /** A target of a task, in storable form: a node, or a node with its own input (a `send`). */
@@ -33,8 +33,8 @@ export interface StateChange {
   readonly changes: { readonly [channel: string]: ChannelChange };
 }
 
-export const PULL_TASK = "__pregel_pull";
-export const PUSH_TASK = "__pregel_push";
+export const PULL_KIND = "__pregel_pull";
+export const PUSH_KIND = "__pregel_push";
 
 /** The own value of a key; never a property inherited from `Object.prototype`. */
 export function ownValue(values: JsonObject, key: string): unknown {
@@ -58,7 +58,7 @@ export function compareTasks(a: PlannedTask, b: PlannedTask): number {
  * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
  */
 export function applyUpdates(
-  { rules }: Definition,
+  { rules }: GraphDefinition,
   values: JsonObject,
   updates: readonly (JsonObject | null)[],
 ): StateChange {
@@ -67,7 +67,7 @@ export function applyUpdates(
   const write = (key: string, list: readonly unknown[]) => {
     const changed = rules.get(key)?.update(ownValue(values, key), list, key);
     if (changed === undefined) return;
-    next ??= { ...EMPTY, ...values };
+    next ??= { ...EMPTY_OBJECT, ...values };
     next[key] = changed.value;
     changes[key] = changed.change;
   };
@@ -91,7 +91,11 @@ function writesByKey(updates: readonly (JsonObject | null)[]): ReadonlyMap<strin
 }
 
 /** Removes the values of `ephemeral` keys, which last for one step, unless the step has written them again. */
-export function clearEphemeral({ rules }: Definition, before: JsonObject, applied: StateChange): StateChange {
+export function clearEphemeral(
+  { rules }: GraphDefinition,
+  before: JsonObject,
+  applied: StateChange,
+): StateChange {
   let cleared: StateChange | undefined;
   for (const [key, rule] of rules) {
     if (rule.life !== "step" || !Object.hasOwn(before, key) || Object.hasOwn(applied.changes, key)) continue;
@@ -102,12 +106,12 @@ export function clearEphemeral({ rules }: Definition, before: JsonObject, applie
 }
 
 /** Adds the initial values of keys that `values` lacks; undefined if there is nothing to add. */
-export function initialValues({ rules }: Definition, values: JsonObject): StateChange | undefined {
+export function initialValues({ rules }: GraphDefinition, values: JsonObject): StateChange | undefined {
   const changes: Record<string, ChannelChange> = {};
   let next: Record<string, unknown> | undefined;
   for (const [key, rule] of rules) {
     if (rule.initial === undefined || rule.life === "never" || Object.hasOwn(values, key)) continue;
-    next ??= { ...EMPTY, ...values };
+    next ??= { ...EMPTY_OBJECT, ...values };
     next[key] = rule.initial;
     changes[key] =
       rule.kind === "list" || rule.kind === "messages"
@@ -164,12 +168,12 @@ export function taskId(
 }
 
 export function pullTask(site: TaskOrigin, name: string, triggers: readonly string[]): PlannedTask {
-  return { id: taskId(site, name, PULL_TASK, triggers[0] ?? ""), name, path: [PULL_TASK, name], triggers };
+  return { id: taskId(site, name, PULL_KIND, triggers[0] ?? ""), name, path: [PULL_KIND, name], triggers };
 }
 
 export function pushTask(site: TaskOrigin, name: string, index: number, input: unknown): PlannedTask {
-  const id = taskId(site, name, PUSH_TASK, index);
-  return { id, name, path: [PUSH_TASK, index], triggers: [PUSH_TASK], input: { value: input } };
+  const id = taskId(site, name, PUSH_KIND, index);
+  return { id, name, path: [PUSH_KIND, index], triggers: [PUSH_KIND], input: { value: input } };
 }
 
 /** The tasks, in order, for `triggers` (by node) and `sends`. */
@@ -205,7 +209,7 @@ export class Triggers {
 
 /** Plans the next step from the writes of a step's tasks, in task order; also returns the nodes that still wait. */
 export function planNext(
-  definition: Definition,
+  definition: GraphDefinition,
   site: TaskOrigin,
   finished: readonly FinishedTask[],
   waiting: WaitingNodes,
@@ -231,7 +235,7 @@ export function planNext(
  * @returns the deferred nodes that still wait
  */
 export function deferNodes(
-  { nodes, defers }: Definition,
+  { nodes, defers }: GraphDefinition,
   triggers: Triggers,
   deferred: WaitingNodes["deferred"],
   busy = false,
@@ -256,7 +260,7 @@ export function deferNodes(
 }
 
 function updateJoins(
-  definition: Definition,
+  definition: GraphDefinition,
   finished: readonly FinishedTask[],
   joins: IncompleteJoins,
   triggers: Triggers,

@@ -45,7 +45,7 @@ export interface HttpDeps {
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
   /** The contents of `/info`. */
-  readonly about: About;
+  readonly about: ServerInfo;
 }
 
 /** The dependencies of routes. */
@@ -55,7 +55,7 @@ export interface RouteDeps extends HttpDeps {
 }
 
 /** The version and transport of a server. */
-export interface About {
+export interface ServerInfo {
   /** Heddle's own version. */
   readonly version: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };

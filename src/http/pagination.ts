@@ -1,7 +1,7 @@
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
 
 /** The pagination headers of a response. `next`: the offset of the next page, if there is one. */
-export function pageHeaders(next: number, total: number) {
+export function paginationHeaders(next: number, total: number) {
   const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
   return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
 }

@@ -4,7 +4,7 @@ import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
 import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
-import { Query } from "../schemas/query.ts";
+import { QueryParams } from "../schemas/query.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
 
 /** A request while a route handles it. */
@@ -19,7 +19,7 @@ export class RouteCall {
   readonly #params: readonly string[];
   readonly #answers: StatusCounts;
   readonly #budget: TimeBudget;
-  #query: Query | undefined;
+  #query: QueryParams | undefined;
   #answered = false;
 
   constructor(
@@ -48,8 +48,8 @@ export class RouteCall {
     return this.request.method === "HEAD";
   }
 
-  get query(): Query {
-    return (this.#query ??= new Query(this.request.query));
+  get query(): QueryParams {
+    return (this.#query ??= new QueryParams(this.request.query));
   }
 
   body(): Promise<RawBody> {

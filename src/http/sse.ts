@@ -4,7 +4,7 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 import { type PumpOutcome, type PumpOutput, StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
-import { render, type Segment, type StreamView } from "../stream/rendering.ts";
+import { render, type ChunkSlice, type StreamView } from "../stream/rendering.ts";
 import type { Traffic } from "./response-counts.ts";
 
 export interface SseOptions extends PumpOptions {
@@ -39,7 +39,7 @@ export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions)
 export function pumpRendered(
   reader: Reader,
   stream: ByteStream,
-  rendered: (segment: Segment) => Eventually<Uint8Array>,
+  rendered: (segment: ChunkSlice) => Eventually<Uint8Array>,
   options: Omit<SseOptions, "view">,
 ): () => void {
   const { scheduler, traffic, heartbeat = 5_000, onDone } = options;

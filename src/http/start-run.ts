@@ -6,7 +6,7 @@ import type { HttpDeps } from "./deps.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
-import { runRequest } from "../schemas/run-request.ts";
+import { parseRunRequest } from "../schemas/run-request.ts";
 
 export interface StartedRun {
   readonly key: ThreadKey;
@@ -22,7 +22,7 @@ export async function startRun({ service }: HttpDeps, call: RouteCall): Promise<
   const key = call.thread();
   const body = await call.body();
   const again = requestKey(call, key.thread, body);
-  const request = runRequest(body);
+  const request = parseRunRequest(body);
   const run = await service.runs.start(key, request, again);
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
@@ -36,7 +36,7 @@ export async function startThreadlessRun(
   const { tenant } = call;
   const body = await call.body();
   const again = requestKey(call, "", body);
-  const request = runRequest(body);
+  const request = parseRunRequest(body);
   // Nobody else would get its result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";

@@ -7,7 +7,7 @@ import type { HttpDeps } from "./deps.ts";
  * Security headers of pages: a page may load only from this server, and may not be framed. It may open windows that can talk to it, which
  * the hand-over to Stately's viewer needs.
  */
-export const PAGE_HEADERS: Headers = {
+export const HTML_PAGE_HEADERS: Headers = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "cross-origin-opener-policy": "same-origin-allow-popups",
@@ -25,5 +25,5 @@ export function sendPage({ pages }: Pick<HttpDeps, "pages">, call: RouteCall, na
       `There is no ${name.slice(0, 100)} here; pages are made by npm run build`,
     );
   }
-  call.send(200, { ...PAGE_HEADERS, "content-type": file.type }, file.body);
+  call.send(200, { ...HTML_PAGE_HEADERS, "content-type": file.type }, file.body);
 }

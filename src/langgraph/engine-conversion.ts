@@ -1,7 +1,7 @@
 import { emptyWrites, type PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { NodeCall, Plan, SettledTask, Step, TaskOutcome } from "../ports/engine.ts";
+import type { NodeCall, Plan, SettledTask, EngineStep, TaskOutcome } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall } from "./intercepted-call.ts";
 import type { ExecutionRecorder } from "./execution-recorder.ts";
@@ -78,7 +78,7 @@ export function withBodyError(settled: SettledTask, outcome: TaskOutcome): Settl
 }
 
 /** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
-export function takeStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): Step {
+export function takeStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): EngineStep {
   const { checkpoints, emissions, pendingWrites, root } = recorder;
   recorder.checkpoints = [];
   recorder.emissions = [];

@@ -1,7 +1,7 @@
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { json } from "../model/json-text.ts";
+import { stringifyJson } from "../model/json-text.ts";
 import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
 import {
@@ -153,7 +153,7 @@ export class ExecutionRecorder {
         else this.#taskEnds(loop, payload as ResultPayload);
         return;
       case "custom":
-        this.emissions.push({ fact: { t: "custom", ns, json: json(serialise(payload)) } });
+        this.emissions.push({ fact: { t: "custom", ns, json: stringifyJson(serialise(payload)) } });
     }
   }
 

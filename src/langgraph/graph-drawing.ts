@@ -2,7 +2,7 @@ import type { GraphOutline } from "../graph/statechart-drawing.ts";
 import { START } from "../graph/definition-checks.ts";
 import { CONDITIONAL, type OutlineEdge } from "../graph/outline-edges.ts";
 import { END } from "../graph/commands.ts";
-import type { Drawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
+import type { GraphDrawing, DrawnEdge, DrawnNode } from "../model/graph-drawing.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { compiledGraphAt } from "./node-interception.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
@@ -13,7 +13,7 @@ interface Drawable {
 }
 
 /** LangGraph's drawing of a graph. `levels` levels of subgraphs (all for Infinity) are drawn in place of their nodes. */
-export async function langGraphDrawing(graph: CompiledGraph, levels: number): Promise<Drawing> {
+export async function langGraphDrawing(graph: CompiledGraph, levels: number): Promise<GraphDrawing> {
   const xray = levels <= 0 ? false : Number.isFinite(levels) ? levels : true;
   const drawn = (await graph.getGraphAsync({ xray } as Parameters<
     typeof graph.getGraphAsync

@@ -10,7 +10,7 @@ import type {
   Position,
   SettledTask,
   ExecutionServices,
-  Step,
+  EngineStep,
   TaskOutcome,
 } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
@@ -60,7 +60,7 @@ export class HostedExecution implements Execution {
   /** Tasks of the root graph that are planned and have not settled. */
   readonly #atWork = new Set<string>();
   readonly #settling = new Map<string, (settled: SettledTask) => void>();
-  #waiting: ((step: Step) => void) | null = null;
+  #waiting: ((step: EngineStep) => void) | null = null;
   #ended: { readonly error: PlainError | null } | null = null;
   #onEnd: (() => void) | null = null;
   #driving = false;
@@ -98,7 +98,7 @@ export class HostedExecution implements Execution {
 
   // --- calls of the run's actor ---
 
-  begin(): Promise<Step> {
+  begin(): Promise<EngineStep> {
     this.#checkAnswers();
     this.#driving = true;
     this.events.onRead = (ns, known) => this.#recorder.read(ns, known);
@@ -107,7 +107,7 @@ export class HostedExecution implements Execution {
     return this.apply();
   }
 
-  apply(): Promise<Step> {
+  apply(): Promise<EngineStep> {
     return new Promise((resolve) => {
       this.#waiting = resolve;
       this.#handOver();
@@ -148,7 +148,7 @@ export class HostedExecution implements Execution {
     throw new TypeError("Graphs within tasks have no execution of their own");
   }
 
-  end(stopped: boolean): Promise<Step | null> | null {
+  end(stopped: boolean): Promise<EngineStep | null> | null {
     if (!this.#driving) return null;
     if (stopped) this.events.stop();
     if (this.#ended !== null) return Promise.resolve(this.#rest());
@@ -287,7 +287,7 @@ export class HostedExecution implements Execution {
   }
 
   /** The last step, with everything that is not handed over yet; null when there is nothing. */
-  #rest(): Step | null {
+  #rest(): EngineStep | null {
     return this.#recorder.isEmpty ? null : takeStep(this.#recorder, this.#stage, { kind: "done" });
   }
 

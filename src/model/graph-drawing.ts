@@ -1,7 +1,7 @@
 import type { JsonObject } from "./json.ts";
 
 /** A graph as nodes and edges, for clients to draw. The start and the end are nodes too. */
-export interface Drawing {
+export interface GraphDrawing {
   readonly nodes: readonly DrawnNode[];
   readonly edges: readonly DrawnEdge[];
 }

@@ -12,12 +12,13 @@ const DEPTH = 64;
  */
 export function toJsonText(value: unknown, at: string): string {
   return (
-    flatJson(value) ?? json(value !== undefined && isPlain(value, DEPTH) ? value : toStorable(value, at))
+    flatJson(value) ??
+    stringifyJson(value !== undefined && isPlain(value, DEPTH) ? value : toStorable(value, at))
   );
 }
 
 /** JSON text of storable data; `null` for a value without a JSON form. */
-export const json = (value: unknown): string => JSON.stringify(value) ?? "null";
+export const stringifyJson = (value: unknown): string => JSON.stringify(value) ?? "null";
 
 /** True when `JSON.stringify` writes exactly what `toStorable` would copy. */
 function isPlain(value: unknown, depth: number): boolean {

@@ -8,7 +8,7 @@ export type JsonObject = { readonly [key: string]: unknown };
  * An empty object to spread first in a literal that joins objects. In V8 before 12, a literal that begins with the spread of
  * an object with members gets a hidden class of its own: 8 us to make, and more for each read of it.
  */
-export const EMPTY: JsonObject = Object.freeze({});
+export const EMPTY_OBJECT: JsonObject = Object.freeze({});
 
 /** Levels of nesting: the most that is stored. Deeper data would overflow the stack of a recursive encoder. */
 export const MAX_DEPTH = 256;

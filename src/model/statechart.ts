@@ -1,5 +1,5 @@
 /** A statechart as data, in the form of XState's definitions. Drawings are made from it. */
-export interface Statechart extends ChartState {
+export interface StatechartDefinition extends ChartState {
   readonly id: string;
 }
 

@@ -1,5 +1,5 @@
 import { contains, type JsonObject } from "./json.ts";
-import { type ThreadRecord, threadStatus, type ThreadStatus } from "./thread.ts";
+import { type ThreadRecord, threadStatusOf, type ThreadStatus } from "./thread.ts";
 
 /** Characters: the longest metadata member (name and text) that is indexed. */
 export const MAX_INDEXED_LENGTH = 64 * 1024;
@@ -20,7 +20,7 @@ export interface ThreadFilter {
 export function matchesThread(thread: ThreadRecord, { ids, status, metadata }: ThreadFilter): boolean {
   if (thread.temporary !== null) return false;
   if (ids !== undefined && !ids.includes(thread.thread_id)) return false;
-  if (status !== undefined && threadStatus(thread) !== status) return false;
+  if (status !== undefined && threadStatusOf(thread) !== status) return false;
   return metadata === undefined || contains(thread.metadata, metadata);
 }
 
@@ -30,7 +30,7 @@ export function threadSortKey(order: ThreadOrder, thread: ThreadRecord): string 
     case "thread_id":
       return thread.thread_id;
     case "status":
-      return `${threadStatus(thread)} ${String(thread.created_at).padStart(16, "0")}`;
+      return `${threadStatusOf(thread)} ${String(thread.created_at).padStart(16, "0")}`;
     case "created_at":
     case "updated_at":
     case "state_updated_at":

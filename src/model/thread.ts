@@ -28,7 +28,7 @@ export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 
 /**
  * The stored record of a thread: everything that its actor needs to start. Times are epoch milliseconds. The status is not
- * stored; see {@link threadStatus}.
+ * stored; see {@link threadStatusOf}.
  */
 export interface ThreadRecord {
   readonly thread_id: string;
@@ -117,7 +117,7 @@ export function hasWork({ active, queue }: ThreadRecord): boolean {
 }
 
 /** The status in the API: busy while a run is in progress or queued. */
-export function threadStatus(thread: ThreadRecord): ThreadStatus {
+export function threadStatusOf(thread: ThreadRecord): ThreadStatus {
   return hasWork(thread) ? "busy" : settledStatus(thread);
 }
 
@@ -127,7 +127,7 @@ export function settledStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<Thr
 }
 
 /** The record of a new thread: not stored yet (`seq` 0), without runs. */
-export function newThread(
+export function newThreadRecord(
   id: string,
   now: number,
   { metadata = {}, temporary = null, ttl = null }: ThreadStart = {},
@@ -157,7 +157,7 @@ export function newThread(
 }
 
 /**
- * A copy of a thread with changed members. Members are written out in the order of {@link newThread}: copies by spread would
+ * A copy of a thread with changed members. Members are written out in the order of {@link newThreadRecord}: copies by spread would
  * have a different hidden class for each place in the code that makes one, and reads of a record would be slower.
  */
 export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>): ThreadRecord {

@@ -2,7 +2,7 @@ import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../mode
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
-import type { Items } from "./store-items.ts";
+import type { StoreItems } from "./store-items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;
@@ -49,7 +49,7 @@ export interface Catalog {
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
   /** The items of the store. */
-  readonly items: Items;
+  readonly items: StoreItems;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
 
   // --- the index of threads, updated by the journal's appends; temporary threads are not in it ---

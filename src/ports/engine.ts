@@ -1,4 +1,4 @@
-import type { Drawing } from "../model/graph-drawing.ts";
+import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import type { FieldError, PlainError } from "../model/errors.ts";
@@ -6,7 +6,7 @@ import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import type { Statechart } from "../model/statechart.ts";
+import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
 import type { Emission, Position, EngineHost } from "./engine-host.ts";
 import type { StateUpdate, StateUpdateResult } from "./state-update.ts";
@@ -25,7 +25,7 @@ export type Plan =
   | { readonly kind: "failed"; readonly error: PlainError };
 
 /** One computed step: what to store, what to emit, and what happens next. */
-export interface Step {
+export interface EngineStep {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
@@ -138,19 +138,19 @@ export interface Execution {
    * where the earlier one stopped: when this run made the head, or its answers are stored there, they are not applied again.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
-  begin(): Eventually<Step>;
+  begin(): Eventually<EngineStep>;
   /** The call for the task's next try. Called once for each try. */
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
   settle(task: string, outcome: TaskOutcome): Eventually<SettledTask>;
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
-  apply(): Eventually<Step>;
+  apply(): Eventually<EngineStep>;
   /**
    * Keeps partial messages when the run is stopped (not rolled back) in the middle of a step. `streamed` has what tasks have
    * streamed so far, by task id; null when nothing is kept. The new checkpoint has the same next tasks. Called for the root
    * graph only: what is streamed in a task's subgraph belongs to that task.
    */
-  cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): Step | null;
+  cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null;
   /** The subgraph that is the node of a task. Called once for each `call` with `subgraph`. */
   enter(task: string): Subgraph;
   /**
@@ -162,7 +162,7 @@ export interface Execution {
    * Ends a graph that drives itself, because the run ends, `stopped` or not. Resolves, without waiting for bodies, with what
    * is still to be stored; null when that is nothing. What its tasks do afterwards has no effect.
    */
-  end?(stopped: boolean): Eventually<Step | null>;
+  end?(stopped: boolean): Eventually<EngineStep | null>;
   /** Abandons a graph that drives itself: its results are no longer needed. May be called at any time, more than once. */
   abandon?(): void;
 }
@@ -197,13 +197,13 @@ export interface Engine {
   has(graph: string): boolean;
   graphs(): readonly string[];
   /** The graph as a statechart, for drawings; undefined when it is unknown or cannot be drawn. */
-  chart?(graph: string): Statechart | undefined;
+  chart?(graph: string): StatechartDefinition | undefined;
   /**
    * The graph as clients draw it, with `levels` levels of subgraphs in place of their nodes (all for Infinity).
    * @param config the assistant's configuration, from which some graphs are built
    * @throws ServiceError `graph.not_found`
    */
-  drawing(graph: string, levels: number, config: JsonObject): Eventually<Drawing>;
+  drawing(graph: string, levels: number, config: JsonObject): Eventually<GraphDrawing>;
   /** JSON Schemas of the graph's input, output, state and configuration. @throws ServiceError `graph.not_found` */
   schemas(graph: string, config: JsonObject): Eventually<GraphSchemas>;
   /**

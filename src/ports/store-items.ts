@@ -60,7 +60,7 @@ export interface ItemWrite {
  * Storage of the store's items. Expired items that are not deleted yet are still returned: the caller compares the time.
  * Namespaces have one label or more; labels and keys are any strings that are not empty.
  */
-export interface Items {
+export interface StoreItems {
   find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined>;
   /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items, nor values. */
   heads(tenant: string, prefix: Namespace): AsyncIterable<ItemHead>;

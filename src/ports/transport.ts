@@ -103,4 +103,4 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-export type OpenTransport = (handlers: Handlers, options: TransportOptions) => Promise<Transport>;
+export type TransportOpener = (handlers: Handlers, options: TransportOptions) => Promise<Transport>;

@@ -3,7 +3,7 @@ import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { invalidField } from "./error-responses.ts";
 import { parseInSteps, type WorkPace } from "./json-steps.ts";
-import { MAX_BODY_DEPTH, malformed, STEP, StructureCheck } from "./json-structure.ts";
+import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./text-encoding.ts";
 
 /** A JSON object from a request, with its members not yet checked. */
@@ -68,7 +68,7 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     await turns.next();
     const structure = new StructureCheck(bytes, "body");
     // oxlint-disable-next-line no-await-in-loop -- one step after another
-    while (!structure.check(STEP)) if (turns.isSpent()) await turns.next();
+    while (!structure.check(PARSE_STEP_BYTES)) if (turns.isSpent()) await turns.next();
     const body = await parseInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });

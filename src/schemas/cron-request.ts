@@ -2,9 +2,9 @@ import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronSettings, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { metadataFilter } from "./filter.ts";
-import { runRequest } from "./run-request.ts";
-import { PAGE_LIMITS, PAGE_OFFSETS, runCreate } from "./request-schemas.ts";
+import { metadataFilterSchema } from "./filter.ts";
+import { parseRunRequest } from "./run-request.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS, runCreateSchema } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
 import { bodySchema } from "./validator.ts";
 
@@ -45,12 +45,12 @@ const asked = {
   assistant_id: Type.Optional(Type.String()),
   thread_id: Type.Optional(uuid),
   enabled: Type.Optional(Type.Boolean()),
-  metadata: Type.Optional(metadataFilter),
+  metadata: Type.Optional(metadataFilterSchema),
 };
 
-export const cronCount = bodySchema(Type.Object(asked));
+export const cronCountSchema = bodySchema(Type.Object(asked));
 
-export const cronFind = bodySchema(
+export const cronSearchSchema = bodySchema(
   Type.Object({
     ...asked,
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
@@ -79,26 +79,26 @@ const RUN = [
   "timeout_seconds",
 ] as const;
 
-const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreate.schema.properties[field]]));
+const ofRun = Object.fromEntries(RUN.map((field) => [field, runCreateSchema.schema.properties[field]]));
 /** Schemas of both bodies for the documentation. Validation checks them part by part. */
-export const cronBodies = {
+export const cronBodySchemas = {
   create: Type.Object({ ...ofRun, ...parts, ...ofNew }),
   update: Type.Object({ ...ofRun, ...parts }),
 };
 
 /** @throws ServiceError `validation.failed` */
-export function newCron(body: RawBody): NewCron {
+export function parseNewCron(body: RawBody): NewCron {
   const { assistant_id, schedule } = named.parse(body);
-  return { ...cronChange(body), assistant_id, schedule };
+  return { ...parseCronChange(body), assistant_id, schedule };
 }
 
 /** @throws ServiceError `validation.failed` */
-export function cronChange(body: RawBody): CronSettings {
+export function parseCronChange(body: RawBody): CronSettings {
   const { schedule, timezone, end_time, enabled, on_run_completed, metadata } = cronParts.parse(body);
   const run: Record<string, unknown> = {};
   for (const field of RUN) if (body[field] !== undefined) run[field] = body[field];
   // Validates the fields as a run request. The assistant is checked later, where it is known.
-  runRequest({ assistant_id: "any", ...run });
+  parseRunRequest({ assistant_id: "any", ...run });
   return {
     ...(schedule !== undefined && { schedule }),
     ...(timezone !== undefined && { timezone }),
@@ -112,7 +112,7 @@ export function cronChange(body: RawBody): CronSettings {
 }
 
 /** The query and the selected fields of a search. @throws ServiceError `validation.failed` */
-export function cronSearch(body: RawBody): {
+export function parseCronSearch(body: RawBody): {
   readonly query: CronSearch;
   readonly select: readonly string[];
 } {
@@ -121,7 +121,7 @@ export function cronSearch(body: RawBody): {
     limit = PAGE_LIMITS.initial,
     offset = PAGE_OFFSETS.initial,
     ...rest
-  } = cronFind.parse(body);
+  } = cronSearchSchema.parse(body);
   return { query: { ...rest, limit, offset } as CronSearch, select };
 }
 

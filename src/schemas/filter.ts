@@ -12,7 +12,7 @@ const TEXT = MAX_INDEXED_LENGTH;
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;
 
 /** The schema of a filter over metadata or a state. It is bounded, because every record is compared with it. */
-export const metadataFilter = Type.Refine(
+export const metadataFilterSchema = Type.Refine(
   Type.Free(),
   (value: unknown) => isBounded(value),
   () => TOO_LARGE,

@@ -8,7 +8,7 @@ import {
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
-  STEP,
+  PARSE_STEP_BYTES,
   StringEnds,
 } from "./json-structure.ts";
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./text-encoding.ts";
@@ -20,7 +20,7 @@ export interface WorkPace {
 }
 
 /** Bytes of a string above which it is parsed by itself. */
-const LONG = STEP;
+const LONG = PARSE_STEP_BYTES;
 
 const LETTER_U = 0x75;
 /** The upper two bits of each byte of a UTF-8 character but the first. */
@@ -120,7 +120,7 @@ class Parsing {
       } else if (byte === COMMA) {
         if (depth > 0) continue;
         if (isRead) this.expectBlank(from, i);
-        else if (i - from >= STEP) {
+        else if (i - from >= PARSE_STEP_BYTES) {
           built.take(this.#decode(from, i));
           await this.#rest(i - from);
         } else {
@@ -174,9 +174,9 @@ class Parsing {
   /** Where a part of a string may end that begins at `from`: between two characters, and not within an escape. */
   #partEnd(from: number, close: number): number {
     const bytes = this.#bytes;
-    const least = from + STEP;
+    const least = from + PARSE_STEP_BYTES;
     // A pair of surrogates may be two escapes: parts end after the last of many escapes in succession, unless there are too many.
-    const most = least + STEP;
+    const most = least + PARSE_STEP_BYTES;
     for (let i = from; i < close; i++) {
       const byte = bytes[i] as number;
       if (i >= least && (byte & CONTINUATION_MASK) !== CONTINUATION && (byte !== BACKSLASH || i >= most)) {

@@ -12,7 +12,7 @@ export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
 /** Bytes of JSON parsed at a time, about: 10 ms for small numbers. */
-export const STEP = 256 * 1024;
+export const PARSE_STEP_BYTES = 256 * 1024;
 
 /**
  * Nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels and are at most this far below the body itself. Deeper bodies
@@ -29,7 +29,7 @@ const WIDEST = 100_000;
 /** Characters of a string that are looked at one by one before its end is searched for: most strings are shorter. */
 const SHORT = 256;
 
-/** Start and end (the two brackets) of each list and object longer than {@link STEP}. */
+/** Start and end (the two brackets) of each list and object longer than {@link PARSE_STEP_BYTES}. */
 export type LongContainers = ReadonlyMap<number, number>;
 
 /** Malformed JSON; `name`: what it was, such as "body". */
@@ -142,7 +142,7 @@ export class StructureCheck {
           throw this.#tooLarge(`an object has more than ${WIDEST} members`);
       } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
         const begin = begins[depth] as number;
-        if (depth > 0 && i - begin > STEP) {
+        if (depth > 0 && i - begin > PARSE_STEP_BYTES) {
           if ((bytes[begin] === OPEN_LIST) !== (byte === CLOSE_LIST)) throw malformed(this.#whole);
           this.#longer.set(begin, i);
         }

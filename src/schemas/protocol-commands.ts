@@ -5,8 +5,8 @@ import type { AnsweringRun, ThreadProtocol } from "../service/thread-protocol.ts
 import type { RunRequest } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { invalidField, failureDetailsOf } from "./error-responses.ts";
-import { inputRespond, stateGet, stateList } from "./protocol-schemas.ts";
-import { runRequest } from "./run-request.ts";
+import { inputRespondSchema, stateGetSchema, stateListSchema } from "./protocol-schemas.ts";
+import { parseRunRequest } from "./run-request.ts";
 
 /** A command of the thread-centric protocol (version 2), with its parameters not yet checked. */
 export interface ProtocolCommand {
@@ -58,11 +58,11 @@ export async function executeCommand(
       return { run_id, thread_id };
     }
     case "state.get": {
-      const { namespace = [], keys } = stateGet.parse(params);
+      const { namespace = [], keys } = stateGetSchema.parse(params);
       return protocol.state(key, namespace.join("|"), keys);
     }
     case "state.listCheckpoints": {
-      const { namespace = [], limit = 10, before } = stateList.parse(params);
+      const { namespace = [], limit = 10, before } = stateListSchema.parse(params);
       const query = { ns: namespace.join("|"), limit, ...(before !== undefined && { before }) };
       return { checkpoints: await protocol.checkpoints(key, query) };
     }
@@ -76,7 +76,7 @@ export async function executeCommand(
 /** The run request of a command. @throws ServiceError `validation.failed` */
 function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
-  return runRequest({ ...params, ...SHOWN, multitask_strategy });
+  return parseRunRequest({ ...params, ...SHOWN, multitask_strategy });
 }
 
 /** A run request without an assistant: the assistant of the last run is used. @throws ServiceError `validation.failed` */
@@ -89,7 +89,7 @@ function answering({ input, config, metadata, update, goto, checkpoint_id }: Raw
 }
 
 function answersOf(params: RawBody): readonly { readonly interrupt: string; readonly response: unknown }[] {
-  const { responses, interrupt_id } = inputRespond.parse(params);
+  const { responses, interrupt_id } = inputRespondSchema.parse(params);
   const entries =
     responses ?? (interrupt_id === undefined ? [] : [{ interrupt_id, response: params["response"] }]);
   if (entries.length === 0) throw invalidField("params.interrupt_id", "is required");

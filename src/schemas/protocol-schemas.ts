@@ -8,21 +8,21 @@ import { bodySchema } from "./validator.ts";
 const namespace = Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 });
 const answer = { interrupt_id: Type.String(), response: Type.Optional(Type.Unknown()) };
 
-export const inputRespond = bodySchema(
+export const inputRespondSchema = bodySchema(
   Type.Object({
     interrupt_id: Type.Optional(Type.String()),
     responses: Type.Optional(Type.Array(Type.Object(answer), { minItems: 1, maxItems: 1000 })),
   }),
 );
 
-export const stateGet = bodySchema(
+export const stateGetSchema = bodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   }),
 );
 
-export const stateList = bodySchema(
+export const stateListSchema = bodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
@@ -30,9 +30,9 @@ export const stateList = bodySchema(
   }),
 );
 
-export const unsubscribe = bodySchema(Type.Object({ subscription_id: Type.String() }));
+export const unsubscribeSchema = bodySchema(Type.Object({ subscription_id: Type.String() }));
 
-export const subscription = bodySchema(
+export const subscriptionSchema = bodySchema(
   Type.Object({
     channels: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 100 }),
     namespaces: Type.Optional(Type.Array(namespace, { maxItems: 1000 })),
@@ -48,7 +48,7 @@ export function subscriptionOf(body: RawBody): {
   readonly filter: EventFilter;
   readonly since: number | undefined;
 } {
-  const { channels: wanted, namespaces = [], depth, since } = subscription.parse(body);
+  const { channels: wanted, namespaces = [], depth, since } = subscriptionSchema.parse(body);
   for (const [i, channel] of wanted.entries()) {
     if (KNOWN.has(channel) || channel.startsWith("custom:")) continue;
     throw invalidField(`channels[${i}]`, `must be one of ${protocolChannels.join(", ")}, or custom:<name>`);

@@ -4,7 +4,7 @@ import { invalidField } from "./error-responses.ts";
 const NONE: readonly string[] = [];
 
 /** A request's query, read leniently: clients write lists and booleans in several ways. */
-export class Query {
+export class QueryParams {
   readonly #params: URLSearchParams | undefined;
 
   constructor(query: string) {

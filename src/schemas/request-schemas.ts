@@ -2,7 +2,7 @@ import { type CancelAction, multitaskStrategies, streamModes } from "../model/ru
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
-import { metadataFilter } from "./filter.ts";
+import { metadataFilterSchema } from "./filter.ts";
 import { type TSchema, Type } from "./typebox.ts";
 import { bodySchema } from "./validator.ts";
 
@@ -57,7 +57,7 @@ const ttl = Type.Union([
   Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),
 ]);
 
-export const threadCreate = bodySchema(
+export const threadCreateSchema = bodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     metadata: Type.Optional(object),
@@ -81,7 +81,7 @@ export const threadCreate = bodySchema(
   }),
 );
 
-export const stateUpdate = bodySchema(
+export const stateUpdateSchema = bodySchema(
   Type.Object({
     values: Type.Optional(Type.Unknown()),
     as_node: Type.Optional(asNode),
@@ -92,7 +92,7 @@ export const stateUpdate = bodySchema(
 
 const select = Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000 }));
 
-export const stateRead = bodySchema(
+export const stateReadSchema = bodySchema(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -102,7 +102,7 @@ export const stateRead = bodySchema(
   }),
 );
 
-export const historyRead = bodySchema(
+export const historyReadSchema = bodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     // A checkpoint's id, a checkpoint, or a config that has one.
@@ -115,20 +115,20 @@ export const historyRead = bodySchema(
         }),
       ]),
     ),
-    metadata: Type.Optional(metadataFilter),
+    metadata: Type.Optional(metadataFilterSchema),
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
     select,
   }),
 );
 
-export const threadUpdate = bodySchema(
+export const threadUpdateSchema = bodySchema(
   Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }),
 );
 
 const threadFilter = {
-  metadata: Type.Optional(metadataFilter),
-  values: Type.Optional(metadataFilter),
+  metadata: Type.Optional(metadataFilterSchema),
+  values: Type.Optional(metadataFilterSchema),
   status: Type.Optional(Type.Enum(["idle", "busy", "interrupted", "error"])),
 };
 
@@ -146,7 +146,7 @@ const threadFields = [
   "error",
 ] as const;
 
-export const threadSearch = bodySchema(
+export const threadSearchSchema = bodySchema(
   Type.Object({
     ...threadFilter,
     ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most })),
@@ -159,16 +159,16 @@ export const threadSearch = bodySchema(
   }),
 );
 
-export const threadCount = bodySchema(Type.Object(threadFilter));
+export const threadCountSchema = bodySchema(Type.Object(threadFilter));
 
-export const threadPrune = bodySchema(
+export const threadPruneSchema = bodySchema(
   Type.Object({
     thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most }),
     strategy: Type.Optional(Type.Enum([...ttlStrategies])),
   }),
 );
 
-export const runCreate = bodySchema(
+export const runCreateSchema = bodySchema(
   Type.Object({
     assistant_id: Type.String(),
     input: Type.Optional(Type.Unknown()),
@@ -202,7 +202,7 @@ export const runCreate = bodySchema(
   }),
 );
 
-export const runCancel = bodySchema(
+export const runCancelSchema = bodySchema(
   Type.Object({
     run_id: Type.Optional(Type.String({ format: "uuid" })),
     action: Type.Optional(Type.Enum(cancelActions)),
@@ -211,7 +211,7 @@ export const runCancel = bodySchema(
   }),
 );
 
-export const runsCancel = bodySchema(
+export const runsCancelSchema = bodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     run_ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { minItems: 1, maxItems: 1000 })),
@@ -219,7 +219,7 @@ export const runsCancel = bodySchema(
   }),
 );
 
-export const assistantCreate = bodySchema(
+export const assistantCreateSchema = bodySchema(
   Type.Object({
     graph_id: Type.String(),
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -232,7 +232,7 @@ export const assistantCreate = bodySchema(
   }),
 );
 
-export const assistantUpdate = bodySchema(
+export const assistantUpdateSchema = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
@@ -243,20 +243,20 @@ export const assistantUpdate = bodySchema(
   }),
 );
 
-export const assistantVersions = bodySchema(
+export const assistantVersionsSchema = bodySchema(
   Type.Object({
-    metadata: Type.Optional(metadataFilter),
+    metadata: Type.Optional(metadataFilterSchema),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
   }),
 );
 
-export const assistantLatest = bodySchema(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+export const assistantLatestSchema = bodySchema(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-export const assistantCount = bodySchema(
+export const assistantCountSchema = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(metadataFilter),
+    metadata: Type.Optional(metadataFilterSchema),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
   }),
 );
@@ -274,10 +274,10 @@ const assistantFields = [
   "version",
 ] as const;
 
-export const assistantSearch = bodySchema(
+export const assistantSearchSchema = bodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(metadataFilter),
+    metadata: Type.Optional(metadataFilterSchema),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     name: Type.Optional(Type.String({ maxLength: 1000 })),

@@ -2,12 +2,12 @@ import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { invalid } from "./error-responses.ts";
-import { runCreate } from "./request-schemas.ts";
+import { runCreateSchema } from "./request-schemas.ts";
 
 /** Validates the body of a request that starts a run. @throws ServiceError `validation.failed` */
-export function runRequest(body: RawBody): ReturnType<typeof runCreate.parse> & RunRequest {
+export function parseRunRequest(body: RawBody): ReturnType<typeof runCreateSchema.parse> & RunRequest {
   dropNulls(body["config"]);
-  return runCreate.parse(body) as ReturnType<typeof runCreate.parse> & RunRequest;
+  return runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
 }
 
 /** Field names in camel case, as one version of the official client sends them in a batch, and the real names. */
@@ -34,14 +34,14 @@ const ALIASES = new Map(
 );
 
 /** Validates the body of a batch. @throws ServiceError `validation.failed`, naming the entry */
-export function batchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
+export function parseBatchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {
     const named: RawBody = { ...body };
     for (const [alias, name] of ALIASES) {
       if (Object.hasOwn(body, alias) && !Object.hasOwn(body, name)) named[name] = body[alias];
     }
     try {
-      return runRequest(named);
+      return parseRunRequest(named);
     } catch (cause) {
       if (!(cause instanceof ServiceError)) throw cause;
       throw invalid(cause.fields.map(({ at, message }) => ({ at: `[${i}].${at}`, message })));

@@ -4,12 +4,15 @@ import type { HistoryRequest, StatePosition } from "../service/thread-states.ts"
 import type { UpdateRequest } from "../service/state-writes.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { historyRead, PAGE_LIMITS, stateRead, stateUpdate } from "./request-schemas.ts";
+import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } from "./request-schemas.ts";
 
-type Checkpoint = NonNullable<ReturnType<typeof stateRead.parse>["checkpoint"]>;
+type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;
 
 /** The checkpoint that a request names: by its id, or by the entry for its namespace in its map; with neither, the latest. */
-function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | undefined): StatePosition {
+function checkpointPositionOf(
+  checkpoint: Checkpoint | undefined,
+  checkpoint_id: string | undefined,
+): StatePosition {
   const ns = checkpoint?.checkpoint_ns ?? "";
   const { checkpoint_map: map } = checkpoint ?? {};
   const mapped = map && Object.hasOwn(map, ns) ? map[ns] : undefined;
@@ -17,29 +20,29 @@ function placeOf(checkpoint: Checkpoint | undefined, checkpoint_id: string | und
 }
 
 /** @throws ServiceError `validation.failed` */
-export function stateRequest(body: RawBody): {
+export function parseStateRequest(body: RawBody): {
   readonly place: StatePosition;
   readonly selection: StateSelection;
 } {
-  const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateRead.parse(body);
+  const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateReadSchema.parse(body);
   const whole = subgraphs === true || subgraphs === "true";
   return {
-    place: placeOf(checkpoint, checkpoint_id),
+    place: checkpointPositionOf(checkpoint, checkpoint_id),
     selection: { ...selectionOf(select), ...(whole && { subgraphs: true }) },
   };
 }
 
 /** @throws ServiceError `validation.failed` */
-export function updateRequest(body: RawBody): {
+export function parseUpdateRequest(body: RawBody): {
   readonly place: StatePosition;
   readonly update: UpdateRequest;
 } {
-  const { checkpoint, checkpoint_id, ...update } = stateUpdate.parse(body);
-  return { place: placeOf(checkpoint, checkpoint_id), update };
+  const { checkpoint, checkpoint_id, ...update } = stateUpdateSchema.parse(body);
+  return { place: checkpointPositionOf(checkpoint, checkpoint_id), update };
 }
 
 /** @throws ServiceError `validation.failed` */
-export function historyRequest(body: RawBody): {
+export function parseHistoryRequest(body: RawBody): {
   readonly asked: HistoryRequest;
   readonly selection: StateSelection;
 } {
@@ -50,13 +53,13 @@ export function historyRequest(body: RawBody): {
     checkpoint,
     checkpoint_id,
     select = [],
-  } = historyRead.parse(body);
+  } = historyReadSchema.parse(body);
   const named =
     typeof before === "object" ? (before.checkpoint_id ?? before.configurable?.checkpoint_id) : before;
   const older = parseUuid(named);
   return {
     asked: {
-      ...placeOf(checkpoint, checkpoint_id),
+      ...checkpointPositionOf(checkpoint, checkpoint_id),
       limit,
       ...(older !== undefined && { before: older }),
       ...(metadata && { metadata }),

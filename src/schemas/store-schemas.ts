@@ -12,7 +12,7 @@ const paths = Type.Array(Type.String({ minLength: 1, maxLength: ITEM_LIMITS.path
   maxItems: ITEM_LIMITS.paths,
 });
 
-export const itemPut = bodySchema(
+export const itemPutSchema = bodySchema(
   Type.Object({
     namespace,
     key,
@@ -22,9 +22,9 @@ export const itemPut = bodySchema(
   }),
 );
 
-export const itemDelete = bodySchema(Type.Object({ namespace: Type.Optional(namespace), key }));
+export const itemDeleteSchema = bodySchema(Type.Object({ namespace: Type.Optional(namespace), key }));
 
-export const itemSearch = bodySchema(
+export const itemSearchSchema = bodySchema(
   Type.Object({
     namespace_prefix: Type.Optional(namespace),
     filter: Type.Optional(object),
@@ -35,7 +35,7 @@ export const itemSearch = bodySchema(
   }),
 );
 
-export const namespaceList = bodySchema(
+export const namespaceListSchema = bodySchema(
   Type.Object({
     prefix: Type.Optional(namespace),
     suffix: Type.Optional(namespace),

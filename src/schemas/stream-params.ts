@@ -1,7 +1,7 @@
 import { parseUuid } from "../model/ids.ts";
 import { type StreamMode, streamModes, type ThreadMode, threadModes } from "../model/run.ts";
 import { invalidField } from "./error-responses.ts";
-import type { Query } from "./query.ts";
+import type { QueryParams } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;
 
@@ -14,7 +14,7 @@ export function lastEventIdInHeader(header: string | undefined): number {
  * The query's `last_event_id`; `-1` and `-` mean from the start. Undefined when absent.
  * @throws ServiceError `validation.failed`
  */
-export function lastEventIdInQuery(query: Query): number | undefined {
+export function lastEventIdInQuery(query: QueryParams): number | undefined {
   const text = query.text("last_event_id");
   if (text === undefined || text === "") return undefined;
   if (text === "-1" || text === "-") return -1;
@@ -23,7 +23,7 @@ export function lastEventIdInQuery(query: Query): number | undefined {
 }
 
 /** The requested modes of a thread's stream; default: the events of its runs. @throws ServiceError `validation.failed` */
-export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
+export function threadModesOf(query: QueryParams): ReadonlySet<ThreadMode> {
   const asked = new Set<ThreadMode>();
   for (const field of ["stream_mode", "stream_modes"]) {
     for (const name of query.list(field)) {
@@ -37,7 +37,7 @@ export function threadModesOf(query: Query): ReadonlySet<ThreadMode> {
 }
 
 /** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
-export function streamModesOf(query: Query): readonly StreamMode[] | undefined {
+export function streamModesOf(query: QueryParams): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
   if (names.length === 0) return undefined;
   return names.map((name): StreamMode => {
@@ -52,7 +52,7 @@ const MOST_NAMESPACES = 100;
 const LONGEST_NAMESPACE = 2_000;
 
 /** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */
-export function namespacesOf(query: Query): readonly string[] | undefined {
+export function namespacesOf(query: QueryParams): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;
   if (names.length > MOST_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
@@ -63,7 +63,7 @@ export function namespacesOf(query: Query): readonly string[] | undefined {
 }
 
 /** The query's `checkpoint_id`: the state that the client has. @throws ServiceError `validation.failed` */
-export function checkpointIdOf(query: Query): string | undefined {
+export function checkpointIdOf(query: QueryParams): string | undefined {
   const text = query.text("checkpoint_id");
   if (text === undefined || text === "") return undefined;
   const id = parseUuid(text);

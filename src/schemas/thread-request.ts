@@ -4,10 +4,10 @@ import { parseRecordPath, type RecordPath } from "../service/record-paths.ts";
 import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
-import { PAGE_LIMITS, PAGE_OFFSETS, threadSearch } from "./request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
 
 /** Converts the `ttl` of a body. */
-export function lifetimeOf(
+export function toThreadLifetime(
   ttl: number | { readonly ttl: number; readonly strategy?: TtlStrategy },
 ): ThreadLifetime {
   if (typeof ttl === "number") return { strategy: "delete", minutes: ttl };
@@ -20,14 +20,14 @@ const MOST_PATHS = 10;
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
 /** Validates the body of a thread search. @throws ServiceError `validation.failed` */
-export function threadsQuery(body: RawBody): ThreadSearchQuery {
+export function parseThreadSearch(body: RawBody): ThreadSearchQuery {
   const {
     limit = PAGE_LIMITS.initial,
     offset = PAGE_OFFSETS.initial,
     ids,
     extract,
     ...rest
-  } = threadSearch.parse(body);
+  } = threadSearchSchema.parse(body);
   return {
     ...rest,
     limit,

@@ -6,7 +6,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
-import { type ThreadRecord, threadStatus, ttlFrom } from "../model/thread.ts";
+import { type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 
 /** Stored records in the shape that the API returns. */
@@ -43,7 +43,7 @@ export function apiTtl({ ttl, rested_at }: ThreadRecord): JsonObject | null {
 
 /** A thread as the API shows it. `values`: its state; null when it has none yet. */
 export function apiThread(thread: ThreadRecord, values: JsonObject | null): JsonObject {
-  const status = threadStatus(thread);
+  const status = threadStatusOf(thread);
   return {
     thread_id: thread.thread_id,
     created_at: toIso(thread.created_at),
@@ -151,7 +151,7 @@ export function apiState(parts: StateParts): JsonObject {
     created_at: toIso(checkpoint.created_at),
     checkpoint: apiCheckpoint(thread, ns, id, metadata),
     parent_checkpoint: parent === null ? null : apiCheckpoint(thread, ns, parent, metadata),
-    interrupts: pendingInterrupts(checkpoint, writes),
+    interrupts: pendingInterruptsOf(checkpoint, writes),
     checkpoint_id: id,
     parent_checkpoint_id: parent,
   };
@@ -220,7 +220,7 @@ function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later
 }
 
 /** The interrupts of a checkpoint that wait for an answer, in the order of its tasks. */
-export function pendingInterrupts(
+export function pendingInterruptsOf(
   checkpoint: Checkpoint,
   writes: readonly TaskWrites[],
 ): readonly Interrupt[] {

@@ -1,4 +1,4 @@
-import type { Drawing } from "../model/graph-drawing.ts";
+import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Assistants } from "./assistants.ts";
@@ -13,7 +13,7 @@ export interface SubgraphQuery {
 /** Drawings and schemas of an assistant's graph. Each method throws ServiceError `assistant.not_found`, `graph.not_found`. */
 export interface GraphDrawings {
   /** Draws the graph; subgraphs are expanded `levels` deep. */
-  drawing(tenant: string, assistant: string, levels: number): Promise<Drawing>;
+  drawing(tenant: string, assistant: string, levels: number): Promise<GraphDrawing>;
   schemas(tenant: string, assistant: string): Promise<GraphSchemas>;
   /** The schemas of its subgraphs, by the path of node names to each. */
   subgraphs(

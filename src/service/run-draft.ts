@@ -1,5 +1,5 @@
 import type { AssistantRecord } from "../model/assistant.ts";
-import { EMPTY, isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
 import type {
   Breakpoints,
   Command,
@@ -80,7 +80,7 @@ export function runDraftOf(
 ): RunDraft {
   const { assistant_id, graph_id } = assistant;
   const metadata = {
-    ...EMPTY,
+    ...EMPTY_OBJECT,
     ...assistant.metadata,
     ...place.metadata,
     graph_id,
@@ -92,7 +92,7 @@ export function runDraftOf(
     input: storable(request.input ?? null, "input"),
     command: (storable(request.command ?? null, "command") as Command | null) ?? null,
     config: {
-      ...EMPTY,
+      ...EMPTY_OBJECT,
       ...assistant.config,
       ...config,
       configurable: {
@@ -113,7 +113,7 @@ export function runDraftOf(
         ...metadata,
       },
     },
-    context: { ...EMPTY, ...assistant.context, ...storableObject(request.context, "context") },
+    context: { ...EMPTY_OBJECT, ...assistant.context, ...storableObject(request.context, "context") },
     webhook: request.webhook ?? null,
     temporary: place.create?.temporary !== undefined,
     stream_mode: modesOf(request.stream_mode),
@@ -185,5 +185,5 @@ function modesOf(modes: RunRequest["stream_mode"]): readonly StreamMode[] {
 
 function member(object: JsonObject, name: string): JsonObject {
   const value = object[name];
-  return isObject(value) ? value : EMPTY;
+  return isObject(value) ? value : EMPTY_OBJECT;
 }

@@ -8,7 +8,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import { pendingInterrupts } from "./api-records.ts";
+import { pendingInterruptsOf } from "./api-records.ts";
 
 /** Checkpoints read at a time, when later runs have added more. */
 const PAGE = 100;
@@ -53,7 +53,7 @@ async function read(
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
-  return { ...values, __interrupt__: pendingInterrupts(checkpoint, writes) };
+  return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };
 }
 
 /** The checkpoint that the run started from. */

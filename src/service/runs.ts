@@ -8,7 +8,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { eventAt } from "../stream/event-of-checkpoint.ts";
+import { checkpointEventId } from "../stream/event-of-checkpoint.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
@@ -253,7 +253,7 @@ export function createRuns(deps: Deps): Runs {
     result: async (key, run) =>
       runResultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
 
-    lastEventAt: (key, { run_id }, checkpoint) => eventAt(journal, key, run_id, checkpoint),
+    lastEventAt: (key, { run_id }, checkpoint) => checkpointEventId(journal, key, run_id, checkpoint),
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
 

@@ -3,7 +3,7 @@ import { START } from "../graph/definition-checks.ts";
 import { END } from "../graph/commands.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
-import type { Statechart } from "../model/statechart.ts";
+import type { StatechartDefinition } from "../model/statechart.ts";
 import { hasWork, type ThreadRecord } from "../model/thread.ts";
 import type { ActorSnapshot, InspectedActor, InspectedState } from "../ports/inspector.ts";
 
@@ -36,7 +36,7 @@ export function storedThreadActor(record: ThreadRecord): ActorSnapshot {
 export function storedRunActors(
   run: RunRecord,
   head: CheckpointHead | undefined,
-  chart: Statechart | undefined,
+  chart: StatechartDefinition | undefined,
 ): readonly ActorSnapshot[] {
   const { run_id: id, thread_id: thread, graph_id: graph } = run;
   const base = { thread, run: id } as const;
@@ -61,7 +61,7 @@ export function storedRunActors(
 function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,
-  chart: Statechart,
+  chart: StatechartDefinition,
 ): Pick<InspectedState, "status" | "value" | "tags"> {
   const next = head?.run_id === run.run_id ? head.next.map(({ name }) => [name]) : [];
   const value = next.length > 0 ? chartValueOf(chart, next) : run.status === "success" ? END : START;

@@ -2,7 +2,7 @@ import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
-import { type ThreadKey, type ThreadRecord, threadStatus } from "../model/thread.ts";
+import { type ThreadKey, type ThreadRecord, threadStatusOf } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -141,7 +141,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       const thread = await visibleThread(journal, key);
       const { graph_id } = thread.metadata;
       if (typeof graph_id !== "string") lastAssistant(thread);
-      return { namespace: [], status: STATUS[threadStatus(thread)], graph_name: graph_id };
+      return { namespace: [], status: STATUS[threadStatusOf(thread)], graph_name: graph_id };
     },
 
     async lastEventNumber(key) {

@@ -21,7 +21,7 @@ import {
   onceMark,
   orderKey,
   runKey,
-  segment,
+  escapeSegment,
   sweepKey,
   writesMark,
   writesPrefix,
@@ -70,7 +70,7 @@ export function writeAppend(draft: AppendDraft, append: Append, known: MemberKey
   const latest = writeCheckpoints(draft, checkpoints, thread.seq);
   for (const left of writes) {
     draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
-    draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + segment(left.task), left);
+    draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
   for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);

@@ -16,14 +16,14 @@ import type {
 } from "../ports/catalog.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Items } from "../ports/store-items.ts";
+import type { StoreItems } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
   assistantKey,
   assistantOrderKey,
   assistantOrderPrefix,
-  THREAD_EXPIRIES,
+  THREAD_EXPIRIES_RANGE,
   headKey,
   indexKey,
   threadIdsPrefix,
@@ -47,9 +47,9 @@ export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #budget: TimeBudget;
-  readonly items: Items;
+  readonly items: StoreItems;
 
-  constructor(kv: KeyValueStore, committer: Committer, budget: TimeBudget, items: Items) {
+  constructor(kv: KeyValueStore, committer: Committer, budget: TimeBudget, items: StoreItems) {
     this.#kv = kv;
     this.#committer = committer;
     this.#budget = budget;
@@ -199,7 +199,7 @@ export class KeyValueCatalog implements Catalog {
   async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
-    for await (const [at] of this.#kv.entries({ ...THREAD_EXPIRIES, limit })) {
+    for await (const [at] of this.#kv.entries({ ...THREAD_EXPIRIES_RANGE, limit })) {
       const { due, key } = parseDue(at);
       if (due > now) break;
       found.push(key);

@@ -2,7 +2,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { CronBook, CronUpdater, CronKey, CronSlot } from "../ports/cron-book.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
-import { cronKey, cronPrefix, parseSlot, CRON_SLOTS, slotKey, prefixRange } from "./keys.ts";
+import { cronRowKey, cronPrefix, parseSlot, CRON_SLOTS_RANGE, slotKey, prefixRange } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -25,7 +25,7 @@ export class KeyValueCrons implements CronBook {
   }
 
   find({ tenant, cron }: CronKey): CronRecord | undefined {
-    const bytes = this.#kv.getSync(cronKey(tenant, cron));
+    const bytes = this.#kv.getSync(cronRowKey(tenant, cron));
     return bytes && read(bytes, tenant, cron);
   }
 
@@ -58,14 +58,14 @@ export class KeyValueCrons implements CronBook {
   async next(limit: number): Promise<readonly CronSlot[]> {
     const found: CronSlot[] = [];
     if (limit < 1) return found;
-    for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS, limit })) found.push(parseSlot(mark));
+    for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS_RANGE, limit })) found.push(parseSlot(mark));
     return found;
   }
 
   async change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined> {
     const { refusal } = this.#committer;
     if (refusal !== undefined) throw refusal;
-    const name = cronKey(key.tenant, key.cron);
+    const name = cronRowKey(key.tenant, key.cron);
     const changing = this.#changing.get(name);
     const before = changing === undefined ? this.find(key) : (changing.cron ?? undefined);
     const after = change(before);

@@ -3,7 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { Committer } from "./committer.ts";
-import { eventsPrefix, parseThreadMark, SWEEPS, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
+import { eventsPrefix, parseThreadMark, SWEEPS_RANGE, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -103,7 +103,7 @@ export class DeletionSweeper {
   /** Continues the sweeps that an earlier process, or a failure, has interrupted. */
   async resume(): Promise<void> {
     const found: { key: ThreadKey; run: string | null }[] = [];
-    for await (const [mark] of this.#kv.entries(SWEEPS)) {
+    for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) {
       this.#marks.add(mark);
       found.push(parseThreadMark(mark));
     }

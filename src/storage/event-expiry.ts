@@ -1,7 +1,14 @@
 import { ServiceError } from "../model/errors.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { allEventsPrefix, eventsPrefix, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
+import {
+  allEventsPrefix,
+  eventsPrefix,
+  splitThread,
+  threadPrefix,
+  unescapeSegment,
+  prefixRange,
+} from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readStoredRun } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
@@ -64,7 +71,7 @@ async function expireThread(
   for (let from = gte; ;) {
     const found = await firstKey(kv, from, lt);
     if (found === undefined) return;
-    const run = unsegment(found.slice(events.length).split("/", 1)[0] ?? "");
+    const run = unescapeSegment(found.slice(events.length).split("/", 1)[0] ?? "");
     const ended = endOf(kv, key, run);
     if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
     from = prefixRange(eventsPrefix(prefix, run)).lt;

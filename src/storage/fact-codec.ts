@@ -1,5 +1,5 @@
 import type { Fact } from "../model/run-event.ts";
-import { json } from "../model/json-text.ts";
+import { stringifyJson } from "../model/json-text.ts";
 import { seal } from "./envelope.ts";
 
 /** Consecutive custom events of one namespace: the JSON text of their data, one line each. */
@@ -54,7 +54,7 @@ export function unpackFacts(stored: unknown): Fact[] {
     if (one.t === "lines") {
       for (const line of one.text.split("\n")) facts.push({ t: "custom", ns: one.ns, json: line });
     } else if (one.t === "custom" && "data" in one) {
-      facts.push({ t: "custom", ns: one.ns, json: json(one.data) });
+      facts.push({ t: "custom", ns: one.ns, json: stringifyJson(one.data) });
     } else facts.push(one as Fact);
   }
   return facts;

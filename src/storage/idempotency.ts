@@ -1,6 +1,6 @@
 import type { CompletedRequest } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
-import { ONCE_MARKS, onceKey, parseOnce } from "./keys.ts";
+import { ONCE_MARKS_RANGE, onceKey, parseOnce } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
@@ -22,7 +22,7 @@ export async function expireOnceRecords(
 ): Promise<boolean> {
   const ops: WriteOperation[] = [];
   let count = 0;
-  for await (const [mark] of kv.entries({ ...ONCE_MARKS, limit: most })) {
+  for await (const [mark] of kv.entries({ ...ONCE_MARKS_RANGE, limit: most })) {
     const { at, tenant, name } = parseOnce(mark);
     if (at >= before) break;
     count++;

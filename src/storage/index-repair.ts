@@ -5,7 +5,7 @@ import { isUnsettled } from "./write-heads.ts";
 import {
   activeKey,
   ALL_KEYS,
-  THREAD_EXPIRIES,
+  THREAD_EXPIRIES_RANGE,
   headKey,
   parseDue,
   parseIndex,
@@ -73,7 +73,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return parseIndex(at);
-  return at.startsWith(THREAD_EXPIRIES.gte) ? parseDue(at).key : undefined;
+  return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseDue(at).key : undefined;
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */

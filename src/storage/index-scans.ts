@@ -1,4 +1,4 @@
-import { threadStatus, type ThreadRecord, type ThreadStatus } from "../model/thread.ts";
+import { threadStatusOf, type ThreadRecord, type ThreadStatus } from "../model/thread.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import {
@@ -183,7 +183,7 @@ export class IndexScans {
       if (value.equals(HIDDEN_MARK)) continue;
       const id = lastSegment(mark);
       const thread = this.#read(id);
-      if (thread !== undefined && threadStatus(thread) === "busy") found.set(id, thread);
+      if (thread !== undefined && threadStatusOf(thread) === "busy") found.set(id, thread);
     }
     return found;
   }

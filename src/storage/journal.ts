@@ -23,7 +23,14 @@ import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence.ts";
 import type { ThreadHead, WriteHeads } from "./write-heads.ts";
-import { ACTIVE, checkpointKey, parseThreadMark, threadPrefix, writesMark, writesPrefix } from "./keys.ts";
+import {
+  ACTIVE_RANGE,
+  checkpointKey,
+  parseThreadMark,
+  threadPrefix,
+  writesMark,
+  writesPrefix,
+} from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { readDelayed } from "./delayed-runs.ts";
 import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
@@ -71,7 +78,7 @@ export class KeyValueJournal implements Journal {
   }
 
   async *unsettled(): AsyncGenerator<ThreadKey> {
-    for await (const [mark] of this.#kv.entries(ACTIVE)) yield parseThreadMark(mark).key;
+    for await (const [mark] of this.#kv.entries(ACTIVE_RANGE)) yield parseThreadMark(mark).key;
   }
 
   // --- runs ---

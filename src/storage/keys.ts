@@ -26,14 +26,14 @@ const OTHER = /[^0-9A-Za-z_.:|-]/g;
  * Escapes a string as one segment of a key. Different strings give different segments, and none contains a separator. Other characters
  * become `%` and four hexadecimal digits, one UTF-16 unit at a time, so that half a surrogate pair is kept.
  */
-export function segment(text: string): string {
+export function escapeSegment(text: string): string {
   return PLAIN.test(text)
     ? text
     : text.replace(OTHER, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** The inverse of {@link segment}. */
-export function unsegment(text: string): string {
+/** The inverse of {@link escapeSegment}. */
+export function unescapeSegment(text: string): string {
   return text.includes("%")
     ? text.replace(/%([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     : text;
@@ -46,7 +46,7 @@ export function prefixRange(prefix: string): { readonly gte: string; readonly lt
 
 /** The prefix of all keys of a thread. */
 export function threadPrefix(key: ThreadKey): string {
-  return `${segment(key.tenant)}/t/${segment(key.thread)}/`;
+  return `${escapeSegment(key.tenant)}/t/${escapeSegment(key.thread)}/`;
 }
 
 /** The thread of a key, and the rest of the key; undefined when the key belongs to no thread. */
@@ -54,7 +54,7 @@ export function splitThread(key: string): { readonly key: ThreadKey; readonly re
   const [tenant, room, thread] = key.split("/", 3);
   if (tenant === undefined || room !== "t" || thread === undefined) return undefined;
   const rest = key.slice(tenant.length + thread.length + 4);
-  return { key: { tenant: unsegment(tenant), thread: unsegment(thread) }, rest };
+  return { key: { tenant: unescapeSegment(tenant), thread: unescapeSegment(thread) }, rest };
 }
 
 // --- of a thread, by its prefix ---
@@ -63,42 +63,42 @@ export const headKey = (p: string): string => `${p}h`;
 export const entryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
 export const entryPrefix = (p: string): string => `${p}j/`;
 export const runPrefix = (p: string): string => `${p}r/`;
-export const runKey = (p: string, run: string): string => `${p}r/${segment(run)}`;
-export const kwargsKey = (p: string, run: string): string => `${p}k/${segment(run)}`;
+export const runKey = (p: string, run: string): string => `${p}r/${escapeSegment(run)}`;
+export const kwargsKey = (p: string, run: string): string => `${p}k/${escapeSegment(run)}`;
 export const orderPrefix = (p: string): string => `${p}o/`;
 export const orderKey = (p: string, order: number, run: string): string =>
-  `${p}o/${ordinal(order)}/${segment(run)}`;
+  `${p}o/${ordinal(order)}/${escapeSegment(run)}`;
 export const delayedStartPrefix = (p: string): string => `${p}s/`;
 export const delayedStartKey = (p: string, seq: number, run: string): string =>
-  `${p}s/${ordinal(seq)}/${segment(run)}`;
-export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${segment(ns)}/`;
+  `${p}s/${ordinal(seq)}/${escapeSegment(run)}`;
+export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${escapeSegment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
-  `${p}c/${segment(ns)}/${segment(id)}`;
+  `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
 export const wholeKey = (p: string, ns: string, channel: string, at: number): string =>
-  `${p}b/${segment(ns)}/${segment(channel)}/${ordinal(at)}`;
+  `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}`;
 /** The prefix of the items of one span; the start index follows. */
 export const spanPrefix = (p: string, ns: string, channel: string, at: number): string =>
-  `${p}l/${segment(ns)}/${segment(channel)}/${ordinal(at)}/`;
+  `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}/`;
 export const writesMark = (p: string, ns: string, checkpoint: string): string =>
-  `${p}w/${segment(ns)}/${segment(checkpoint)}`;
+  `${p}w/${escapeSegment(ns)}/${escapeSegment(checkpoint)}`;
 export const writesPrefix = (p: string, ns: string, checkpoint: string): string =>
   `${writesMark(p, ns, checkpoint)}/`;
 /** The prefix of the events of all runs. */
 export const allEventsPrefix = (p: string): string => `${p}e/`;
-export const eventsPrefix = (p: string, run: string): string => `${p}e/${segment(run)}/`;
+export const eventsPrefix = (p: string, run: string): string => `${p}e/${escapeSegment(run)}/`;
 
 /** The last segment of a key. */
 export function lastSegment(key: string): string {
-  return unsegment(key.slice(key.lastIndexOf("/") + 1));
+  return unescapeSegment(key.slice(key.lastIndexOf("/") + 1));
 }
 
 // --- of a tenant ---
 
-export const threadIdsPrefix = (tenant: string): string => `${segment(tenant)}/i/`;
-export const indexKey = (key: ThreadKey): string => threadIdsPrefix(key.tenant) + segment(key.thread);
+export const threadIdsPrefix = (tenant: string): string => `${escapeSegment(tenant)}/i/`;
+export const indexKey = (key: ThreadKey): string => threadIdsPrefix(key.tenant) + escapeSegment(key.thread);
 
 /** Sort indexes of threads: each key has the name of the order, a number to sort by, and the thread's id. */
-const sortPrefix = (tenant: string, order: string): string => `${segment(tenant)}/${order}/`;
+const sortPrefix = (tenant: string, order: string): string => `${escapeSegment(tenant)}/${order}/`;
 export const createdPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
 export const restedPrefix = (tenant: string): string => sortPrefix(tenant, "iu");
 /** Threads by their status (for a busy thread, the last one), sorted by creation. */
@@ -106,46 +106,50 @@ export const statusPrefix = (tenant: string, status: string): string => sortPref
 /** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
 export const metadataPrefix = (tenant: string, member: string): string => sortPrefix(tenant, `im/${member}`);
 export const sortKey = (prefix: string, at: number, thread: string): string =>
-  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${segment(thread)}`;
+  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(thread)}`;
 /** The number and the thread in a key of a sort index. */
 export function parseSortKey(key: string): { readonly at: number; readonly thread: string } {
   const end = key.lastIndexOf("/");
   const at = parseOrdinal(key.slice(key.lastIndexOf("/", end - 1) + 1, end));
-  return { at, thread: unsegment(key.slice(end + 1)) };
+  return { at, thread: unescapeSegment(key.slice(end + 1)) };
 }
 /** The second segments of keys that are indexes of threads. */
 const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
 /** The thread that an index key names; undefined for any other key. */
 export function parseIndex(key: string): ThreadKey | undefined {
   const [tenant = "", room = ""] = key.split("/", 2);
-  return INDEX_SEGMENTS.has(room) ? { tenant: unsegment(tenant), thread: lastSegment(key) } : undefined;
+  return INDEX_SEGMENTS.has(room) ? { tenant: unescapeSegment(tenant), thread: lastSegment(key) } : undefined;
 }
 
-export const assistantKey = (tenant: string, id: string): string => `${segment(tenant)}/a/${segment(id)}`;
-export const assistantOrderPrefix = (tenant: string): string => `${segment(tenant)}/ao/`;
+export const assistantKey = (tenant: string, id: string): string =>
+  `${escapeSegment(tenant)}/a/${escapeSegment(id)}`;
+export const assistantOrderPrefix = (tenant: string): string => `${escapeSegment(tenant)}/ao/`;
 export const assistantOrderKey = (tenant: string, created: number, id: string): string =>
-  `${assistantOrderPrefix(tenant)}${ordinal(created)}/${segment(id)}`;
+  `${assistantOrderPrefix(tenant)}${ordinal(created)}/${escapeSegment(id)}`;
 export const versionPrefix = (tenant: string, assistant: string): string =>
-  `${segment(tenant)}/av/${segment(assistant)}/`;
+  `${escapeSegment(tenant)}/av/${escapeSegment(assistant)}/`;
 export const versionKey = (tenant: string, assistant: string, version: number): string =>
   versionPrefix(tenant, assistant) + ordinal(version);
 
 /** Webhook deliveries (`d`) and their contents (`dc`). */
-export const deliveriesPrefix = (tenant: string, status: string): string => `${segment(tenant)}/d/${status}/`;
-export const deliveryKey = (tenant: string, status: string, id: string): string =>
-  deliveriesPrefix(tenant, status) + segment(id);
-export const contentKey = (tenant: string, id: string): string => `${segment(tenant)}/dc/${segment(id)}`;
+export const deliveriesPrefix = (tenant: string, status: string): string =>
+  `${escapeSegment(tenant)}/d/${status}/`;
+export const deliveryRowKey = (tenant: string, status: string, id: string): string =>
+  deliveriesPrefix(tenant, status) + escapeSegment(id);
+export const contentKey = (tenant: string, id: string): string =>
+  `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
  * Items of the store. A label ends with `#` and a namespace with `!`, which sort before all characters of a segment. So a namespace sorts
  * before the namespaces below it, and these before its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
-const labels = (namespace: Namespace): string => namespace.map((label) => `${segment(label)}#`).join("");
-const itemRoom = (tenant: string, room: ItemKeyKind): string => `${segment(tenant)}/${room}/`;
+const labels = (namespace: Namespace): string =>
+  namespace.map((label) => `${escapeSegment(label)}#`).join("");
+const itemRoom = (tenant: string, room: ItemKeyKind): string => `${escapeSegment(tenant)}/${room}/`;
 /** The item without its value (`s`), its value (`sv`), its vectors (`sx`). */
-export const itemKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemKey): string =>
-  `${itemRoom(tenant, room)}${labels(namespace)}!${segment(key)}`;
+export const itemRowKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemKey): string =>
+  `${itemRoom(tenant, room)}${labels(namespace)}!${escapeSegment(key)}`;
 /** The range of items whose namespace begins with this one. */
 export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemRoom(tenant, room) + labels(namespace);
@@ -164,20 +168,21 @@ export function parseItem(
 ): (ItemKey & { readonly tenant: string; readonly room: ItemKeyKind }) | undefined {
   const [tenant = "", room = "", place = "", more] = at.split("/");
   if (more !== undefined || (room !== "s" && room !== "sv" && room !== "sx")) return undefined;
-  return { tenant: unsegment(tenant), room, ...placeOf(place) };
+  return { tenant: unescapeSegment(tenant), room, ...placeOf(place) };
 }
 
 function placeOf(text: string): ItemKey {
   const end = text.indexOf("!");
-  const namespace = text.slice(0, end).split("#").slice(0, -1).map(unsegment);
-  return { namespace, key: unsegment(text.slice(end + 1)) };
+  const namespace = text.slice(0, end).split("#").slice(0, -1).map(unescapeSegment);
+  return { namespace, key: unescapeSegment(text.slice(end + 1)) };
 }
 
 /** The record of a request with an idempotency key. */
-export const onceKey = (tenant: string, name: string): string => `${segment(tenant)}/q/${segment(name)}`;
+export const onceKey = (tenant: string, name: string): string =>
+  `${escapeSegment(tenant)}/q/${escapeSegment(name)}`;
 
-export const cronPrefix = (tenant: string): string => `${segment(tenant)}/cr/`;
-export const cronKey = (tenant: string, id: string): string => cronPrefix(tenant) + segment(id);
+export const cronPrefix = (tenant: string): string => `${escapeSegment(tenant)}/cr/`;
+export const cronRowKey = (tenant: string, id: string): string => cronPrefix(tenant) + escapeSegment(id);
 
 // --- of the server ---
 
@@ -190,88 +195,91 @@ export const RUN_ENDS_COMPLETE_KEY = "!ended";
 export const CHECK_KEY = "!check";
 
 /** Batch numbers; each batch stores its own. */
-export const BATCHES = prefixRange("!batch/");
+export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
 export const parseBatch = (key: string): number => parseOrdinal(lastSegment(key));
 
 /** Threads with work, of all tenants: read at the start. */
-export const ACTIVE = prefixRange("!active/");
-export const activePrefix = (tenant: string): string => `!active/${segment(tenant)}/`;
-export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + segment(key.thread);
+export const ACTIVE_RANGE = prefixRange("!active/");
+export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
+export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);
 
 /** Threads of all tenants by their expiry. */
-export const THREAD_EXPIRIES = prefixRange("!ttl/");
+export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
 export const dueKey = (key: ThreadKey, due: number): string =>
-  `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${segment(key.tenant)}/${segment(key.thread)}`;
+  `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
 /** The expiry and the thread in such a key. */
 export function parseDue(key: string): { readonly due: number; readonly key: ThreadKey } {
   const [, due = "", tenant = "", thread = ""] = key.split("/");
-  return { due: parseOrdinal(due), key: { tenant: unsegment(tenant), thread: unsegment(thread) } };
+  return {
+    due: parseOrdinal(due),
+    key: { tenant: unescapeSegment(tenant), thread: unescapeSegment(thread) },
+  };
 }
 
 /** Delayed runs of all tenants, by the time they are due. */
-export const DELAYED = prefixRange("!due/");
+export const DELAYED_RANGE = prefixRange("!due/");
 export const delayedKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
-  `!due/${ordinal(due)}/${segment(tenant)}/${segment(thread)}/${segment(run)}`;
+  `!due/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
 export function parseDelayed(key: string): {
   readonly key: ThreadKey;
   readonly run: string;
   readonly due: number;
 } {
-  const [, due = "", tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
+  const [, due = "", tenant = "", thread = "", run = ""] = key.split("/").map(unescapeSegment);
   return { key: { tenant, thread }, run, due: parseOrdinal(due) };
 }
 
 /** Crons of all tenants, by their next slot. */
-export const CRON_SLOTS = prefixRange("!cron/");
+export const CRON_SLOTS_RANGE = prefixRange("!cron/");
 export const slotKey = (slot: number, tenant: string, id: string): string =>
-  `!cron/${ordinal(slot)}/${segment(tenant)}/${segment(id)}`;
+  `!cron/${ordinal(slot)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 export function parseSlot(key: string): {
   readonly slot: number;
   readonly tenant: string;
   readonly cron: string;
 } {
-  const [, slot = "", tenant = "", cron = ""] = key.split("/").map(unsegment);
+  const [, slot = "", tenant = "", cron = ""] = key.split("/").map(unescapeSegment);
   return { slot: parseOrdinal(slot), tenant, cron };
 }
 
 /** Records of idempotency keys, by the time of the request. */
-export const ONCE_MARKS = prefixRange("!once/");
+export const ONCE_MARKS_RANGE = prefixRange("!once/");
 export const onceMark = (at: number, tenant: string, name: string): string =>
-  `!once/${ordinal(at)}/${segment(tenant)}/${segment(name)}`;
+  `!once/${ordinal(at)}/${escapeSegment(tenant)}/${escapeSegment(name)}`;
 export function parseOnce(key: string): {
   readonly at: number;
   readonly tenant: string;
   readonly name: string;
 } {
-  const [, at = "", tenant = "", name = ""] = key.split("/").map(unsegment);
+  const [, at = "", tenant = "", name = ""] = key.split("/").map(unescapeSegment);
   return { at: parseOrdinal(at), tenant, name };
 }
 
 /** Marks of deleted data that has still to be swept: a thread's keys, or the events of one run. */
-export const SWEEPS = prefixRange("!sweep/");
+export const SWEEPS_RANGE = prefixRange("!sweep/");
 export const sweepKey = (key: ThreadKey, run: string | null): string =>
-  `!sweep/${segment(key.tenant)}/${segment(key.thread)}/${run === null ? "" : segment(run)}`;
+  `!sweep/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}/${run === null ? "" : escapeSegment(run)}`;
 
 /** Pending deliveries of all tenants, by target and time: read at the start. */
-export const OUTBOX = prefixRange("!outbox/");
-export const targetPrefix = (target: string): string => `!outbox/${segment(target)}/`;
+export const OUTBOX_RANGE = prefixRange("!outbox/");
+export const targetPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
 export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
-  `${targetPrefix(target)}${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+  `${targetPrefix(target)}${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 /** Dead letters, by the time of their deletion. */
-export const DEAD_LETTERS = prefixRange("!dead/");
+export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
-  `!dead/${ordinal(due)}/${segment(tenant)}/${segment(id)}`;
+  `!dead/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 
 /** Items of all tenants, by their expiry. */
-export const ITEM_EXPIRIES = prefixRange("!expire/");
+export const ITEM_EXPIRIES_RANGE = prefixRange("!expire/");
 export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: ItemKey): string =>
-  `!expire/${ordinal(Math.ceil(due))}/${segment(tenant)}/${labels(namespace)}!${segment(key)}`;
+  `!expire/${ordinal(Math.ceil(due))}/${escapeSegment(tenant)}/${labels(namespace)}!${escapeSegment(key)}`;
 
 /** The item in a key of `!expire/`. */
 export function parseItemExpiry(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
   const [, due = "", tenant = "", place = ""] = at.split("/");
-  return { due: parseOrdinal(due), tenant: unsegment(tenant), ...placeOf(place) };
+  return { due: parseOrdinal(due), tenant: unescapeSegment(tenant), ...placeOf(place) };
 }
 
 /** The target, tenant and id in a key of `!outbox/`; tenant and id in a key of `!dead/`. */
@@ -280,13 +288,13 @@ export function parseDeliveryKey(key: string): {
   readonly tenant: string;
   readonly id: string;
 } {
-  const parts = key.split("/").map(unsegment);
+  const parts = key.split("/").map(unescapeSegment);
   return { target: parts[1] ?? "", tenant: parts.at(-2) ?? "", id: parts.at(-1) ?? "" };
 }
 
 /** The thread, and the run if there is one, in a key of `!active/` or `!sweep/`. */
 export function parseThreadMark(key: string): { readonly key: ThreadKey; readonly run: string | null } {
-  const [, tenant = "", thread = "", run = ""] = key.split("/").map(unsegment);
+  const [, tenant = "", thread = "", run = ""] = key.split("/").map(unescapeSegment);
   return { key: { tenant, thread }, run: run === "" ? null : run };
 }
 

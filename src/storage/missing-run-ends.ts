@@ -11,7 +11,7 @@ import {
   headKey,
   runPrefix,
   threadPrefix,
-  unsegment,
+  unescapeSegment,
   prefixRange,
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -67,7 +67,7 @@ export class KeyValueMissingRunEnds implements MissingRunEnds {
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
-      const id = unsegment(at.slice(runs.length));
+      const id = unescapeSegment(at.slice(runs.length));
       const thread = this.#thread(key, prefix);
       // A temporary thread is deleted at the start, with its runs.
       if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;

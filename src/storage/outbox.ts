@@ -10,13 +10,13 @@ import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
   contentKey,
-  DEAD_LETTERS,
+  DEAD_LETTERS_RANGE,
   deadLetterKey,
   deliveriesPrefix,
-  deliveryKey,
+  deliveryRowKey,
   targetPrefix,
   lastSegment,
-  OUTBOX,
+  OUTBOX_RANGE,
   pendingDeliveryKey,
   parseDeliveryKey,
   prefixRange,
@@ -49,9 +49,9 @@ export class KeyValueOutbox implements Outbox {
   }
 
   async *targets(): AsyncGenerator<string> {
-    let { gte } = OUTBOX;
+    let { gte } = OUTBOX_RANGE;
     for (;;) {
-      const first = await this.#first({ ...OUTBOX, gte });
+      const first = await this.#first({ ...OUTBOX_RANGE, gte });
       if (first === undefined) return;
       const { target } = parseDeliveryKey(first);
       yield target;
@@ -69,7 +69,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   dead(limit: number): Promise<readonly OutboxEntry[]> {
-    return this.#owed(DEAD_LETTERS, "dead", limit);
+    return this.#owed(DEAD_LETTERS_RANGE, "dead", limit);
   }
 
   async #owed(range: ScanRange, status: Delivery["status"], limit: number): Promise<readonly OutboxEntry[]> {
@@ -96,7 +96,7 @@ export class KeyValueOutbox implements Outbox {
 
   find(key: DeliveryKey): Delivery | undefined {
     for (const status of STATUSES) {
-      const bytes = this.#kv.getSync(deliveryKey(key.tenant, status, key.id));
+      const bytes = this.#kv.getSync(deliveryRowKey(key.tenant, status, key.id));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
     }
     return undefined;
@@ -109,8 +109,8 @@ export class KeyValueOutbox implements Outbox {
 
   async count(most: number): Promise<{ readonly pending: number; readonly dead: number }> {
     const [pending, dead] = await Promise.all([
-      this.#countIn(OUTBOX, most),
-      this.#countIn(DEAD_LETTERS, most),
+      this.#countIn(OUTBOX_RANGE, most),
+      this.#countIn(DEAD_LETTERS_RANGE, most),
     ]);
     return { pending, dead };
   }
@@ -179,14 +179,14 @@ export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, c
 
 function mark({ tenant, id }: DeliveryKey, delivery: Delivery): WriteOperation[] {
   return [
-    { key: deliveryKey(tenant, delivery.status, id), value: seal(delivery) },
+    { key: deliveryRowKey(tenant, delivery.status, id), value: seal(delivery) },
     { key: markKey({ tenant, id }, delivery), value: PRESENT_MARK },
   ];
 }
 
 function unmark(key: DeliveryKey, delivery: Delivery): WriteOperation[] {
   return [
-    { key: deliveryKey(key.tenant, delivery.status, key.id), value: null },
+    { key: deliveryRowKey(key.tenant, delivery.status, key.id), value: null },
     { key: markKey(key, delivery), value: null },
   ];
 }

@@ -1,8 +1,8 @@
 import type { ThreadKey } from "../model/thread.ts";
 import { damagedError } from "./envelope.ts";
 import {
-  DELAYED,
-  THREAD_EXPIRIES,
+  DELAYED_RANGE,
+  THREAD_EXPIRIES_RANGE,
   parseDelayed,
   parseDue,
   parseIndex,
@@ -78,8 +78,8 @@ function refusalOf(key: string): Error {
 /** The thread that a key belongs to, or that an index or mark names. */
 function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
-  if (key.startsWith(THREAD_EXPIRIES.gte)) return parseDue(key).key;
-  if (key.startsWith(DELAYED.gte)) return parseDelayed(key).key;
+  if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseDue(key).key;
+  if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayed(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }
 

@@ -8,7 +8,7 @@ import {
   delayedStartKey,
   orderKey,
   runKey,
-  segment,
+  escapeSegment,
   spanPrefix,
   sweepKey,
   wholeKey,
@@ -68,7 +68,7 @@ function removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from: 
     draft.del(checkpointKey(prefix, ns, id));
     draft.del(writesMark(prefix, ns, id));
     for (const task of tasks.get(checkpointName(ns, id)) ?? []) {
-      draft.del(writesPrefix(prefix, ns, id) + segment(task));
+      draft.del(writesPrefix(prefix, ns, id) + escapeSegment(task));
     }
   }
 }

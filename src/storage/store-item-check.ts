@@ -1,5 +1,5 @@
 import { envelopeFlaw } from "./envelope.ts";
-import { itemExpiryKey, itemKey, parseItemExpiry, parseItem } from "./keys.ts";
+import { itemExpiryKey, itemRowKey, parseItemExpiry, parseItem } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
@@ -7,7 +7,7 @@ import { itemLabel, readItemHead } from "./store-items.ts";
 export function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): Generator<string> {
   if (at.startsWith("!expire/")) {
     const { tenant, due, ...place } = parseItemExpiry(at);
-    const head = kv.getSync(itemKey(tenant, "s", place));
+    const head = kv.getSync(itemRowKey(tenant, "s", place));
     // A damaged record is reported under its own key.
     if (head !== undefined && envelopeFlaw(head) !== undefined) return;
     const expires = head && readItemHead(head, tenant, place).expires_at;
@@ -19,12 +19,12 @@ export function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): Genera
   if (item === undefined) return;
   const { tenant, room, ...place } = item;
   if (room !== "s") {
-    if (kv.getSync(itemKey(tenant, "s", place)) === undefined)
+    if (kv.getSync(itemRowKey(tenant, "s", place)) === undefined)
       yield `${itemLabel(place)} has ${room === "sv" ? "a value" : "vectors"} and no record`;
     return;
   }
   const { expires_at } = readItemHead(bytes, tenant, place);
-  if (kv.getSync(itemKey(tenant, "sv", place)) === undefined) yield `${itemLabel(place)} has no value`;
+  if (kv.getSync(itemRowKey(tenant, "sv", place)) === undefined) yield `${itemLabel(place)} has no value`;
   if (expires_at !== null && kv.getSync(itemExpiryKey(expires_at, tenant, place)) === undefined)
     yield `${itemLabel(place)} expires, and nothing will delete it`;
 }

@@ -5,7 +5,7 @@ import type {
   ItemChange,
   ItemHead,
   ItemRecord,
-  Items,
+  StoreItems,
   ItemVectors,
   ItemWrite,
   ThreadFence,
@@ -15,9 +15,9 @@ import { damagedError, seal, unseal } from "./envelope.ts";
 import { fencedError } from "./fence.ts";
 import type { WriteHeads } from "./write-heads.ts";
 import {
-  ITEM_EXPIRIES,
+  ITEM_EXPIRIES_RANGE,
   itemExpiryKey,
-  itemKey,
+  itemRowKey,
   type ItemKeyKind,
   itemsBelow,
   itemsIn,
@@ -35,7 +35,7 @@ const rows = rowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at"
  * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
  * are shown or filtered by.
  */
-export class KeyValueItems implements Items {
+export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #heads: WriteHeads;
@@ -52,14 +52,14 @@ export class KeyValueItems implements Items {
     const head = this.#stored(tenant, place);
     if (head === undefined) return undefined;
     const { namespace, key } = place;
-    const bytes = this.#kv.getSync(itemKey(tenant, "sv", place));
+    const bytes = this.#kv.getSync(itemRowKey(tenant, "sv", place));
     if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
     const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
     return { namespace, key, ...head, value };
   }
 
   #stored(tenant: string, place: ItemKey): Stored | undefined {
-    const bytes = this.#kv.getSync(itemKey(tenant, "s", place));
+    const bytes = this.#kv.getSync(itemRowKey(tenant, "s", place));
     return bytes && readItemHead(bytes, tenant, place);
   }
 
@@ -115,7 +115,7 @@ export class KeyValueItems implements Items {
   async expiring(limit: number): Promise<readonly Expiring[]> {
     const found: Expiring[] = [];
     if (limit < 1) return found;
-    for await (const [at] of this.#kv.entries({ ...ITEM_EXPIRIES, limit })) {
+    for await (const [at] of this.#kv.entries({ ...ITEM_EXPIRIES_RANGE, limit })) {
       const { tenant, due, namespace, key } = parseItemExpiry(at);
       found.push({ tenant, namespace, key, expires_at: due });
     }
@@ -155,7 +155,7 @@ export class KeyValueItems implements Items {
     ops: WriteOperation[],
     mine: Map<string, { readonly head: Stored | null }>,
   ): void {
-    const at = itemKey(tenant, "s", change);
+    const at = itemRowKey(tenant, "s", change);
     const changing = mine.get(at) ?? this.#changing.get(at);
     const before = changing === undefined ? this.#stored(tenant, change) : (changing.head ?? undefined);
     const head = after(change, before, now);
@@ -163,7 +163,7 @@ export class KeyValueItems implements Items {
       ops.push({ key: itemExpiryKey(change.expires_at, tenant, change), value: null });
     if (head === undefined) return;
     const put = (room: ItemKeyKind, value: Buffer | null) =>
-      ops.push({ key: itemKey(tenant, room, change), value });
+      ops.push({ key: itemRowKey(tenant, room, change), value });
     const { kind } = change;
     if (head === null) {
       for (const room of ["s", "sv", "sx"] as const) put(room, null);

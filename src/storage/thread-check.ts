@@ -5,7 +5,7 @@ import type { Damage } from "../ports/journal.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { isUnsettled } from "./write-heads.ts";
-import { activeKey, delayedKey, eventsPrefix, headKey, segment, unsegment } from "./keys.ts";
+import { activeKey, delayedKey, eventsPrefix, headKey, escapeSegment, unescapeSegment } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
@@ -71,16 +71,16 @@ export class ThreadCheck {
         this.#appends.push(parseOrdinal(first));
         break;
       case "r":
-        this.#runs.set(unsegment(first), runRows.record(value));
+        this.#runs.set(unescapeSegment(first), runRows.record(value));
         break;
       case "k":
-        this.#kwargs.add(unsegment(first));
+        this.#kwargs.add(unescapeSegment(first));
         break;
       case "o":
-        this.#ordered.add(unsegment(second));
+        this.#ordered.add(unescapeSegment(second));
         break;
       case "s":
-        this.#late.set(unsegment(second), parseOrdinal(first));
+        this.#late.set(unescapeSegment(second), parseOrdinal(first));
         break;
       case "c": {
         const { id, ns, parent, changes } = checkpointRows.record(value);
@@ -97,7 +97,7 @@ export class ThreadCheck {
         this.#left.push(`${first}/${second}`);
         break;
       case "e":
-        this.#addChunk(unsegment(first), parseOrdinal(last), unpackFacts(value));
+        this.#addChunk(unescapeSegment(first), parseOrdinal(last), unpackFacts(value));
         break;
       default:
         this.#found.push(`${rest} is unknown`);
@@ -139,7 +139,7 @@ export class ThreadCheck {
     if (thread.seq >= next) this.#found.push(`appends ${next} to ${thread.seq} are missing`);
     else if (thread.seq < next - 1)
       this.#found.push(`its record is of append ${thread.seq}, there are ${next - 1}`);
-    if (thread.checkpoint !== null && !this.#checkpoints.has(`/${segment(thread.checkpoint)}`)) {
+    if (thread.checkpoint !== null && !this.#checkpoints.has(`/${escapeSegment(thread.checkpoint)}`)) {
       this.#found.push(`its latest checkpoint ${thread.checkpoint} is missing`);
     }
     const delayed = (thread.delayed ?? []).map(({ run }) => run);
@@ -191,7 +191,7 @@ export class ThreadCheck {
 
   #checkCheckpoints(): void {
     for (const [at, { id, ns, parent, changes }] of this.#checkpoints) {
-      if (parent !== null && !this.#checkpoints.has(`${segment(ns)}/${segment(parent)}`)) {
+      if (parent !== null && !this.#checkpoints.has(`${escapeSegment(ns)}/${escapeSegment(parent)}`)) {
         this.#found.push(`the parent ${parent} of checkpoint ${id} is missing`);
       }
       const [space] = at.split("/");
@@ -199,8 +199,8 @@ export class ThreadCheck {
         if (ref.kind === "small") continue;
         const missing =
           ref.kind === "whole"
-            ? !this.#wholes.has(`b/${space}/${segment(channel)}/${ordinal(ref.at)}`)
-            : !this.#isWhole(`l/${space}/${segment(channel)}/`, ref.spans);
+            ? !this.#wholes.has(`b/${space}/${escapeSegment(channel)}/${ordinal(ref.at)}`)
+            : !this.#isWhole(`l/${space}/${escapeSegment(channel)}/`, ref.spans);
         if (missing) this.#found.push(`the value of channel ${channel} at checkpoint ${id} is missing`);
       }
     }

@@ -3,10 +3,10 @@ import { seal, unseal } from "./envelope.ts";
 import {
   CHECK_KEY,
   checkpointKey,
-  segment,
+  escapeSegment,
   spanPrefix,
   threadPrefix,
-  unsegment,
+  unescapeSegment,
   wholeKey,
   prefixRange,
 } from "./keys.ts";
@@ -41,7 +41,7 @@ export async function pruneThread(
     value: seal(checkpointRows.row({ ...made, parent: null })),
   }));
   if (orphans.length > 0) await write(orphans, true);
-  const places = new Set(kept.map(({ ns, id }) => `${segment(ns)}/${segment(id)}`));
+  const places = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
   await drop(kv, `${prefix}w/`, write, (rest) => places.has(rest.split("/", 2).join("/")));
   for (let i = 0; i < gone.length; i += PIECE) {
     const piece = gone.slice(i, i + PIECE);
@@ -69,7 +69,7 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
     const [ns = "", id = ""] = at
       .slice(prefix.length + 2)
       .split("/")
-      .map(unsegment);
+      .map(unescapeSegment);
     const isLatest = ns === "" ? id === root : !kept.has(ns);
     if (isLatest) kept.set(ns, checkpointRows.record(unseal(bytes, key, `checkpoint ${id}`)));
     else gone.push(at);

@@ -3,7 +3,7 @@ import type { Damage } from "../ports/journal.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { unseal } from "./envelope.ts";
 import { checkItem } from "./store-item-check.ts";
-import { ALL_KEYS, splitThread, threadPrefix, unsegment, prefixRange } from "./keys.ts";
+import { ALL_KEYS, splitThread, threadPrefix, unescapeSegment, prefixRange } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsSwept } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
@@ -44,7 +44,7 @@ export async function* verifyAll(
 
 /** Checks a value of the catalog or of the server. */
 function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): Generator<Damage> {
-  const tenant = at.startsWith("!") ? "" : unsegment(at.slice(0, at.indexOf("/")));
+  const tenant = at.startsWith("!") ? "" : unescapeSegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
   try {
     unseal(bytes, key, at);

@@ -148,7 +148,7 @@ export function taskMeta(
 }
 
 /** The input of a task: the one that was sent to it, or the state of its checkpoint. */
-export function taskInput(
+export function resolveTaskInput(
   context: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
   sent: PlannedTask["input"],
@@ -164,7 +164,7 @@ function withStart(
   if (!isShown(fact.ns, context)) return;
   const { id, name, triggers } = fact;
   return andThen(findPlannedStep(context, fact), (place) =>
-    andThen(taskInput(context, fact, fact.input), (input) => {
+    andThen(resolveTaskInput(context, fact, fact.input), (input) => {
       const metadata = taskMeta(context.data.run, fact, place);
       put({ id, name, input, triggers, interrupts: [], metadata }, place.step);
     }),

@@ -6,7 +6,7 @@ import type { Journal } from "../ports/journal.ts";
 const PAGE = 64;
 
 /** The id of the last event of a root checkpoint of a run; -1 where there is none. */
-export async function eventAt(
+export async function checkpointEventId(
   journal: Journal,
   key: ThreadKey,
   run: string,

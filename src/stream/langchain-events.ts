@@ -3,7 +3,7 @@ import type { RunRecord } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { pieceOf } from "./message-modes.ts";
 import { type FactOf, json, outputOf, type RenderContext, type SlotRenderer } from "./render-context.ts";
-import { taskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
+import { resolveTaskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
@@ -126,7 +126,7 @@ function ofTask(
   const { run } = context.data;
   return andThen(findPlannedStep(context, fact), (place) => {
     const sent = fact.t === "task" ? fact.input : place.planned?.input;
-    return andThen(taskInput(context, fact, sent), (input) => ({
+    return andThen(resolveTaskInput(context, fact, sent), (input) => ({
       event,
       name: fact.name,
       run_id: fact.id,

@@ -5,7 +5,7 @@ import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { MessageHead, RenderData } from "./render-data.ts";
 
-export { json } from "../model/json-text.ts";
+export { stringifyJson as json } from "../model/json-text.ts";
 
 export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;

@@ -18,7 +18,7 @@ export interface ReaderState {
 }
 
 /** The events of one chunk with an id above `after`. */
-export interface Segment {
+export interface ChunkSlice {
   readonly entry: LogEntry;
   readonly after: number;
   readonly data: RenderData;
@@ -102,7 +102,7 @@ interface Rendered<Out> {
 }
 
 /** Renders a segment for a view; synchronously when everything its facts refer to is in memory. */
-export function render<Out>(segment: Segment, view: StreamView<Out>): Eventually<Out> {
+export function render<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = segment;
   return andThen(rendered(segment, view), ({ out, partials }) => {
     memo.partials = partials;
@@ -111,7 +111,7 @@ export function render<Out>(segment: Segment, view: StreamView<Out>): Eventually
   });
 }
 
-function rendered<Out>(segment: Segment, view: StreamView<Out>): Eventually<Rendered<Out>> {
+function rendered<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Rendered<Out>> {
   const { entry } = segment;
   if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
   entry.rendered ??= new Map();
@@ -135,7 +135,7 @@ function rendered<Out>(segment: Segment, view: StreamView<Out>): Eventually<Rend
 class Rendering<Out> implements RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
-  readonly #segment: Segment;
+  readonly #segment: ChunkSlice;
   readonly #view: StreamView<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
   readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
@@ -144,7 +144,7 @@ class Rendering<Out> implements RenderContext {
   #id: number;
   #slot = 0;
 
-  constructor(segment: Segment, view: StreamView<Out>) {
+  constructor(segment: ChunkSlice, view: StreamView<Out>) {
     const { entry, memo, data } = segment;
     this.#segment = segment;
     this.#view = view;

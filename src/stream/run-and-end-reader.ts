@@ -5,7 +5,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
 import { RenderData } from "./render-data.ts";
 import { LogEntry } from "./log-tail.ts";
-import type { Segment } from "./rendering.ts";
+import type { ChunkSlice } from "./rendering.ts";
 
 interface Deps {
   readonly journal: Journal;
@@ -52,12 +52,12 @@ export class RunAndEndReader implements Reader {
     this.#inner.close();
   }
 
-  next(): Eventually<Segment | ReadPause> {
+  next(): Eventually<ChunkSlice | ReadPause> {
     if (this.#end !== undefined) return "end";
     return andThen(this.#inner.next(), (got) => (got === "end" && !this.#closed ? this.#ended() : got));
   }
 
-  #ended(): Eventually<Segment | ReadPause> {
+  #ended(): Eventually<ChunkSlice | ReadPause> {
     const { journal, key, run } = this.#deps;
     return andThen(journal.run(key, run.run_id), (record) => {
       // Its log was broken before its end: there is nothing more to read, and no end to report.

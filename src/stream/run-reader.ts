@@ -3,7 +3,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderData } from "./render-data.ts";
-import type { ReaderState, Segment } from "./rendering.ts";
+import type { ReaderState, ChunkSlice } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
 /**
@@ -19,7 +19,7 @@ export interface Reader {
    * returned promise has settled.
    * @throws ServiceError `journal.damaged` rather than leave a gap
    */
-  next(): Eventually<Segment | ReadPause>;
+  next(): Eventually<ChunkSlice | ReadPause>;
   /** Registers the one listener, which is called after a `wait` when `next` is worth another try. */
   onReady(listener: () => void): void;
   /** True when the log was broken, as by a shutdown: a read that fails now is no error. */
@@ -115,7 +115,7 @@ export class RunReader implements Reader {
     this.#closes();
   }
 
-  next(): Eventually<Segment | ReadPause> {
+  next(): Eventually<ChunkSlice | ReadPause> {
     const log = this.#log;
     for (;;) {
       if (this.#closed) return "end";
@@ -168,7 +168,7 @@ export class RunReader implements Reader {
     this.#place = 0;
   }
 
-  #fromAhead(): Segment | undefined {
+  #fromAhead(): ChunkSlice | undefined {
     while (this.#place < this.#ahead.length) {
       const chunk = this.#ahead[this.#place++] as EventChunk;
       const end = chunkEnd(chunk);
@@ -178,7 +178,7 @@ export class RunReader implements Reader {
     return undefined;
   }
 
-  #pass(entry: LogEntry): Segment {
+  #pass(entry: LogEntry): ChunkSlice {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;

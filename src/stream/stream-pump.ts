@@ -2,7 +2,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
-import type { Segment } from "./rendering.ts";
+import type { ChunkSlice } from "./rendering.ts";
 
 /** The output of a pump. It never holds more than the last piece it was given. */
 export interface PumpOutput<Out> {
@@ -44,7 +44,7 @@ const BURST = 32;
 /** Moves events from a reader to one peer, at the peer's pace: events that the peer does not take stay in the log. */
 export class StreamPump<Out> {
   readonly #reader: Reader;
-  readonly #render: (segment: Segment) => Eventually<Out>;
+  readonly #render: (segment: ChunkSlice) => Eventually<Out>;
   readonly #outlet: PumpOutput<Out>;
   readonly #options: PumpOptions;
   #done = false;
@@ -61,7 +61,7 @@ export class StreamPump<Out> {
   /** `render` is called for each segment, in order, and not again before it has resolved. */
   constructor(
     reader: Reader,
-    render: (segment: Segment) => Eventually<Out>,
+    render: (segment: ChunkSlice) => Eventually<Out>,
     outlet: PumpOutput<Out>,
     options: PumpOptions,
   ) {
@@ -168,7 +168,7 @@ export class StreamPump<Out> {
     if (this.#missed && !this.#done) this.#turn();
   }
 
-  #step(got: Segment | ReadPause): Eventually<Step> {
+  #step(got: ChunkSlice | ReadPause): Eventually<Step> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
       // A slow peer gets the last events before the end.

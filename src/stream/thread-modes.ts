@@ -2,7 +2,7 @@ import { sseEvent } from "../codec/sse.ts";
 import type { RunRecord, StreamMode, ThreadMode } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
-import { type OutputFormat, render, type Segment, type StreamView, createView } from "./rendering.ts";
+import { type OutputFormat, render, type ChunkSlice, type StreamView, createView } from "./rendering.ts";
 
 /**
  * Renders a thread's runs as server-sent events, with the thread's event numbers as ids, for a pump that reads
@@ -11,7 +11,7 @@ import { type OutputFormat, render, type Segment, type StreamView, createView } 
 export function threadEvents(
   reader: ThreadReader,
   modes: ReadonlySet<ThreadMode>,
-): (segment: Segment) => Eventually<Uint8Array> {
+): (segment: ChunkSlice) => Eventually<Uint8Array> {
   let of: RunRecord | undefined;
   let view: StreamView<Uint8Array> | undefined;
   return (segment) => {
@@ -29,7 +29,7 @@ export function threadEvents(
   };
 }
 
-function done({ run_id, seq_base }: RunRecord, { entry, ended }: Segment): Uint8Array {
+function done({ run_id, seq_base }: RunRecord, { entry, ended }: ChunkSlice): Uint8Array {
   const status = ended?.record?.status ?? null;
   return Buffer.from(sseEvent("run_done", JSON.stringify({ run_id, status }), seq_base + entry.chunk.first));
 }

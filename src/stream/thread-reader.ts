@@ -4,7 +4,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
-import type { Segment } from "./rendering.ts";
+import type { ChunkSlice } from "./rendering.ts";
 import type { ThreadWatch, RunListener } from "./thread-watch.ts";
 
 interface Deps {
@@ -74,7 +74,7 @@ export class ThreadReader implements Reader, RunListener {
     this.#wake();
   }
 
-  next(): Eventually<Segment | ReadPause> {
+  next(): Eventually<ChunkSlice | ReadPause> {
     for (;;) {
       if (this.#closed) return "end";
       if (this.#watch.broken) return "cut";
@@ -132,13 +132,13 @@ export class ThreadReader implements Reader, RunListener {
     return "wait";
   }
 
-  #took(got: Segment | ReadPause): Segment | ReadPause {
+  #took(got: ChunkSlice | ReadPause): ChunkSlice | ReadPause {
     if (typeof got !== "string" && this.#reader !== undefined)
       this.#cursor = this.#base + this.#reader.cursor;
     return got;
   }
 
-  #over(): Eventually<Segment | ReadPause> {
+  #over(): Eventually<ChunkSlice | ReadPause> {
     this.#leave();
     return this.next();
   }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
-import type { Handlers, Headers, OpenTransport, Transport, TransportOptions } from "../ports/transport.ts";
+import type { Handlers, Headers, TransportOpener, Transport, TransportOptions } from "../ports/transport.ts";
 import { bodyLimits } from "./body-memory.ts";
 import {
   malformedRequest,
@@ -22,7 +22,7 @@ import { SlowUploadGuard } from "./slow-uploads.ts";
 const SILENCE = 60_000;
 
 /** The transport on Node's own servers, for platforms without a binary of uWebSockets.js. */
-export const openNode: OpenTransport = async (handlers, options) => {
+export const openNode: TransportOpener = async (handlers, options) => {
   const server = createServer({
     headersTimeout: HEAD_TIME,
     connectionsCheckingInterval: 2_000,

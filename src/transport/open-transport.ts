@@ -1,5 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
-import type { OpenTransport, Transport } from "../ports/transport.ts";
+import type { TransportOpener, Transport } from "../ports/transport.ts";
 import { loadUws } from "./uws.ts";
 
 export interface ChosenTransport {
@@ -12,12 +12,12 @@ export interface ChosenTransport {
  * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one.
  * @throws ServiceError `unsupported` when uWebSockets.js is requested and has no binary here
  */
-export async function openTransport(kind?: Transport["kind"]): Promise<OpenTransport & ChosenTransport> {
+export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {
   if (kind === "node") return viaNode("asked for");
   try {
     const { open, name } = await loadUws();
     const choice: ChosenTransport = { kind: "uws", why: name };
-    return Object.assign<OpenTransport, ChosenTransport>((...args) => open(...args), choice);
+    return Object.assign<TransportOpener, ChosenTransport>((...args) => open(...args), choice);
   } catch (cause) {
     const why = `no uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;
     if (kind === "uws") {
@@ -27,8 +27,8 @@ export async function openTransport(kind?: Transport["kind"]): Promise<OpenTrans
   }
 }
 
-async function viaNode(why: string): Promise<OpenTransport & ChosenTransport> {
+async function viaNode(why: string): Promise<TransportOpener & ChosenTransport> {
   const { openNode } = await import("./node.ts");
   const choice: ChosenTransport = { kind: "node", why };
-  return Object.assign<OpenTransport, ChosenTransport>((...args) => openNode(...args), choice);
+  return Object.assign<TransportOpener, ChosenTransport>((...args) => openNode(...args), choice);
 }

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, isIPv6 } from "node:net";
 import type * as Uws from "uWebSockets.js";
 import { ServiceError } from "../model/errors.ts";
-import type { Handlers, OpenTransport, Transport, Upgrade } from "../ports/transport.ts";
+import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { bodyLimits } from "./body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
@@ -34,7 +34,7 @@ interface SocketData {
 }
 
 export interface LoadedUws {
-  readonly open: OpenTransport;
+  readonly open: TransportOpener;
   /** The name of the build. */
   readonly name: string;
 }
@@ -68,7 +68,7 @@ export async function loadUws(): Promise<LoadedUws> {
 const openUws = async (
   uws: typeof Uws,
   handlers: Handlers,
-  { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<OpenTransport>[1],
+  { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<TransportOpener>[1],
 ): Promise<Transport> => {
   const app = uws.App();
   const limits = bodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });

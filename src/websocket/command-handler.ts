@@ -3,8 +3,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import { visibleThread } from "../service/threads.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
-import { runRequest } from "../schemas/run-request.ts";
-import { runCancel } from "../schemas/request-schemas.ts";
+import { parseRunRequest } from "../schemas/run-request.ts";
+import { runCancelSchema } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-request.ts";
 import type { WebSocketDeps } from "./deps.ts";
 
@@ -16,7 +16,7 @@ export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Comma
   const { journal, runs, logger, requestLog } = deps;
 
   async function start(body: RawBody): Promise<JsonObject> {
-    const { on_disconnect, ...request } = runRequest(body);
+    const { on_disconnect, ...request } = parseRunRequest(body);
     if (on_disconnect === "cancel") {
       throw invalidField("on_disconnect", "must be continue: a run started here outlives the socket");
     }
@@ -46,7 +46,7 @@ export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Comma
   }
 
   async function cancel(body: RawBody): Promise<JsonObject> {
-    const { run_id, action = "interrupt", reason, wait = false } = runCancel.parse(body);
+    const { run_id, action = "interrupt", reason, wait = false } = runCancelSchema.parse(body);
     checkReason(action, reason);
     const id = run_id?.toLowerCase() ?? (await inProgress());
     if (id !== null) await runs.cancel(key, id, action, { wait, ...(reason !== undefined && { reason }) });

@@ -1,7 +1,7 @@
 import { parseUuid } from "../model/ids.ts";
 import type { StreamMode } from "../model/run.ts";
 import { invalidField } from "../schemas/error-responses.ts";
-import { Query } from "../schemas/query.ts";
+import { QueryParams } from "../schemas/query.ts";
 import { lastEventIdInHeader, lastEventIdInQuery, streamModesOf } from "../schemas/stream-params.ts";
 
 export interface SocketParams {
@@ -21,7 +21,7 @@ const LONGEST = 4096;
  */
 export function readSocketParams(text: string, lastEventId: string | undefined): SocketParams {
   if (text.length > LONGEST) throw invalidField("query", `is longer than ${LONGEST} characters`);
-  const query = new Query(text);
+  const query = new QueryParams(text);
   const header = lastEventId === undefined ? undefined : lastEventIdInHeader(lastEventId);
   return { after: lastEventIdInQuery(query) ?? header, modes: streamModesOf(query) };
 }

@@ -6,9 +6,9 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import type { ProtocolEvent } from "../stream/protocol/protocol-event.ts";
 import { type EventTest, eventTestOf } from "../stream/protocol/event-filter.ts";
 import { protocolOf } from "../stream/protocol/render-protocol.ts";
-import type { Segment } from "../stream/rendering.ts";
+import type { ChunkSlice } from "../stream/rendering.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { subscriptionOf, unsubscribe } from "../schemas/protocol-schemas.ts";
+import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
 /** Subscriptions that one socket may have, and namespaces that all of them may name. */
@@ -39,7 +39,7 @@ export class SubscriptionFeed {
   #held = false;
   #starting = false;
   #made = 0;
-  #read: (segment: Segment) => Eventually<readonly ProtocolEvent[]> = () => [];
+  #read: (segment: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
   /** The number of the last event that was looked at. */
   #seen = 0;
 
@@ -73,7 +73,7 @@ export class SubscriptionFeed {
 
   /** @throws ServiceError `validation.failed` */
   unsubscribe(params: RawBody): boolean {
-    const { subscription_id: id } = unsubscribe.parse(params);
+    const { subscription_id: id } = unsubscribeSchema.parse(params);
     return this.#waiting.delete(id) || this.#subscriptions.delete(id);
   }
 
@@ -116,7 +116,7 @@ export class SubscriptionFeed {
   }
 
   /** Renders segments for a pump that reads {@link reader}. */
-  readonly render = (segment: Segment): Eventually<Frames> => {
+  readonly render = (segment: ChunkSlice): Eventually<Frames> => {
     const { turn } = this.reader;
     return andThen(this.#read(segment), (events) =>
       turn === this.reader.turn ? this.#wanted(events) : NOTHING,

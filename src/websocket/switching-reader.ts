@@ -1,6 +1,6 @@
 import type { Eventually } from "../ports/eventually.ts";
 import type { ReadPause, Reader } from "../stream/run-reader.ts";
-import type { Segment } from "../stream/rendering.ts";
+import type { ChunkSlice } from "../stream/rendering.ts";
 
 /** A reader whose source can be replaced; it waits until it has the first one. */
 export class SwitchingReader implements Reader {
@@ -45,7 +45,7 @@ export class SwitchingReader implements Reader {
     this.#listener = listener;
   }
 
-  next(): Eventually<Segment | ReadPause> {
+  next(): Eventually<ChunkSlice | ReadPause> {
     if (this.#closed) return "end";
     const turn = this.#turn;
     const got = this.#inner?.next() ?? "wait";

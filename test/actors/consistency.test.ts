@@ -3,12 +3,12 @@ import { findInconsistency, REFUSED_WRITE_MESSAGE } from "../../actors/thread/co
 import { endedRun, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadRecord } from "../../src/model/thread.ts";
 import { LiveThread, type LiveThreadOwner } from "../../actors/thread/live-thread.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
-const thread: ThreadRecord = { ...newThread("t", 0), seq: 7, next_run: 3 };
+const thread: ThreadRecord = { ...newThreadRecord("t", 0), seq: 7, next_run: 3 };
 const run = (id: string, order = 2): RunRecord => ({
   ...newRun(thread, draftOf(id, {}, "reject"), 0),
   order,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { MultitaskStrategy } from "../../src/model/run.ts";
-import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { draftOf } from "./draft.ts";
@@ -514,7 +514,7 @@ describe("after the end of a server", () => {
     const record = await server.record(key, run);
     expect(record?.error?.message).toContain("max attempts");
     const thread = await server.storage.journal.thread(key);
-    expect(thread && threadStatus(thread)).toBe("error");
+    expect(thread && threadStatusOf(thread)).toBe("error");
     await expect(server.admit(key)).resolves.toBeDefined();
   });
 

@@ -4,7 +4,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
-import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { delayedKey } from "../../src/storage/keys.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -55,7 +55,7 @@ const now = (server: Server, key: ThreadKey, name: string, strategy?: MultitaskS
 
 async function statusOf(server: Server, key: ThreadKey) {
   const thread = await server.storage.journal.thread(key);
-  return thread && threadStatus(thread);
+  return thread && threadStatusOf(thread);
 }
 
 describe("a run with a delay", () => {

@@ -4,7 +4,7 @@ import { interpretStatechart } from "../../actors/statechart.ts";
 import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import type { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
@@ -78,7 +78,7 @@ class Lives {
     const head = at === null ? undefined : await journal.checkpoint(key, "", at);
     const waiting = Object.values(thread.interrupts).flat();
     return {
-      status: threadStatus(thread),
+      status: threadStatusOf(thread),
       next: head?.next.map(({ name }) => name) ?? [],
       values: await this.server.values(key),
       waiting: waiting.map(({ value }) => value),

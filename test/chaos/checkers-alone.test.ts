@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { everyAloneEndIsTold, goneWhenDone, nothingHiddenIsLeft } from "./checkers/alone.ts";
 import { indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Ledger } from "./ledger.ts";
@@ -69,7 +69,7 @@ describe("runs without a thread", () => {
   });
 
   test("a thread that is left behind is found, and has to be marked meanwhile", () => {
-    const record = newThread("t", 0, { temporary: "free" });
+    const record = newThreadRecord("t", 0, { temporary: "free" });
     expect(nothingHiddenIsLeft(stored({}))).toEqual([]);
     expect(nothingHiddenIsLeft(stored({ record }))).toMatchObject([{ invariant: "I10" }]);
     expect(indexesAgree(stored({ record }, ["t"]))).toEqual([]);

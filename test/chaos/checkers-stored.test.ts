@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { idsGrow } from "./checkers/streams.ts";
 import { checkpoint, frame, key, stored, storedRun } from "./made-up.ts";
@@ -51,7 +51,7 @@ describe("I6: the state is the fold of what was written", () => {
 
   test("a thread that does not rest at its newest checkpoint, and one without its parent, are found", () => {
     const checkpoints = [checkpoint("b", "gone", [])];
-    const record = { ...newThread("t", 0, {}), checkpoint: "other" };
+    const record = { ...newThreadRecord("t", 0, {}), checkpoint: "other" };
     expect(stateIsTheFold(stored({ checkpoints, record }))).toHaveLength(2);
   });
 
@@ -63,7 +63,7 @@ describe("I6: the state is the fold of what was written", () => {
 });
 
 describe("I7: indexes say what records say", () => {
-  const busy = { ...newThread("t", 0, {}), active: "r" };
+  const busy = { ...newThreadRecord("t", 0, {}), active: "r" };
   const runs = [storedRun("pending", [], 0)];
 
   test("a thread with a run in progress is in the index of unfinished work", () => {

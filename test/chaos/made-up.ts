@@ -1,7 +1,7 @@
 import type { Checkpoint } from "../../src/model/checkpoint.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import type { Frame } from "./client.ts";
 import type { Effect } from "./effects.ts";
 import type { Snapshot, StoredCheckpoint, StoredRun, StoredThread } from "./snapshot.ts";
@@ -66,7 +66,7 @@ export function storedRun(status: RunRecord["status"], firsts: readonly number[]
 
 export function stored(thread: Partial<StoredThread>, unsettled: readonly string[] = []): Snapshot {
   const record = {
-    ...newThread("t", 0, {}),
+    ...newThreadRecord("t", 0, {}),
     checkpoint: thread.checkpoints?.[0]?.checkpoint.id ?? null,
   };
   return {

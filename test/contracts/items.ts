@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ItemKey, Namespace } from "../../src/model/store-item.ts";
-import type { ItemChange, Items, ItemWrite } from "../../src/ports/store-items.ts";
+import type { ItemChange, StoreItems, ItemWrite } from "../../src/ports/store-items.ts";
 import { all, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
 
@@ -8,7 +8,7 @@ import type { Harness } from "./harness.ts";
 export function itemsContract(name: string, open: () => Promise<Harness>): void {
   describe(`items on ${name}`, () => {
     let harness: Harness;
-    let items: Items;
+    let items: StoreItems;
     beforeEach(async () => {
       harness = await open();
       ({ items } = harness.catalog);

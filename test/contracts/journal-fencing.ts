@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { aCheckpoint, aRun, add, id, set, someEvents, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened } from "./harness.ts";
 
@@ -94,7 +94,7 @@ export function fencingContract(opened: Opened): void {
   test("a record that does not follow its fence is refused", async () => {
     const { journal } = opened();
     const key = threadKey(1);
-    const thread = newThread(key.thread, 1, {});
+    const thread = newThreadRecord(key.thread, 1, {});
     const base = { key, fence: { epoch: 0, seq: 0 }, kind: "test", durable: true };
     for (const wrong of [{ seq: 2 }, { seq: 1, epoch: 2 }, { seq: 1, thread_id: id(2) }]) {
       const append = journal.append({ ...base, thread: { ...thread, ...wrong } });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { threadSortKey, threadOrders } from "../../src/model/thread-search.ts";
-import { newThread, type ThreadRecord, threadStatus } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadRecord, threadStatusOf } from "../../src/model/thread.ts";
 import type { ThreadSearch } from "../../src/ports/catalog.ts";
 import { all, aRun, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Opened, Supports } from "./harness.ts";
@@ -18,7 +18,7 @@ export function threadSearchContract(opened: Opened, supports: Supports): void {
 
   async function make(n: number, more: Partial<ThreadRecord> = {}, tenant = "_"): Promise<Writer> {
     const key = threadKey(n, tenant);
-    const writer = new Writer(() => opened().journal, key, newThread(key.thread, 1_000 + n));
+    const writer = new Writer(() => opened().journal, key, newThreadRecord(key.thread, 1_000 + n));
     await writer.append({ thread: more });
     return writer;
   }
@@ -254,7 +254,7 @@ export function threadSearchContract(opened: Opened, supports: Supports): void {
         for (const metadata of [undefined, { team: "t1" }, { team: "t1", level: 2 }, { deep: { n: 1 } }]) {
           const fit = records.filter(
             (one) =>
-              (status === undefined || threadStatus(one) === status) &&
+              (status === undefined || threadStatusOf(one) === status) &&
               Object.entries(metadata ?? {}).every(
                 ([name, value]) => JSON.stringify(one.metadata[name]) === JSON.stringify(value),
               ),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OpenTransport } from "../../src/ports/transport.ts";
+import type { TransportOpener } from "../../src/ports/transport.ts";
 import { echo, refuseUpgrades, rig, scheduler, url } from "../transport/rig.ts";
 import { bodyContract } from "./transport-bodies.ts";
 import { framingContract } from "./transport-framing.ts";
@@ -8,7 +8,7 @@ import { socketContract } from "./transport-sockets.ts";
 import { streamContract } from "./transport-streams.ts";
 
 /** The contract of every transport; run for each one. */
-export function transportContract(kind: string, open: OpenTransport): void {
+export function transportContract(kind: string, open: TransportOpener): void {
   describe(`transport ${kind}`, () => {
     const made = rig(open);
     const { serve } = made;

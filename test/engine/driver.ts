@@ -8,7 +8,7 @@ import { pendingInterrupts } from "./pending.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import type { Execution, Plan, Position, Step } from "../../src/ports/engine.ts";
+import type { Execution, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
 import type { EngineHost } from "../../src/ports/engine-host.ts";
 import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -102,7 +102,7 @@ export class Thread {
     return this.engine.open(run, structuredClone(at), this.#source, noStage);
   }
 
-  keep(step: Pick<Step, "checkpoints" | "writes">): void {
+  keep(step: Pick<EngineStep, "checkpoints" | "writes">): void {
     for (const made of step.checkpoints) {
       this.checkpoints.push(structuredClone(made));
       this.head = made;

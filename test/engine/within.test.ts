@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import type { Execution, Step } from "../../src/ports/engine.ts";
+import type { Execution, EngineStep } from "../../src/ports/engine.ts";
 import { Thread } from "./driver.ts";
 
 const inner = graph({
@@ -14,7 +14,7 @@ const outer = graph({
   edges: { start: ["sub", "beside"] },
 });
 
-const tasksOf = (step: Step) => (step.plan.kind === "tasks" ? step.plan.tasks : []);
+const tasksOf = (step: EngineStep) => (step.plan.kind === "tasks" ? step.plan.tasks : []);
 
 test("an attempt that is taken up after the root's fork still begins the subgraph where the run said", async () => {
   const thread = new Thread(outer);
@@ -26,7 +26,7 @@ test("an attempt that is taken up after the root's fork still begins the subgrap
   const id = "1f1e6560-2160-6710-8001-36cf6744fd7b";
   const configurable = { checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: { "": root?.id, [ns]: id } };
   const run = thread.record({ input: null, config: { configurable, metadata: {} } });
-  const leads = (execution: Execution, step: Step) =>
+  const leads = (execution: Execution, step: EngineStep) =>
     tasksOf(step)
       .filter(({ name }) => name === "sub")
       .map((task) => {

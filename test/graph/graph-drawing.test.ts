@@ -2,7 +2,7 @@ import { Annotation, END as LAST, START, StateGraph } from "@langchain/langgraph
 import { describe, expect, test } from "vitest";
 import { drawDefinition } from "../../src/graph/graph-drawing.ts";
 import { branch, END, graph, value } from "../../src/index.ts";
-import type { Drawing } from "../../src/model/graph-drawing.ts";
+import type { GraphDrawing } from "../../src/model/graph-drawing.ts";
 
 const state = { n: value(0) };
 const body = async () => ({ n: 1 });
@@ -32,7 +32,7 @@ interface Drawable {
 }
 
 const theirs = async (compiled: Drawable, xray: boolean | number) =>
-  shape((await compiled.getGraphAsync({ xray })).toJSON() as Drawing);
+  shape((await compiled.getGraphAsync({ xray })).toJSON() as GraphDrawing);
 
 const line = graph({ state, nodes: { d1: body, d2: body }, edges: { start: "d1", d1: "d2" } });
 const one = graph({ state, nodes: { only: body }, edges: { start: "only" } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { routeDescriptions } from "../../src/http/openapi/document.ts";
+import { allRouteDescriptions } from "../../src/http/openapi/document.ts";
 import { protocol, RUN, THREAD } from "./support.ts";
 
 interface Schema {
@@ -75,7 +75,7 @@ test("it is OpenAPI 3.1, served without a key, and every name that it refers to 
 });
 
 test("every route is described, and nothing else", () => {
-  const described = Object.keys(routeDescriptions).map((route) => route.replaceAll(/:(\w+)/g, "{$1}"));
+  const described = Object.keys(allRouteDescriptions).map((route) => route.replaceAll(/:(\w+)/g, "{$1}"));
   expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(described.toSorted());
   const bare = Object.entries(api.paths).filter(([, methods]) => Object.keys(methods).length === 0);
   expect(bare).toEqual([]);

@@ -15,7 +15,7 @@ import type { GraphSchemas } from "../../src/model/graph-schemas.ts";
 import { runDraftOf, type RunRequest } from "../../src/service/run-draft.ts";
 import { apiRun } from "../../src/service/api-records.ts";
 import type { Service } from "../../src/service/service.ts";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
@@ -143,7 +143,7 @@ const accessAndClock = {
 export const agent: AssistantRecord = defaultAssistant("agent", NOW);
 
 export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunRecord {
-  const draft = runDraftOf(RUN, request, agent, newThread(THREAD, NOW, {}));
+  const draft = runDraftOf(RUN, request, agent, newThreadRecord(THREAD, NOW, {}));
   return someRun({ ...draft, thread_id: THREAD, created_at: NOW, updated_at: NOW });
 }
 

@@ -13,7 +13,7 @@ import { EphemeralValue } from "@langchain/langgraph/channels";
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import type { ChannelRule } from "../../src/graph/channel.ts";
 import type { Ctx, MessageMaker } from "../../src/graph/node-context.ts";
-import { type Definition, subgraphOf } from "../../src/graph/definition.ts";
+import { type GraphDefinition, subgraphOf } from "../../src/graph/definition.ts";
 import { isSend, isTo, isToParent, type Target, type To } from "../../src/graph/commands.ts";
 import type { NodeRule } from "../../src/graph/node.ts";
 import { parse, type Schema } from "../../src/graph/standard-schema.ts";
@@ -25,19 +25,19 @@ import { speaking } from "./speaking.ts";
 type Config = LangGraphRunnableConfig & { readonly configurable?: { readonly [key: string]: string } };
 
 /** Those of one server: a graph that is part of several is the same in all. */
-export type Twins = Map<Definition, Compiled>;
+export type Twins = Map<GraphDefinition, Compiled>;
 
 /**
  * The graph, written in LangGraph.js: the same state, nodes and edges. `ctx.step` stores nothing.
  * @param name of the node that the graph is
  */
-export function twin(definition: Definition, twins: Twins, name?: string): Compiled {
+export function twin(definition: GraphDefinition, twins: Twins, name?: string): Compiled {
   const known = twins.get(definition) ?? written(definition, twins, name);
   twins.set(definition, known);
   return known;
 }
 
-function written(definition: Definition, twins: Twins, name: string | undefined): Compiled {
+function written(definition: GraphDefinition, twins: Twins, name: string | undefined): Compiled {
   const { rules, nodes, edges, input, output, context } = definition;
   const all = Annotation.Root(
     Object.fromEntries([...rules].map(([key, rule]) => [key, channelOf(rule, key)])),

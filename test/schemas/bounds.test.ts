@@ -3,14 +3,14 @@ import { contains } from "../../src/model/json.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { compileFilter } from "../../src/service/store/item-filter.ts";
 import { parseObject } from "../../src/schemas/body.ts";
-import { itemPut } from "../../src/schemas/store-schemas.ts";
-import { cronSearch } from "../../src/schemas/cron-request.ts";
+import { itemPutSchema } from "../../src/schemas/store-schemas.ts";
+import { parseCronSearch } from "../../src/schemas/cron-request.ts";
 import {
-  assistantSearch,
-  historyRead,
-  runCreate,
-  threadCreate,
-  threadSearch,
+  assistantSearchSchema,
+  historyReadSchema,
+  runCreateSchema,
+  threadCreateSchema,
+  threadSearchSchema,
 } from "../../src/schemas/request-schemas.ts";
 
 const many = <T>(count: number, make: (i: number) => T): T[] =>
@@ -38,9 +38,9 @@ function shortest(work: () => void): number {
 }
 
 const wrong: readonly (readonly [string, (n: number) => unknown])[] = [
-  ["goto", (n) => runCreate.parse({ assistant_id: "a", command: { goto: many(n, () => 1) } })],
-  ["tags", (n) => runCreate.parse({ assistant_id: "a", config: { tags: many(n, () => 1) } })],
-  ["supersteps", (n) => threadCreate.parse({ supersteps: many(n, () => 1) })],
+  ["goto", (n) => runCreateSchema.parse({ assistant_id: "a", command: { goto: many(n, () => 1) } })],
+  ["tags", (n) => runCreateSchema.parse({ assistant_id: "a", config: { tags: many(n, () => 1) } })],
+  ["supersteps", (n) => threadCreateSchema.parse({ supersteps: many(n, () => 1) })],
 ];
 
 test.each(wrong)("a body that is wrong everywhere is refused in a moment: %s", (name, parse) => {
@@ -54,25 +54,25 @@ test.each(wrong)("a body that is wrong everywhere is refused in a moment: %s", (
 
 test("what is wrong far behind in a body is told, or at least refused", () => {
   const tags = many(1_000, (i) => (i === 999 ? 1 : "t"));
-  expect(refusal(() => runCreate.parse({ assistant_id: "a", config: { tags } })).fields).toMatchObject([
+  expect(refusal(() => runCreateSchema.parse({ assistant_id: "a", config: { tags } })).fields).toMatchObject([
     { at: "config.tags[999]" },
   ]);
   const supersteps = many(1_000, (i) => ({
     updates: many(20, (j) => ({ as_node: i + j < 1_018 ? "n" : 1 })),
   }));
-  expect(refusal(() => threadCreate.parse({ supersteps })).code).toBe("validation.failed");
+  expect(refusal(() => threadCreateSchema.parse({ supersteps })).code).toBe("validation.failed");
   const long = many(100_000, () => "t");
-  expect(refusal(() => runCreate.parse({ assistant_id: "a", config: { tags: long } })).fields).toMatchObject([
-    { at: "config.tags" },
-  ]);
+  expect(
+    refusal(() => runCreateSchema.parse({ assistant_id: "a", config: { tags: long } })).fields,
+  ).toMatchObject([{ at: "config.tags" }]);
 });
 
 test.each<[string, (metadata: object) => unknown]>([
-  ["threads", (metadata) => threadSearch.parse({ metadata })],
-  ["values of threads", (values) => threadSearch.parse({ values })],
-  ["assistants", (metadata) => assistantSearch.parse({ metadata })],
-  ["a history", (metadata) => historyRead.parse({ metadata })],
-  ["crons", (metadata) => cronSearch({ metadata })],
+  ["threads", (metadata) => threadSearchSchema.parse({ metadata })],
+  ["values of threads", (values) => threadSearchSchema.parse({ values })],
+  ["assistants", (metadata) => assistantSearchSchema.parse({ metadata })],
+  ["a history", (metadata) => historyReadSchema.parse({ metadata })],
+  ["crons", (metadata) => parseCronSearch({ metadata })],
 ])("a filter has a bound, which is named: %s", (_, search) => {
   search({ a: many(999, (i) => i) });
   expect(refusal(() => search({ a: many(1_000, (i) => i) })).fields[0]?.message).toContain("1000");
@@ -130,9 +130,9 @@ test("operands of a store's filter have a bound, and are looked up", () => {
 });
 
 test.each<[string, (wide: object) => unknown]>([
-  ["metadata", (metadata) => threadCreate.parse({ metadata })],
-  ["context", (context) => runCreate.parse({ assistant_id: "a", context })],
-  ["value", (value) => itemPut.parse({ namespace: ["a"], key: "k", value })],
+  ["metadata", (metadata) => threadCreateSchema.parse({ metadata })],
+  ["context", (context) => runCreateSchema.parse({ assistant_id: "a", context })],
+  ["value", (value) => itemPutSchema.parse({ namespace: ["a"], key: "k", value })],
 ])("a wide object is not looked at member by member: %s", (_, parse) => {
   const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, i]));
   // It took 600 ms and more.
@@ -140,8 +140,11 @@ test.each<[string, (wide: object) => unknown]>([
 });
 
 test.each<[string, (wide: object) => unknown]>([
-  ["checkpoint_map", (map) => runCreate.parse({ assistant_id: "a", checkpoint: { checkpoint_map: map } })],
-  ["extract", (extract) => threadSearch.parse({ extract })],
+  [
+    "checkpoint_map",
+    (map) => runCreateSchema.parse({ assistant_id: "a", checkpoint: { checkpoint_map: map } }),
+  ],
+  ["extract", (extract) => threadSearchSchema.parse({ extract })],
 ])("members of a map are counted before they are looked at: %s", (name, parse) => {
   const wide = Object.fromEntries(many(400_000, (i) => [`k${i}`, ""]));
   expect(refusal(() => parse(wide)).fields[0]?.at).toContain(name);

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Checkpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import { contains } from "../../src/model/json.ts";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { runDraftOf, type RunRequest } from "../../src/service/run-draft.ts";
-import { pendingInterrupts, apiRun, apiState, apiThread } from "../../src/service/api-records.ts";
+import { pendingInterruptsOf, apiRun, apiState, apiThread } from "../../src/service/api-records.ts";
 import { agent, RUN, runRecord, THREAD } from "../http/support.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0, 5);
@@ -18,7 +18,7 @@ const interrupt: Interrupt = {
 };
 
 describe("a thread", () => {
-  const thread = newThread(THREAD, NOW, { metadata: { a: 1 } });
+  const thread = newThreadRecord(THREAD, NOW, { metadata: { a: 1 } });
 
   test("a new one has every field that the contract names", () => {
     expect(apiThread(thread, null)).toEqual({
@@ -112,7 +112,7 @@ describe("a run", () => {
       },
       context: { size: 2 },
     };
-    const thread = newThread(THREAD, NOW, {
+    const thread = newThreadRecord(THREAD, NOW, {
       metadata: { level: "thread", graph_id: "older", place: "thread" },
     });
     const { kwargs, metadata } = runDraftOf(RUN, request, assistant, thread);
@@ -130,7 +130,7 @@ describe("a run", () => {
 
   test("a thread's own config stays its own", () => {
     const thread = {
-      ...newThread(THREAD, NOW, {}),
+      ...newThreadRecord(THREAD, NOW, {}),
       config: { configurable: { leaked: 1 }, tags: ["leaked"] },
     };
     const { kwargs } = runDraftOf(RUN, { assistant_id: "agent" }, agent, thread);
@@ -139,7 +139,7 @@ describe("a run", () => {
 
   test("who made it is always named", () => {
     const made = { ...agent, metadata: {} };
-    const { kwargs } = runDraftOf(RUN, { assistant_id: "agent" }, made, newThread(THREAD, NOW, {}));
+    const { kwargs } = runDraftOf(RUN, { assistant_id: "agent" }, made, newThreadRecord(THREAD, NOW, {}));
     expect(kwargs.config.metadata["created_by"]).toBe("user");
   });
 
@@ -158,7 +158,7 @@ describe("a run", () => {
       { interrupt_before: "*", interrupt_after: ["a"] },
     ],
   ] as const)("%j becomes %j", (request, kwargs) => {
-    const thread = newThread(THREAD, NOW, {});
+    const thread = newThreadRecord(THREAD, NOW, {});
     expect(runDraftOf(RUN, { assistant_id: "agent", ...request }, agent, thread).kwargs).toMatchObject(
       kwargs,
     );
@@ -172,7 +172,7 @@ describe("a run", () => {
     ["config", { config: { configurable: new Map() as unknown as object } }],
     ["context", { context: { a: Symbol("a") } }],
   ])("what cannot be stored in %s is refused by name", (at, request) => {
-    const thread = newThread(THREAD, NOW, {});
+    const thread = newThreadRecord(THREAD, NOW, {});
     let refused: unknown;
     try {
       runDraftOf(RUN, { assistant_id: "agent", ...request } as RunRequest, agent, thread);
@@ -295,9 +295,9 @@ describe("a state", () => {
 
   test("an answered interrupt, and one of a task that is not to run, does not wait", () => {
     expect(
-      pendingInterrupts(checkpoint, [left("t1", { interrupts: [interrupt], result: { value: 1 } })]),
+      pendingInterruptsOf(checkpoint, [left("t1", { interrupts: [interrupt], result: { value: 1 } })]),
     ).toEqual([]);
-    expect(pendingInterrupts(checkpoint, [left("gone", { interrupts: [interrupt] })])).toEqual([]);
+    expect(pendingInterruptsOf(checkpoint, [left("gone", { interrupts: [interrupt] })])).toEqual([]);
   });
 });
 

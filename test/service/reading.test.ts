@@ -6,7 +6,7 @@ import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord, RunStatus } from "../../src/model/run.ts";
-import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
@@ -114,7 +114,7 @@ beforeEach(async () => {
     ),
   };
   service = createService(parts);
-  thread = { ...newThread(THREAD, 1_000, {}), seq: 1 };
+  thread = { ...newThreadRecord(THREAD, 1_000, {}), seq: 1 };
   await storage.journal.append({
     key: KEY,
     fence: { epoch: 0, seq: 0 },

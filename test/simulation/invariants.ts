@@ -1,5 +1,5 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
-import { threadStatus, type ThreadKey } from "../../src/model/thread.ts";
+import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { splitThread } from "../../src/storage/keys.ts";
 import type { AloneRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
@@ -137,7 +137,7 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   const thread = await journal.thread(key);
   if (thread === undefined)
     return observed.violation("I1", `thread ${key.thread} was acknowledged and is gone`);
-  if (threadStatus(thread) === "busy") observed.violation("I3", `thread ${key.thread} is busy for ever`);
+  if (threadStatusOf(thread) === "busy") observed.violation("I3", `thread ${key.thread} is busy for ever`);
   // I6: the state equals the sequence of the steps' writes.
   const history = [...(await journal.history(key, { ns: "", limit: 10_000 }))].reverse();
   const logs = new Map<string, readonly string[]>();

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { parseThreadMark, segment, sweepKey, unsegment, prefixRange } from "../../src/storage/keys.ts";
+import {
+  parseThreadMark,
+  escapeSegment,
+  sweepKey,
+  unescapeSegment,
+  prefixRange,
+} from "../../src/storage/keys.ts";
 import { ordinal, parseOrdinal } from "../../src/storage/sortable-numbers.ts";
 
 const hostile = [
@@ -23,18 +29,18 @@ const hostile = [
 ];
 
 test("no two strings are one segment, and none leaves its place", () => {
-  const segments = hostile.map(segment);
+  const segments = hostile.map(escapeSegment);
   expect(new Set(segments).size).toBe(hostile.length);
   for (const one of segments) expect(one).toMatch(/^[0-9A-Za-z_.:|%-]*$/);
-  expect(segments.map(unsegment)).toEqual(hostile);
+  expect(segments.map(unescapeSegment)).toEqual(hostile);
 });
 
 test("every key under a prefix is within its range, and no other one is", () => {
   for (const one of hostile) {
-    const { gte, lt } = prefixRange(`t/${segment(one)}/`);
+    const { gte, lt } = prefixRange(`t/${escapeSegment(one)}/`);
     for (const other of hostile) {
       for (const rest of hostile) {
-        const key = `t/${segment(other)}/${segment(rest)}`;
+        const key = `t/${escapeSegment(other)}/${escapeSegment(rest)}`;
         expect(key >= gte && key < lt).toBe(one === other);
       }
     }

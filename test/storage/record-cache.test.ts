@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { newThread } from "../../src/model/thread.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
 import { RecordCache } from "../../src/storage/record-cache.ts";
 
 const KIB = 1024;
 /** What one generation holds. */
 const MOST = 1024 * KIB;
 
-const record = (name: string, epoch = 1) => ({ ...newThread(name, 1_000, {}), epoch });
+const record = (name: string, epoch = 1) => ({ ...newThreadRecord(name, 1_000, {}), epoch });
 
 function filled(recent: RecordCache, count: number, size: number, prefix: string): void {
   for (let i = 0; i < count; i++) recent.set(`${prefix}${i}`, record(`${prefix}${i}`), size);

@@ -2,7 +2,7 @@ import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import type { EventChunk, Fact } from "../../src/model/run-event.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
-import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";
 
 const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, "0");
@@ -91,7 +91,7 @@ export class Writer {
   record: ThreadRecord;
   readonly #journal: () => Journal;
 
-  constructor(journal: () => Journal, key: ThreadKey, record = newThread(key.thread, 1_000, {})) {
+  constructor(journal: () => Journal, key: ThreadKey, record = newThreadRecord(key.thread, 1_000, {})) {
     this.#journal = journal;
     this.key = key;
     this.record = record;

@@ -1,7 +1,7 @@
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { expect, test } from "vitest";
 import { matchesThread, type ThreadFilter, threadOrders } from "../../src/model/thread-search.ts";
-import { newThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadRecord } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { raceScans } from "../../src/storage/thread-search.ts";
@@ -19,7 +19,10 @@ async function filled() {
   for (let n = 1; n <= THREADS; n++) {
     const key = threadKey(n);
     const time = 5_000 - ((n * 7) % 250);
-    const writer = new Writer(() => journal, key, { ...newThread(key.thread, time), rested_at: time + n });
+    const writer = new Writer(() => journal, key, {
+      ...newThreadRecord(key.thread, time),
+      rested_at: time + n,
+    });
     const rest = (["idle", "success", "interrupted", "error"] as const)[n % 4] ?? "idle";
     // Some have more members than there are places for.
     const many = n % 50 === 4 ? Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`m${i}`, i])) : {};
@@ -99,7 +102,7 @@ async function costOf(threads: number, search: Partial<ScanQuery>) {
     const key = threadKey(n);
     const metadata = { all: true, user: `u${n % (threads / 20)}`, deep: { few: n % (threads / 20) } };
     const rest = n % (threads / 20) === 0 ? "interrupted" : "idle";
-    const writer = new Writer(() => journal, key, newThread(key.thread, n, { metadata }));
+    const writer = new Writer(() => journal, key, newThreadRecord(key.thread, n, { metadata }));
     writes.push(writer.append({ thread: { rest } }));
     records.set(key.thread, writer.record);
   }
@@ -155,7 +158,7 @@ test("what many have, and none has both: that is told without reading them", asy
   for (let n = 1; n <= 10_000; n++) {
     const key = threadKey(n);
     const metadata = { half: n % 2, other: n % 2 === 0 };
-    const writer = new Writer(() => journal, key, newThread(key.thread, n, { metadata }));
+    const writer = new Writer(() => journal, key, newThreadRecord(key.thread, n, { metadata }));
     writes.push(writer.append({}));
     records.set(key.thread, writer.record);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { Blocks } from "../../src/stream/protocol/message-blocks.ts";
+import { MessageBlocks } from "../../src/stream/protocol/message-blocks.ts";
 import { Numbers, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
 import { eventTestOf } from "../../src/stream/protocol/event-filter.ts";
 
@@ -54,9 +54,9 @@ test("events of one fact have its numbers, and share the last when there are mor
 });
 
 describe("blocks of a message", () => {
-  function blocks(fill: (blocks: Blocks) => void): string[] {
+  function blocks(fill: (blocks: MessageBlocks) => void): string[] {
     const told: string[] = [];
-    const one = new Blocks((data: JsonObject) => {
+    const one = new MessageBlocks((data: JsonObject) => {
       const {
         event: what,
         index,

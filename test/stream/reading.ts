@@ -1,7 +1,7 @@
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
 import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
-import { render, type Segment, createView } from "../../src/stream/rendering.ts";
+import { render, type ChunkSlice, createView } from "../../src/stream/rendering.ts";
 
 export interface Event {
   readonly id: number;
@@ -39,7 +39,7 @@ export class Collector {
     for (let i = 0; i < most; i++) {
       if (this.pause === "wait" && !this.#ready) return this.pause;
       this.#ready = false;
-      const got: Segment | ReadPause = await this.reader.next();
+      const got: ChunkSlice | ReadPause = await this.reader.next();
       if (typeof got === "string") return (this.pause = got);
       this.pause = undefined;
       this.events.push(...eventsOf(await render(got, this.#view)));

@@ -5,7 +5,13 @@ import type { StreamMode } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
-import { render, type Segment, sseFormat, type StreamView, createView } from "../../src/stream/rendering.ts";
+import {
+  render,
+  type ChunkSlice,
+  sseFormat,
+  type StreamView,
+  createView,
+} from "../../src/stream/rendering.ts";
 import { Collector } from "./reading.ts";
 import { HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
@@ -263,7 +269,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     });
   });
 
-  async function segmentOf(reader: Reader): Promise<Segment> {
+  async function segmentOf(reader: Reader): Promise<ChunkSlice> {
     const got = await reader.next();
     if (typeof got === "string") throw new TypeError(got);
     return got;

@@ -6,7 +6,7 @@ import { silentLogger } from "../../src/platform/log.ts";
 import { uuid6 } from "../../src/model/ids.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { newThread, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
+import { newThreadRecord, type ThreadKey, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Eventually } from "../../src/ports/eventually.ts";
 import type { Append, Journal } from "../../src/ports/journal.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
@@ -219,7 +219,7 @@ function checkpointOf(n: number, state: JsonObject): NewCheckpoint {
 /** A thread's writer: what its actor does with a journal and a sink, without the actor. */
 export class Writer {
   readonly #journal: Journal;
-  thread: ThreadRecord = newThread(KEY.thread, 0, {});
+  thread: ThreadRecord = newThreadRecord(KEY.thread, 0, {});
 
   constructor(journal: Journal) {
     this.#journal = journal;

@@ -2,7 +2,7 @@ import { afterEach } from "vitest";
 import type {
   Handlers,
   HttpRequest,
-  OpenTransport,
+  TransportOpener,
   Reply,
   Transport,
   TransportOptions,
@@ -69,7 +69,7 @@ export interface Rig {
 }
 
 /** Opens servers and connections, and closes them after each test. */
-export function rig(open: OpenTransport): Rig {
+export function rig(open: TransportOpener): Rig {
   const opened: Transport[] = [];
   const wires: Wire[] = [];
   afterEach(async () => {

@@ -2,17 +2,17 @@ import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { Route } from "../router.ts";
 import { requestBodies } from "./request-bodies.ts";
-import { resourceDescriptions } from "./resources.ts";
-import type { RouteAnswer, RouteDescription, RouteDescriptions, QueryParam } from "./route-description.ts";
-import { runDescriptions } from "./runs.ts";
-import { serverDescriptions } from "./server.ts";
-import { threadDescriptions } from "./threads.ts";
+import { resourceRouteDescriptions } from "./resources.ts";
+import type { RouteResponse, RouteDescription, RouteDescriptions, QueryParam } from "./route-description.ts";
+import { runRouteDescriptions } from "./runs.ts";
+import { serverRouteDescriptions } from "./server.ts";
+import { threadRouteDescriptions } from "./threads.ts";
 
-export const routeDescriptions: RouteDescriptions = {
-  ...threadDescriptions,
-  ...runDescriptions,
-  ...resourceDescriptions,
-  ...serverDescriptions,
+export const allRouteDescriptions: RouteDescriptions = {
+  ...threadRouteDescriptions,
+  ...runRouteDescriptions,
+  ...resourceRouteDescriptions,
+  ...serverRouteDescriptions,
 };
 
 export interface DocumentOptions {
@@ -34,7 +34,7 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const operations = (paths[path] ??= {});
-    const described = routeDescriptions[`${route.method} ${route.path}`];
+    const described = allRouteDescriptions[`${route.method} ${route.path}`];
     if (described !== undefined)
       operations[route.method.toLowerCase()] = operationOf(route, described, hasKeys);
   }
@@ -43,7 +43,7 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
     info: { title: "Heddle", version, description: ABOUT },
     servers: [{ url: mount === "" ? "/" : mount }],
     ...(hasKeys && { security: [{ apiKey: [] }, { bearer: [] }] }),
-    tags: [...new Set(Object.values(routeDescriptions).map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(Object.values(allRouteDescriptions).map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
       schemas: { ...requestBodies, ...responseSchemas },
@@ -106,7 +106,7 @@ const FAILURE = {
   content: { "application/json": { schema: refTo("Error") } },
 };
 
-function answered(answer: RouteAnswer): { readonly [status: string]: unknown } {
+function answered(answer: RouteResponse): { readonly [status: string]: unknown } {
   switch (answer.kind) {
     case "none":
       return { [answer.status]: { description: answer.status === 202 ? "It is taken" : "It is done" } };

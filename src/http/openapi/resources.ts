@@ -3,28 +3,28 @@ import { Type } from "../../schemas/typebox.ts";
 import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
 import {
   type RouteDescriptions,
-  jsonAnswer,
-  noAnswer,
-  recordAnswer,
-  recordListAnswer,
+  jsonResponse,
+  emptyResponse,
+  recordResponse,
+  recordListResponse,
 } from "./route-description.ts";
 
 const object = Type.Record(Type.String(), Type.Unknown());
-const count = jsonAnswer(Type.Integer({ minimum: 0 }), "How many there are");
+const count = jsonResponse(Type.Integer({ minimum: 0 }), "How many there are");
 
 /** Routes of assistants, crons, the store and webhooks. */
-export const resourceDescriptions: RouteDescriptions = {
+export const resourceRouteDescriptions: RouteDescriptions = {
   "POST /assistants": {
     tag: "Assistants",
     summary: "Create an assistant: a graph with settings",
     body: "AssistantCreate",
-    answer: recordAnswer("Assistant"),
+    answer: recordResponse("Assistant"),
   },
   "POST /assistants/search": {
     tag: "Assistants",
     summary: "Find assistants",
     body: "AssistantSearch",
-    answer: recordListAnswer("SelectedAssistant"),
+    answer: recordListResponse("SelectedAssistant"),
   },
   "POST /assistants/count": {
     tag: "Assistants",
@@ -35,83 +35,83 @@ export const resourceDescriptions: RouteDescriptions = {
   "GET /assistants/:assistant_id": {
     tag: "Assistants",
     summary: "Get an assistant, by its id or its graph's name",
-    answer: recordAnswer("Assistant"),
+    answer: recordResponse("Assistant"),
   },
   "PATCH /assistants/:assistant_id": {
     tag: "Assistants",
     summary: "Change an assistant: that makes a new version",
     body: "AssistantUpdate",
-    answer: recordAnswer("Assistant"),
+    answer: recordResponse("Assistant"),
   },
   "DELETE /assistants/:assistant_id": {
     tag: "Assistants",
     summary: "Delete an assistant",
     query: [flagParam("delete_threads", "Also the threads that it ran on")],
-    answer: noAnswer(),
+    answer: emptyResponse(),
   },
   "POST /assistants/:assistant_id/versions": {
     tag: "Assistants",
     summary: "List an assistant's versions",
     body: "AssistantVersions",
-    answer: recordListAnswer("AssistantVersion"),
+    answer: recordListResponse("AssistantVersion"),
   },
   "POST /assistants/:assistant_id/latest": {
     tag: "Assistants",
     summary: "Go back to a version",
     body: "AssistantLatest",
-    answer: recordAnswer("Assistant"),
+    answer: recordResponse("Assistant"),
   },
   "GET /assistants/:assistant_id/graph": {
     tag: "Assistants",
     summary: "Get the graph as nodes and edges",
     query: [textParam("xray", "true, or how many levels of subgraphs are drawn in their places")],
-    answer: jsonAnswer(Type.Object({ nodes: Type.Array(object), edges: Type.Array(object) })),
+    answer: jsonResponse(Type.Object({ nodes: Type.Array(object), edges: Type.Array(object) })),
   },
   "GET /assistants/:assistant_id/schemas": {
     tag: "Assistants",
     summary: "Get what the graph takes, gives and keeps, as JSON Schema",
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "GET /assistants/:assistant_id/subgraphs": {
     tag: "Assistants",
     summary: "Get the same of its subgraphs",
     query: [flagParam("recurse", "Also those of subgraphs")],
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "GET /assistants/:assistant_id/subgraphs/:namespace": {
     tag: "Assistants",
     summary: "Get the same of one subgraph",
     query: [flagParam("recurse", "Also those below it")],
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "POST /runs/crons": {
     tag: "Crons",
     summary: "Start a run by the clock, each time on a thread of its own",
     body: "CronCreate",
-    answer: recordAnswer("Cron"),
+    answer: recordResponse("Cron"),
   },
   "POST /threads/:thread_id/runs/crons": {
     tag: "Crons",
     summary: "Start a run on a thread by the clock",
     body: "CronCreate",
-    answer: recordAnswer("Cron"),
+    answer: recordResponse("Cron"),
   },
   "POST /runs/crons/search": {
     tag: "Crons",
     summary: "Find crons",
     body: "CronSearch",
-    answer: recordListAnswer("SelectedCron"),
+    answer: recordListResponse("SelectedCron"),
   },
   "POST /runs/crons/count": { tag: "Crons", summary: "Count crons", body: "CronCount", answer: count },
-  "GET /runs/crons/:cron_id": { tag: "Crons", summary: "Get a cron", answer: recordAnswer("Cron") },
+  "GET /runs/crons/:cron_id": { tag: "Crons", summary: "Get a cron", answer: recordResponse("Cron") },
   "PATCH /runs/crons/:cron_id": {
     tag: "Crons",
     summary: "Change a cron",
     body: "CronUpdate",
-    answer: recordAnswer("Cron"),
+    answer: recordResponse("Cron"),
   },
-  "DELETE /runs/crons/:cron_id": { tag: "Crons", summary: "Delete a cron", answer: noAnswer() },
-  "PUT /store/items": { tag: "Store", summary: "Put an item", body: "ItemPut", answer: noAnswer() },
+  "DELETE /runs/crons/:cron_id": { tag: "Crons", summary: "Delete a cron", answer: emptyResponse() },
+  "PUT /store/items": { tag: "Store", summary: "Put an item", body: "ItemPut", answer: emptyResponse() },
   "GET /store/items": {
     tag: "Store",
     summary: "Get an item; null where there is none",
@@ -120,35 +120,40 @@ export const resourceDescriptions: RouteDescriptions = {
       listParam("namespace", "Its labels, with periods between them"),
       flagParam("refresh_ttl", "Its time to live begins anew"),
     ],
-    answer: jsonAnswer(Type.Union([responseSchemas.StoreItem, Type.Null()])),
+    answer: jsonResponse(Type.Union([responseSchemas.StoreItem, Type.Null()])),
   },
-  "DELETE /store/items": { tag: "Store", summary: "Delete an item", body: "ItemDelete", answer: noAnswer() },
+  "DELETE /store/items": {
+    tag: "Store",
+    summary: "Delete an item",
+    body: "ItemDelete",
+    answer: emptyResponse(),
+  },
   "POST /store/items/search": {
     tag: "Store",
     summary: "Find items, by prefix, filter or meaning",
     body: "ItemSearch",
-    answer: jsonAnswer(Type.Object({ items: Type.Array(object) })),
+    answer: jsonResponse(Type.Object({ items: Type.Array(object) })),
   },
   "POST /store/namespaces": {
     tag: "Store",
     summary: "List namespaces",
     body: "NamespaceList",
-    answer: jsonAnswer(Type.Object({ namespaces: Type.Array(Type.Array(Type.String())) })),
+    answer: jsonResponse(Type.Object({ namespaces: Type.Array(Type.Array(Type.String())) })),
   },
   "GET /webhooks/deliveries": {
     tag: "Webhooks",
     summary: "List webhooks that are owed or were given up",
     query: [choiceParam("status", ["pending", "dead"], "Only these"), limitParam, offsetParam],
-    answer: recordListAnswer("Delivery"),
+    answer: recordListResponse("Delivery"),
   },
   "POST /webhooks/deliveries/:delivery_id/retry": {
     tag: "Webhooks",
     summary: "Send a webhook again, now",
-    answer: recordAnswer("Delivery"),
+    answer: recordResponse("Delivery"),
   },
   "DELETE /webhooks/deliveries/:delivery_id": {
     tag: "Webhooks",
     summary: "Forget a webhook",
-    answer: noAnswer(),
+    answer: emptyResponse(),
   },
 };

@@ -18,7 +18,7 @@ export type RouteTag =
 export type RecordName = keyof typeof responseSchemas;
 
 /** The successful response of a route. */
-export type RouteAnswer =
+export type RouteResponse =
   | {
       readonly kind: "json";
       readonly what: string;
@@ -44,7 +44,7 @@ export interface RouteDescription {
   readonly body?: keyof typeof requestBodies;
   /** The body is a list of these. */
   readonly many?: true;
-  readonly answer: RouteAnswer;
+  readonly answer: RouteResponse;
   /** Other responses, without a body: when they are given, by status. */
   readonly instead?: { readonly [status: number]: string };
 }
@@ -52,16 +52,16 @@ export interface RouteDescription {
 /** By method and path, as in `GET /threads/:thread_id`. */
 export type RouteDescriptions = { readonly [route: string]: RouteDescription };
 
-export const recordAnswer = (name: RecordName, what = ""): RouteAnswer => ({
+export const recordResponse = (name: RecordName, what = ""): RouteResponse => ({
   kind: "json",
   what,
   schema: name,
 });
-export const recordListAnswer = (name: RecordName, what = ""): RouteAnswer => ({
+export const recordListResponse = (name: RecordName, what = ""): RouteResponse => ({
   kind: "json",
   what,
   schema: [name],
 });
-export const jsonAnswer = (schema: TSchema, what = ""): RouteAnswer => ({ kind: "json", what, schema });
-export const noAnswer = (status: 202 | 204 = 204): RouteAnswer => ({ kind: "none", status });
-export const streamAnswer: RouteAnswer = { kind: "stream" };
+export const jsonResponse = (schema: TSchema, what = ""): RouteResponse => ({ kind: "json", what, schema });
+export const emptyResponse = (status: 202 | 204 = 204): RouteResponse => ({ kind: "none", status });
+export const streamResponse: RouteResponse = { kind: "stream" };

@@ -4,17 +4,17 @@ import { streamModes } from "../../model/run.ts";
 import { choiceParam, flagParam, limitParam, listParam, offsetParam, textParam } from "./query-params.ts";
 import {
   type RouteDescriptions,
-  jsonAnswer,
-  noAnswer,
+  jsonResponse,
+  emptyResponse,
   type QueryParam,
-  recordAnswer,
-  recordListAnswer,
-  streamAnswer,
+  recordResponse,
+  recordListResponse,
+  streamResponse,
 } from "./route-description.ts";
 
 const tag = "Runs";
 const alone = "Runs without a thread";
-const outcome = jsonAnswer(
+const outcome = jsonResponse(
   Type.Record(Type.String(), Type.Unknown()),
   "The state at the run's end; __interrupt__ holds what it asks, __error__ why it failed",
 );
@@ -37,13 +37,13 @@ const since: readonly QueryParam[] = [
 const again = "The header idempotency-key makes the same request start one run, however often it is sent.";
 const within = [listParam("namespace", "Only events of these subgraphs")];
 
-export const runDescriptions: RouteDescriptions = {
+export const runRouteDescriptions: RouteDescriptions = {
   "POST /threads/:thread_id/runs": {
     tag,
     summary: "Start a run in the background",
     more: again,
     body: "RunCreate",
-    answer: recordAnswer("Run"),
+    answer: recordResponse("Run"),
   },
   "POST /threads/:thread_id/runs/wait": {
     tag,
@@ -58,7 +58,7 @@ export const runDescriptions: RouteDescriptions = {
     more: again,
     query: within,
     body: "RunCreate",
-    answer: streamAnswer,
+    answer: streamResponse,
   },
   "GET /threads/:thread_id/runs": {
     tag,
@@ -74,9 +74,9 @@ export const runDescriptions: RouteDescriptions = {
       textParam("metadata", "A JSON object: only runs with these members"),
       listParam("select", "The fields that are wanted"),
     ],
-    answer: recordListAnswer("SelectedRun"),
+    answer: recordListResponse("SelectedRun"),
   },
-  "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: recordAnswer("Run") },
+  "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: recordResponse("Run") },
   "GET /threads/:thread_id/runs/:run_id/join": {
     tag,
     summary: "Wait for a run's outcome",
@@ -87,13 +87,13 @@ export const runDescriptions: RouteDescriptions = {
     tag,
     summary: "Follow a run's events, from the start or after one that the client has",
     query: since,
-    answer: streamAnswer,
+    answer: streamResponse,
   },
   "POST /threads/:thread_id/runs/:run_id/cancel": {
     tag,
     summary: "Cancel a run",
     query: [action, wait, textParam("reason", "Kept with the run")],
-    answer: noAnswer(202),
+    answer: emptyResponse(202),
     instead: { 204: "With wait: it has ended" },
   },
   "POST /threads/:thread_id/runs/cancel": {
@@ -105,7 +105,7 @@ export const runDescriptions: RouteDescriptions = {
       choiceParam("status", ["pending", "running", "all"], "Which of them"),
       textParam("reason", "Kept with the runs"),
     ],
-    answer: noAnswer(202),
+    answer: emptyResponse(202),
     instead: { 204: "With wait: it has ended" },
   },
   "POST /runs/cancel": {
@@ -113,19 +113,19 @@ export const runDescriptions: RouteDescriptions = {
     summary: "Cancel some runs of a thread, or runs of all threads by status",
     query: [action],
     body: "RunsCancel",
-    answer: noAnswer(),
+    answer: emptyResponse(),
   },
   "DELETE /threads/:thread_id/runs/:run_id": {
     tag,
     summary: "Delete a run that has ended, with the checkpoints that it made",
-    answer: noAnswer(),
+    answer: emptyResponse(),
   },
   "POST /runs": {
     tag: alone,
     summary: "Start a run in the background, whose thread goes with it",
     more: again,
     body: "RunCreate",
-    answer: recordAnswer("Run"),
+    answer: recordResponse("Run"),
   },
   "POST /runs/wait": {
     tag: alone,
@@ -140,14 +140,14 @@ export const runDescriptions: RouteDescriptions = {
     more: again,
     query: within,
     body: "RunCreate",
-    answer: streamAnswer,
+    answer: streamResponse,
   },
   "POST /runs/batch": {
     tag: alone,
     summary: "Start several runs",
     body: "RunCreate",
     many: true,
-    answer: recordListAnswer("Run"),
+    answer: recordListResponse("Run"),
   },
   "GET /runs/:run_id/join": {
     tag: alone,
@@ -159,6 +159,6 @@ export const runDescriptions: RouteDescriptions = {
     tag: alone,
     summary: "Follow a run's events",
     query: since,
-    answer: streamAnswer,
+    answer: streamResponse,
   },
 };

@@ -1,11 +1,16 @@
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { choiceParam, flagParam, textParam } from "./query-params.ts";
-import { type RouteAnswer, type RouteDescriptions, jsonAnswer, streamAnswer } from "./route-description.ts";
+import {
+  type RouteResponse,
+  type RouteDescriptions,
+  jsonResponse,
+  streamResponse,
+} from "./route-description.ts";
 
 const object = Type.Record(Type.String(), Type.Unknown());
-const ok = jsonAnswer(Type.Object({ ok: Type.Boolean() }));
-const ready = jsonAnswer(
+const ok = jsonResponse(Type.Object({ ok: Type.Boolean() }));
+const ready = jsonResponse(
   Type.Object({
     ok: Type.Boolean(),
     damaged: Type.Optional(
@@ -21,11 +26,11 @@ const whereabouts = Type.Object({
   openapi: Type.String(),
   health: Type.String(),
 });
-const html: RouteAnswer = { kind: "text", type: "text/html" };
-const file: RouteAnswer = { kind: "text", type: "text/javascript" };
+const html: RouteResponse = { kind: "text", type: "text/html" };
+const file: RouteResponse = { kind: "text", type: "text/javascript" };
 
 /** Routes of the server itself, its pages and the inspector. */
-export const serverDescriptions: RouteDescriptions = {
+export const serverRouteDescriptions: RouteDescriptions = {
   "GET /ok": {
     tag: "Server",
     summary: "Is it there?",
@@ -39,20 +44,20 @@ export const serverDescriptions: RouteDescriptions = {
       "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, `verifying` tables whose checksums are still to be verified behind the start",
     answer: ready,
   },
-  "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: jsonAnswer(object) },
+  "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: jsonResponse(object) },
   "GET /metrics": {
     tag: "Server",
     summary: "Get figures, in the text format of Prometheus",
     query: [choiceParam("format", ["prometheus"], "The only one")],
     answer: { kind: "text", type: "text/plain" },
   },
-  "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonAnswer(object) },
+  "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonResponse(object) },
   "GET /docs": { tag: "Server", summary: "Read the guide and this description", answer: html },
   "GET /docs/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
   "POST /auth/token": {
     tag: "Server",
     summary: "Get a short-lived token, for the WebSockets of a browser (?token=)",
-    answer: jsonAnswer(
+    answer: jsonResponse(
       Type.Object({ token: Type.String(), expires_at: Type.String({ format: "date-time" }) }),
     ),
   },
@@ -74,12 +79,12 @@ export const serverDescriptions: RouteDescriptions = {
   "GET /inspect/machines": {
     tag: "Inspection",
     summary: "List the statecharts that actors have",
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "GET /inspect/machines/:machine": {
     tag: "Inspection",
     summary: "Get one of them",
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "GET /inspect/actors": {
     tag: "Inspection",
@@ -93,24 +98,24 @@ export const serverDescriptions: RouteDescriptions = {
         schema: Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most, default: 100 }),
       },
     ],
-    answer: jsonAnswer(Type.Object({ actors: Type.Array(object) })),
+    answer: jsonResponse(Type.Object({ actors: Type.Array(object) })),
   },
   "POST /threads/:thread_id/commands": {
     tag: "Protocol v2",
     summary: "Give a command: run.start, input.respond, state.get, ...",
     body: "Command",
-    answer: jsonAnswer(object),
+    answer: jsonResponse(object),
   },
   "POST /threads/:thread_id/stream/events": {
     tag: "Protocol v2",
     summary: "Follow a thread's events, by channel",
     body: "Subscription",
-    answer: streamAnswer,
+    answer: streamResponse,
   },
   "POST /threads/:thread_id/stream": {
     tag: "Protocol v2",
     summary: "The same, under the name that the protocol's text has",
     body: "Subscription",
-    answer: streamAnswer,
+    answer: streamResponse,
   },
 };

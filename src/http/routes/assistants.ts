@@ -2,17 +2,17 @@ import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
+import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import {
-  assistantCount,
-  assistantCreate,
-  assistantLatest,
-  assistantSearch,
-  assistantUpdate,
-  assistantVersions,
+  assistantCountSchema,
+  assistantCreateSchema,
+  assistantLatestSchema,
+  assistantSearchSchema,
+  assistantUpdateSchema,
+  assistantVersionsSchema,
 } from "../../schemas/request-schemas.ts";
 import { refuseCheckpointSettings } from "../../schemas/assistant-request.ts";
 
@@ -34,7 +34,7 @@ export function assistantRoutes({
       method: "POST",
       path: "/assistants",
       async handle(call) {
-        const { assistant_id, ...rest } = assistantCreate.parse(await parts(call));
+        const { assistant_id, ...rest } = assistantCreateSchema.parse(await parts(call));
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
         const assistant = await assistants.create(call.tenant, asked);
@@ -52,7 +52,7 @@ export function assistantRoutes({
       method: "PATCH",
       path: "/assistants/:assistant_id",
       async handle(call) {
-        const asked = assistantUpdate.parse(await parts(call));
+        const asked = assistantUpdateSchema.parse(await parts(call));
         const assistant = await assistants.update(call.tenant, call.param(0), asked);
         await sendJson(call, apiAssistant(assistant));
       },
@@ -73,24 +73,24 @@ export function assistantRoutes({
       method: "POST",
       path: "/assistants/search",
       async handle(call) {
-        const { limit = 10, offset = 0, select, ...rest } = assistantSearch.parse(await call.body());
+        const { limit = 10, offset = 0, select, ...rest } = assistantSearchSchema.parse(await call.body());
         const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
         const shown = mapItems(found, (assistant) => pickFields(apiAssistant(assistant), select));
-        await sendList(call, shown, { headers: pageHeaders(offset + limit, total) });
+        await sendList(call, shown, { headers: paginationHeaders(offset + limit, total) });
       },
     },
     {
       method: "POST",
       path: "/assistants/count",
       async handle(call) {
-        call.json(await assistants.count(call.tenant, assistantCount.parse(await call.body())));
+        call.json(await assistants.count(call.tenant, assistantCountSchema.parse(await call.body())));
       },
     },
     {
       method: "POST",
       path: "/assistants/:assistant_id/versions",
       async handle(call) {
-        const { limit = 10, offset = 0, ...rest } = assistantVersions.parse(await call.body());
+        const { limit = 10, offset = 0, ...rest } = assistantVersionsSchema.parse(await call.body());
         const query = { limit, offset, ...rest };
         await sendList(
           call,
@@ -102,7 +102,7 @@ export function assistantRoutes({
       method: "POST",
       path: "/assistants/:assistant_id/latest",
       async handle(call) {
-        const { version } = assistantLatest.parse(await call.body());
+        const { version } = assistantLatestSchema.parse(await call.body());
         const assistant = await assistants.setLatest(call.tenant, call.param(0), version);
         await sendJson(call, apiAssistant(assistant));
       },

@@ -1,9 +1,15 @@
 import { apiCron } from "../../service/api-records.ts";
-import { cronChange, cronCount, cronFields, cronSearch, newCron } from "../../schemas/cron-request.ts";
+import {
+  parseCronChange,
+  cronCountSchema,
+  cronFields,
+  parseCronSearch,
+  parseNewCron,
+} from "../../schemas/cron-request.ts";
 import type { CronFilter } from "../../model/cron.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
+import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
@@ -14,7 +20,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       method: "POST",
       path: "/runs/crons",
       async handle(call) {
-        const cron = await crons.create(call.tenant, newCron(await call.body()));
+        const cron = await crons.create(call.tenant, parseNewCron(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },
@@ -23,7 +29,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       path: "/threads/:thread_id/runs/crons",
       async handle(call) {
         const key = call.thread();
-        const cron = await crons.createOn(key, newCron(await call.body()));
+        const cron = await crons.createOn(key, parseNewCron(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },
@@ -31,18 +37,18 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       method: "POST",
       path: "/runs/crons/search",
       async handle(call) {
-        const { query, select } = cronSearch(await call.body());
+        const { query, select } = parseCronSearch(await call.body());
         const { crons: found, total } = await crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
         const shown = mapItems(found, (cron) => pickFields(apiCron(cron), fields));
-        await sendList(call, shown, { headers: pageHeaders(query.offset + query.limit, total) });
+        await sendList(call, shown, { headers: paginationHeaders(query.offset + query.limit, total) });
       },
     },
     {
       method: "POST",
       path: "/runs/crons/count",
       async handle(call) {
-        call.json(await crons.count(call.tenant, cronCount.parse(await call.body()) as CronFilter));
+        call.json(await crons.count(call.tenant, cronCountSchema.parse(await call.body()) as CronFilter));
       },
     },
     {
@@ -58,7 +64,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       path: "/runs/crons/:cron_id",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        const cron = await crons.update(call.tenant, id, cronChange(await call.body()));
+        const cron = await crons.update(call.tenant, id, parseCronChange(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },

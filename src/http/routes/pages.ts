@@ -1,5 +1,5 @@
 import type { HttpDeps } from "../deps.ts";
-import { PAGE_HEADERS, sendPage } from "../static-page.ts";
+import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
@@ -24,7 +24,7 @@ export function pageRoutes(deps: HttpDeps): readonly Route[] {
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
         // The page's links are relative, so the path needs a slash at its end, below the prefix if there is one.
         if (!path.endsWith("/"))
-          return call.send(307, { ...PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
+          return call.send(307, { ...HTML_PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");
       },
     },

@@ -2,7 +2,7 @@ import type { CancelAction } from "../../model/run.ts";
 import type { CancelTarget } from "../../service/run-cancellation.ts";
 import { checkReason } from "../../schemas/cancel-request.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
-import { cancelActions, runsCancel } from "../../schemas/request-schemas.ts";
+import { cancelActions, runsCancelSchema } from "../../schemas/request-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -47,7 +47,7 @@ export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
       async handle(call) {
         const action = actionOf(call);
         const { tenant } = call;
-        const { thread_id: thread, run_ids: ids, status } = runsCancel.parse(await call.body());
+        const { thread_id: thread, run_ids: ids, status } = runsCancelSchema.parse(await call.body());
         if (status !== undefined && thread === undefined && ids === undefined) {
           await runs.cancelEverywhere(tenant, action, status);
         } else if (status === undefined && thread !== undefined && ids !== undefined) {

@@ -5,11 +5,11 @@ import type { RouteDeps } from "../deps.ts";
 import { memorySizeOf } from "../../codec/json-pieces.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { checkFilter } from "../../schemas/filter.ts";
-import { mapItems, pageHeaders, pickFields } from "../pagination.ts";
+import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 import { startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
-import { batchRequest } from "../../schemas/run-request.ts";
+import { parseBatchRequest } from "../../schemas/run-request.ts";
 
 const STATUSES = [
   "pending",
@@ -80,7 +80,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         };
         const { runs: found, total } = await runs.list(key, page);
         const shown = mapItems(found, (run) => pickFields(runs.show(key, run), select));
-        await sendList(call, shown, { headers: pageHeaders(page.offset + page.limit, total) });
+        await sendList(call, shown, { headers: paginationHeaders(page.offset + page.limit, total) });
       },
     },
     {
@@ -97,7 +97,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       path: "/runs/batch",
       async handle(call) {
         const { tenant } = call;
-        const started = await runs.startBatch(tenant, batchRequest(await call.list()));
+        const started = await runs.startBatch(tenant, parseBatchRequest(await call.list()));
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });

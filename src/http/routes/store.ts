@@ -1,7 +1,12 @@
 import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { toIso } from "../../model/time.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
-import { itemDelete, itemPut, itemSearch, namespaceList } from "../../schemas/store-schemas.ts";
+import {
+  itemDeleteSchema,
+  itemPutSchema,
+  itemSearchSchema,
+  namespaceListSchema,
+} from "../../schemas/store-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapItems } from "../pagination.ts";
@@ -21,7 +26,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
         const body = await call.body();
         // `ttl: null` means that the item does not expire; an absent `ttl` means the server's default.
         const forEver = Object.hasOwn(body, "ttl") && body["ttl"] === undefined;
-        const { namespace, key, value, index, ttl } = itemPut.parse(body);
+        const { namespace, key, value, index, ttl } = itemPutSchema.parse(body);
         await ask(call, { kind: "put", namespace, key, value, index, ttl: forEver ? null : ttl });
         call.send(204, {});
       },
@@ -47,7 +52,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
       method: "DELETE",
       path: "/store/items",
       async handle(call) {
-        const { namespace = [], key } = itemDelete.parse(await call.body());
+        const { namespace = [], key } = itemDeleteSchema.parse(await call.body());
         await ask(call, { kind: "delete", namespace, key });
         call.send(204, {});
       },
@@ -56,7 +61,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
       method: "POST",
       path: "/store/items/search",
       async handle(call) {
-        const { namespace_prefix = [], ...rest } = itemSearch.parse(await call.body());
+        const { namespace_prefix = [], ...rest } = itemSearchSchema.parse(await call.body());
         const { filter, query, limit, offset, refresh_ttl } = rest;
         const page = { limit, offset, refresh_ttl };
         const found = await ask(call, { kind: "search", namespace_prefix, filter, query, ...page });
@@ -67,7 +72,7 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
       method: "POST",
       path: "/store/namespaces",
       async handle(call) {
-        const { prefix, suffix, max_depth, limit, offset } = namespaceList.parse(await call.body());
+        const { prefix, suffix, max_depth, limit, offset } = namespaceListSchema.parse(await call.body());
         const op = { kind: "namespaces", prefix, suffix, max_depth, limit, offset } as const;
         await sendList(call, await ask(call, op), { open: '{"namespaces":[', close: "]}" });
       },

@@ -1,8 +1,8 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
-import { threadCount, threadPrune, threadUpdate } from "../../schemas/request-schemas.ts";
-import { lifetimeOf, threadsQuery } from "../../schemas/thread-request.ts";
+import { threadCountSchema, threadPruneSchema, threadUpdateSchema } from "../../schemas/request-schemas.ts";
+import { toThreadLifetime, parseThreadSearch } from "../../schemas/thread-request.ts";
 import { mapItems, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
@@ -17,7 +17,7 @@ export function threadRecordRoutes({
       method: "POST",
       path: "/threads/search",
       async handle(call) {
-        const query = threadsQuery(await call.body());
+        const query = parseThreadSearch(await call.body());
         const { threads: found, total, next } = await threads.search(call.tenant, query);
         const { select, extract } = query;
         const fields = extract && select?.length ? [...select, "extracted"] : select;
@@ -33,14 +33,14 @@ export function threadRecordRoutes({
       method: "POST",
       path: "/threads/count",
       async handle(call) {
-        call.json(await threads.count(call.tenant, threadCount.parse(await call.body())));
+        call.json(await threads.count(call.tenant, threadCountSchema.parse(await call.body())));
       },
     },
     {
       method: "POST",
       path: "/threads/prune",
       async handle(call) {
-        const { thread_ids, strategy = "delete" } = threadPrune.parse(await call.body());
+        const { thread_ids, strategy = "delete" } = threadPruneSchema.parse(await call.body());
         const ids = thread_ids.map((id) => parseUuid(id) ?? id);
         call.json({ pruned_count: await threads.prune(call.tenant, ids, strategy) });
       },
@@ -50,8 +50,8 @@ export function threadRecordRoutes({
       path: "/threads/:thread_id",
       async handle(call) {
         const key = call.thread();
-        const { ttl, ...rest } = threadUpdate.parse(await call.body());
-        const thread = await threads.update(key, { ...rest, ...(ttl && { ttl: lifetimeOf(ttl) }) });
+        const { ttl, ...rest } = threadUpdateSchema.parse(await call.body());
+        const thread = await threads.update(key, { ...rest, ...(ttl && { ttl: toThreadLifetime(ttl) }) });
         const isMinimal = /\breturn=minimal\b/i.test(call.request.header("prefer") ?? "");
         if (isMinimal) call.send(204, { "preference-applied": "return=minimal" });
         else await sendJson(call, thread);

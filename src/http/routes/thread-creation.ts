@@ -3,10 +3,10 @@ import type { NewThread } from "../../service/threads.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
-import { threadCreate } from "../../schemas/request-schemas.ts";
-import { lifetimeOf } from "../../schemas/thread-request.ts";
+import { threadCreateSchema } from "../../schemas/request-schemas.ts";
+import { toThreadLifetime } from "../../schemas/thread-request.ts";
 
-type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreate.parse>, "ttl">;
+type Asked = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreateSchema.parse>, "ttl">;
 
 export function threadRoutes({ service: { threads }, sendJson }: RouteDeps): readonly Route[] {
   return [
@@ -14,12 +14,12 @@ export function threadRoutes({ service: { threads }, sendJson }: RouteDeps): rea
       method: "POST",
       path: "/threads",
       async handle(call) {
-        const { thread_id, ttl, ...rest } = threadCreate.parse(await call.body()) as Asked;
+        const { thread_id, ttl, ...rest } = threadCreateSchema.parse(await call.body()) as Asked;
         const id = parseUuid(thread_id);
         const asked: NewThread = {
           ...rest,
           ...(id !== undefined && { thread_id: id }),
-          ...(ttl !== undefined && { ttl: lifetimeOf(ttl) }),
+          ...(ttl !== undefined && { ttl: toThreadLifetime(ttl) }),
         };
         const thread = await threads.create(call.tenant, asked);
         await sendJson(call, thread);

@@ -2,7 +2,12 @@ import { parseUuid } from "../../model/ids.ts";
 import type { StateSelection } from "../../service/state-snapshot.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
-import { historyRequest, selectionOf, stateRequest, updateRequest } from "../../schemas/state-request.ts";
+import {
+  parseHistoryRequest,
+  selectionOf,
+  parseStateRequest,
+  parseUpdateRequest,
+} from "../../schemas/state-request.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -37,7 +42,7 @@ export function stateRoutes({
       path: "/threads/:thread_id/state/checkpoint",
       async handle(call) {
         const key = call.thread();
-        const { place, selection } = stateRequest(await call.body());
+        const { place, selection } = parseStateRequest(await call.body());
         await sendJson(call, await states.at(key, place, selection));
       },
     },
@@ -46,7 +51,7 @@ export function stateRoutes({
       path: "/threads/:thread_id/state",
       async handle(call) {
         const key = call.thread();
-        const { place, update } = updateRequest(await call.body());
+        const { place, update } = parseUpdateRequest(await call.body());
         call.json(await states.update(key, place, update));
       },
     },
@@ -74,7 +79,7 @@ export function stateRoutes({
       path: "/threads/:thread_id/history",
       async handle(call) {
         const key = call.thread();
-        const { asked, selection } = historyRequest(await call.body());
+        const { asked, selection } = parseHistoryRequest(await call.body());
         await sendList(call, states.history(key, asked, selection));
       },
     },

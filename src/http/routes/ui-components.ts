@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
-import { componentRequest } from "../../schemas/component-request.ts";
+import { parseComponentRequest } from "../../schemas/component-request.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -20,7 +20,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
       method: "POST",
       path: "/ui/:agent",
       async handle(call) {
-        const { name } = componentRequest.parse(await call.body());
+        const { name } = parseComponentRequest.parse(await call.body());
         // The path names a graph or, in LangGraph's own client, an assistant.
         const asked = call.param(0);
         const graph =

@@ -47,10 +47,10 @@ export function checkItemPlace({ namespace, key }: ItemKey, at: string): void {
   }
   if (namespace[0] === RESERVED)
     refuseOperation(`${at}namespace[0]`, `cannot be "${RESERVED}": it is kept for the platform`);
-  checkKey(key, `${at}key`);
+  checkItemKey(key, `${at}key`);
 }
 
-export function checkKey(key: unknown, at: string): void {
+export function checkItemKey(key: unknown, at: string): void {
   if (typeof key !== "string") refuseOperation(at, "must be a string");
   if (key === "") refuseOperation(at, "cannot be empty");
   if (key.length > ITEM_LIMITS.key) refuseOperation(at, `is longer than ${ITEM_LIMITS.key} characters`);

@@ -1,6 +1,6 @@
 import type { ItemKey, SearchOp } from "../../model/store-item.ts";
 import type { BudgetShare } from "../../ports/time-budget.ts";
-import type { ItemHead, ItemRecord, Items } from "../../ports/store-items.ts";
+import type { ItemHead, ItemRecord, StoreItems } from "../../ports/store-items.ts";
 import { refuseOperation } from "./item-limits.ts";
 import { SortedPages } from "../sorted-page.ts";
 import { cosine } from "./embedding.ts";
@@ -39,7 +39,7 @@ interface Candidate {
  * The scan reads item heads only, and keeps few of them in memory; values are read in the order of the answer, as far as the page (and a
  * filter) needs. With a query, every vector under the prefix is read and compared.
  */
-export async function searchItems(items: Items, search: ItemSearch): Promise<readonly ItemMatch[]> {
+export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, at, share } = search;
   const { limit = 10, offset = 0 } = op;
   const page: ItemMatch[] = [];
@@ -64,7 +64,7 @@ export async function searchItems(items: Items, search: ItemSearch): Promise<rea
 }
 
 async function candidatesOf(
-  items: Items,
+  items: StoreItems,
   { tenant, op, now, vector }: ItemSearch,
 ): Promise<SortedPages<Candidate>> {
   const { namespace_prefix: prefix } = op;
@@ -85,7 +85,7 @@ function compare({ head: a, score: of }: Candidate, { head: b, score: than }: Ca
 
 /** The best score among each item's vectors, by item name. */
 async function scoresOf(
-  items: Items,
+  items: StoreItems,
   tenant: string,
   prefix: ItemKey["namespace"],
   query: Float32Array,

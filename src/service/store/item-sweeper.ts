@@ -1,10 +1,10 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { Items } from "../../ports/store-items.ts";
+import type { StoreItems } from "../../ports/store-items.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 
 export interface ItemSweeperDeps {
-  readonly items: Items;
+  readonly items: StoreItems;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;

@@ -1,11 +1,11 @@
 import type { Namespace, NamespacesOp } from "../../model/store-item.ts";
-import type { Items } from "../../ports/store-items.ts";
+import type { StoreItems } from "../../ports/store-items.ts";
 
 const ANY = "*";
 
 /** A page of the namespaces that match, cut to the requested depth. */
 export async function listNamespaces(
-  items: Items,
+  items: StoreItems,
   tenant: string,
   { prefix = [], suffix = [], max_depth = Infinity, limit = 100, offset = 0 }: NamespacesOp,
   now: number,

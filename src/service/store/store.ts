@@ -1,14 +1,14 @@
 import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ItemChange, ItemRecord, Items } from "../../ports/store-items.ts";
+import type { ItemChange, ItemRecord, StoreItems } from "../../ports/store-items.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Store, StoreCaller } from "../../ports/store.ts";
 import {
   checkCount,
   checkIndex,
-  checkKey,
+  checkItemKey,
   checkLabels,
   checkPage,
   checkItemPlace,
@@ -37,7 +37,7 @@ export interface StorePolicy {
 export const DEFAULT_STORE_POLICY: StorePolicy = { defaultTtl: null, refreshOnRead: true };
 
 export interface StoreDeps {
-  readonly items: Items;
+  readonly items: StoreItems;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -120,7 +120,7 @@ export function createStore(deps: StoreDeps): Store {
     switch (op.kind) {
       case "get":
         checkLabels(op.namespace, `${at}namespace`);
-        checkKey(op.key, `${at}key`);
+        checkItemKey(op.key, `${at}key`);
         return async (now) => {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 
 /** Receives the events of a message, in order. */
-export type Told = (data: JsonObject) => void;
+export type BlockEventHandler = (data: JsonObject) => void;
 
 interface Block {
   readonly index: number;
@@ -10,12 +10,12 @@ interface Block {
 }
 
 /** The content of one message as blocks that start, grow and finish. Only tool calls may be open side by side. */
-export class Blocks {
-  readonly #tell: Told;
+export class MessageBlocks {
+  readonly #tell: BlockEventHandler;
   readonly #blocks: Block[] = [];
   readonly #byKey = new Map<string, Block>();
 
-  constructor(tell: Told) {
+  constructor(tell: BlockEventHandler) {
     this.#tell = tell;
   }
 

@@ -1,16 +1,16 @@
 import type { Fact } from "../../model/run-event.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { Blocks, type Told } from "./message-blocks.ts";
+import { MessageBlocks, type BlockEventHandler } from "./message-blocks.ts";
 
 type FactOf<T extends Fact["t"]> = Extract<Fact, { t: T }>;
 
 /** Receives an event of a message, with the namespace and the node that emit it. */
-export type Teller = (ns: string, node: unknown, data: JsonObject) => void;
+export type MessageEventHandler = (ns: string, node: unknown, data: JsonObject) => void;
 
 interface Streaming {
   readonly id: string;
-  readonly tell: Told;
-  readonly blocks: Blocks;
+  readonly tell: BlockEventHandler;
+  readonly blocks: MessageBlocks;
   usage: unknown;
   metadata: JsonObject;
 }
@@ -25,11 +25,11 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
 const STREAMING = 256;
 
 /** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
-export class Messages {
-  readonly #tell: Teller;
+export class MessageEvents {
+  readonly #tell: MessageEventHandler;
   readonly #streaming = new Map<number, Streaming>();
 
-  constructor(tell: Teller) {
+  constructor(tell: MessageEventHandler) {
     this.#tell = tell;
   }
 
@@ -76,14 +76,14 @@ export class Messages {
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
     // The id tells messages apart that one node streams side by side.
-    const tell: Told = (data) => this.#tell(ns, node, { ...data, run_id: id });
+    const tell: BlockEventHandler = (data) => this.#tell(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {
       ...(typeof model === "string" && { model }),
       ...(typeof provider === "string" && { provider }),
     };
     tell({ event: "message-start", role, id, metadata });
-    return { id, tell, blocks: new Blocks(tell), usage: null, metadata: {} };
+    return { id, tell, blocks: new MessageBlocks(tell), usage: null, metadata: {} };
   }
 
   #take(id: unknown): Streaming | undefined {

@@ -2,12 +2,14 @@ import { sseEvent } from "../../codec/sse.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import type { ThreadReader } from "../thread-reader.ts";
-import type { Segment } from "../rendering.ts";
+import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
 /** Renders segments as protocol events, for a pump that reads `reader`, which has to return whole runs. */
-export function protocolOf(reader: ThreadReader): (segment: Segment) => Eventually<readonly ProtocolEvent[]> {
+export function protocolOf(
+  reader: ThreadReader,
+): (segment: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
   let of: RunRecord | undefined;
   let translator: Translator | undefined;
   return (segment) => {
@@ -24,7 +26,7 @@ export function protocolOf(reader: ThreadReader): (segment: Segment) => Eventual
 export function protocolSse(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
-): (segment: Segment) => Eventually<Uint8Array> {
+): (segment: ChunkSlice) => Eventually<Uint8Array> {
   const read = protocolOf(reader);
   return (segment) =>
     andThen(read(segment), (events) => {

@@ -7,9 +7,9 @@ import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
 import type { RenderData } from "../render-data.ts";
-import type { Segment } from "../rendering.ts";
+import type { ChunkSlice } from "../rendering.ts";
 import { jsonOf, Numbers, type ProtocolEvent } from "./protocol-event.ts";
-import { Messages, objectsIn } from "./message-events.ts";
+import { MessageEvents, objectsIn } from "./message-events.ts";
 
 /** Lifecycle events of the root graph by which clients see the end of a run. */
 type Terminal = "completed" | "failed" | "interrupted";
@@ -21,7 +21,7 @@ type Terminal = "completed" | "failed" | "interrupted";
 export class Translator {
   readonly #run: RunRecord;
   readonly #numbers = new Numbers();
-  readonly #messages: Messages;
+  readonly #messages: MessageEvents;
   /** Namespaces of subgraphs that have started and not ended. */
   readonly #children = new Set<string>();
   readonly #asked = new Set<string>();
@@ -31,11 +31,11 @@ export class Translator {
   constructor(run: RunRecord) {
     this.#run = run;
     this.#at = run.started_at ?? run.created_at;
-    this.#messages = new Messages((ns, node, data) => this.#put("messages", ns, jsonOf(data), node));
+    this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, jsonOf(data), node));
   }
 
   /** Translates a segment. */
-  read(segment: Segment): Eventually<readonly ProtocolEvent[]> {
+  read(segment: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { chunk } = segment.entry;
     return this.#from(segment, 0, this.#run.seq_base + chunk.first);
   }
@@ -56,7 +56,7 @@ export class Translator {
     return record === undefined || record.status === "interrupted" ? "interrupted" : "failed";
   }
 
-  #from(segment: Segment, place: number, first: number): Eventually<readonly ProtocolEvent[]> {
+  #from(segment: ChunkSlice, place: number, first: number): Eventually<readonly ProtocolEvent[]> {
     const { facts } = segment.entry.chunk;
     let seq = first;
     for (let i = place; i < facts.length; i++) {
@@ -176,7 +176,7 @@ export class Translator {
   }
 
   /** The context for the renderers of single modes. */
-  #page({ entry, data: source }: Segment, place: number): RenderContext {
+  #page({ entry, data: source }: ChunkSlice, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");
       this.#put(bar < 0 ? event : event.slice(0, bar), bar < 0 ? "" : event.slice(bar + 1), data);
