@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { applyTheme } from "./app/theme.ts";
-import { Docs } from "./docs/page.tsx";
+import { DocsPage } from "./docs/page.tsx";
 
 applyTheme();
 const place = document.querySelector("#app");
-if (place !== null) render(<Docs />, place);
+if (place !== null) render(<DocsPage />, place);

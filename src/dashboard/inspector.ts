@@ -1,5 +1,5 @@
-import { stateLabel, type Value } from "./inspector/chart.ts";
-import { text } from "./inspector/element.ts";
+import { stateLabel, type ActiveStateValue } from "./inspector/chart.ts";
+import { createTextElement } from "./inspector/element.ts";
 import { ChartPanel } from "./inspector/figures.ts";
 import { FeedForwarder } from "./inspector/handover.ts";
 import {
@@ -10,9 +10,9 @@ import {
   actorLabel,
   actorState,
 } from "./inspector/model.ts";
-import { NOTHING, readThreadHistory } from "./inspector/past.ts";
-import { about, connect, live } from "./inspector/server.ts";
-import { storeKey, KeyNeeded } from "./server.ts";
+import { EMPTY_THREAD_HISTORY, readThreadHistory } from "./inspector/past.ts";
+import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/server.ts";
+import { storeApiKey, ApiKeyRequired } from "./server.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
 const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;
@@ -32,7 +32,7 @@ let chosen: string | null = null;
 let handover: FeedForwarder | null = null;
 let due = false;
 /** The thread's history and the path through its graph. They are read anew when the thread changes. */
-let past = NOTHING;
+let past = EMPTY_THREAD_HISTORY;
 let reading: ReturnType<typeof setTimeout> | undefined;
 
 const showStatus = (text: string): void => {
@@ -100,7 +100,10 @@ function rowOf(actor: Actor): HTMLElement {
   button.className = isLive(actor) ? "lives" : "";
   button.title = actor.id;
   button.setAttribute("aria-pressed", String(actor.id === chosen));
-  button.append(text("span", actorLabel(actor)), text("span", actorState(actor), "state"));
+  button.append(
+    createTextElement("span", actorLabel(actor)),
+    createTextElement("span", actorState(actor), "state"),
+  );
   button.addEventListener("click", () => {
     chosen = chosen === actor.id ? null : actor.id;
     soon();
@@ -125,7 +128,7 @@ function showCharts(): void {
   ] as const;
   for (const [slot, actor] of shown) {
     if (actor === undefined || (slot !== "chosen" && actor.id === chosen)) figures.drop(slot);
-    else figures.show(slot, actor, actor === model.latest("graph") ? [past.way] : []);
+    else figures.show(slot, actor, actor === model.latest("graph") ? [past.path] : []);
   }
 }
 
@@ -137,7 +140,10 @@ function showSteps(): void {
   $("#log > ol").replaceChildren(
     ...steps.toReversed().map(({ at, actor, event, words }) => {
       const item = document.createElement("li");
-      item.append(text("time", new Date(at).toLocaleTimeString()), `${actor}: ${short(event)} → ${words}`);
+      item.append(
+        createTextElement("time", new Date(at).toLocaleTimeString()),
+        `${actor}: ${short(event)} → ${words}`,
+      );
       return item;
     }),
   );
@@ -150,7 +156,7 @@ const short = (event: string): string => event.replaceAll(/([0-9a-f]{8})-[0-9a-f
 
 async function watch(again = 0): Promise<void> {
   $("#actors").hidden = $("#log").hidden = false;
-  const socket = await connect(watched);
+  const socket = await openFeed(watched);
   socket.addEventListener("open", () => {
     // The server announces every live actor anew on each connection.
     model.clear();
@@ -178,7 +184,7 @@ async function watch(again = 0): Promise<void> {
 }
 
 async function list(): Promise<void> {
-  const threads = await live();
+  const threads = await listLiveThreads();
   $("#threads").hidden = false;
   $("#threads .none").hidden = threads.length > 0;
   const rows = threads.map(({ id, value, runs }) => {
@@ -187,7 +193,7 @@ async function list(): Promise<void> {
     link.href = `inspector?thread_id=${id}`;
     link.textContent = id;
     row.className = runs > 0 ? "lives" : "";
-    row.append(link, " ", text("span", stateLabel(value as Value), "state"));
+    row.append(link, " ", createTextElement("span", stateLabel(value as ActiveStateValue), "state"));
     return row;
   });
   const focused = (document.activeElement as HTMLAnchorElement | null)?.href;
@@ -202,7 +208,7 @@ async function list(): Promise<void> {
 
 function attempt(work: () => Promise<void>): void {
   work().catch((cause: unknown) => {
-    if (cause instanceof KeyNeeded) {
+    if (cause instanceof ApiKeyRequired) {
       $("#key").hidden = false;
       $("#secret").focus();
       return showStatus("A key is needed.");
@@ -214,7 +220,7 @@ function attempt(work: () => Promise<void>): void {
 
 function start(): void {
   attempt(async () => {
-    const { viewer, values } = await about();
+    const { viewer, values } = await getViewerInfo();
     $("#key").hidden = true;
     if (!isWatching) return list();
     if (handover === null) {
@@ -235,7 +241,7 @@ $("#choose").addEventListener("submit", (event) => {
 field("#thread").value = query.get("thread_id") ?? "";
 $("#key").addEventListener("submit", (event) => {
   event.preventDefault();
-  storeKey(field("#secret").value);
+  storeApiKey(field("#secret").value);
   start();
 });
 $("#hand").addEventListener("click", () => ($("#consent") as HTMLDialogElement).showModal());

@@ -3,7 +3,7 @@
 /** The name of the API key in the session storage. */
 const KEY = "heddle.key";
 
-export class KeyNeeded extends Error {}
+export class ApiKeyRequired extends Error {}
 
 /** An error response of the server, with its reason. */
 export class RequestError extends Error {
@@ -17,16 +17,19 @@ export class RequestError extends Error {
 
 const keyOf = (): string | null => sessionStorage.getItem(KEY);
 
-export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key);
+export const storeApiKey = (key: string): void => sessionStorage.setItem(KEY, key);
 
-export interface Asking {
+export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
 }
 
 /** Sends a request. @throws KeyNeeded, Refused */
-export async function sendRequest(path: string, { method, body, signal }: Asking = {}): Promise<Response> {
+export async function sendRequest(
+  path: string,
+  { method, body, signal }: RequestInput = {},
+): Promise<Response> {
   const key = keyOf();
   const response = await fetch(path, {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -40,7 +43,7 @@ export async function sendRequest(path: string, { method, body, signal }: Asking
   });
   if (response.status === 401) {
     sessionStorage.removeItem(KEY);
-    throw new KeyNeeded("A key is needed.");
+    throw new ApiKeyRequired("A key is needed.");
   }
   if (!response.ok) {
     const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
@@ -49,7 +52,7 @@ export async function sendRequest(path: string, { method, body, signal }: Asking
   return response;
 }
 
-export async function fetchJson<T>(path: string, asking?: Asking): Promise<T> {
+export async function fetchJson<T>(path: string, asking?: RequestInput): Promise<T> {
   return (await sendRequest(path, asking)).json() as Promise<T>;
 }
 

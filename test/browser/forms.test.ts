@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { Schema } from "../../src/dashboard/api/records.ts";
+import type { JsonSchema } from "../../src/dashboard/api/records.ts";
 import { formErrors } from "../../src/dashboard/parts/schema.ts";
 import { changesOf, fieldsOf } from "../../src/dashboard/threads/changes.ts";
 import { graph, list, value } from "../../src/index.ts";
@@ -10,7 +10,7 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-const schema: Schema = {
+const schema: JsonSchema = {
   type: "object",
   $defs: {
     place: {
@@ -55,9 +55,9 @@ describe("what is entered into a form", () => {
   });
 
   test("is not checked by a schema that is none; one that holds itself has an end", () => {
-    expect(formErrors({ properties: { a: { type: "string", pattern: "(" } as Schema } }, { a: "x" })).toEqual(
-      [],
-    );
+    expect(
+      formErrors({ properties: { a: { type: "string", pattern: "(" } as JsonSchema } }, { a: "x" }),
+    ).toEqual([]);
     expect(formErrors({ properties: { a: { $ref: "#/nowhere" } } }, { a: 1 })).toHaveLength(1);
     const tree = { ...schema, properties: { tree: { $ref: "#/$defs/tree" } }, required: ["tree"] };
     expect(formErrors(tree, {}).map(({ at }) => at)).toEqual(["tree.next.next.next.next"]);

@@ -1,13 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
 import { visibleChart, marksOf, subgraphsOf, pathsOfTrace } from "../../src/dashboard/graphs/chart.ts";
-import { chartOf, indexesByPath } from "../../src/dashboard/inspector/chart.ts";
+import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart.ts";
 import { markPaths } from "../../src/dashboard/inspector/taken.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
 import { pausedRunOf, questionText } from "../../src/dashboard/live/waiting.ts";
-import type { Json, Run, Thread } from "../../src/dashboard/api/records.ts";
-import { groupsOf, numbering, rangeOf, slowestOf, ticksOf } from "../../src/dashboard/runs/layout.ts";
-import { filterOf } from "../../src/dashboard/threads/search.ts";
+import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
+import {
+  timelineGroups,
+  numbering,
+  timeRangeOf,
+  slowestOf,
+  ticksOf,
+} from "../../src/dashboard/runs/layout.ts";
+import { threadFilterOf } from "../../src/dashboard/threads/search.ts";
 
 const T = "2026-01-01T00:00:00.000+00:00";
 const later = (ms: number) => new Date(Date.parse(T) + ms).toISOString();
@@ -118,8 +124,8 @@ describe("a run, as its events tell it", () => {
     debug("task", 1, 1, { id: "broken-1", name: "broken" });
     debug("task_result", 1, 5, { id: "broken-1", name: "broken", error: '{"message":"no"}' });
     trace.end(Date.parse(T) + 510);
-    expect(rangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
-    const slowest = slowestOf(groupsOf(trace));
+    expect(timeRangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
+    const slowest = slowestOf(timelineGroups(trace));
     expect(slowest).toMatchObject({ name: "stubborn", status: "stopped", begunAt: Date.parse(T) + 1 });
     expect(slowest?.endedAt).toBe(Date.parse(T) + 510);
   });
@@ -128,8 +134,9 @@ describe("a run, as its events tell it", () => {
     const { trace, debug } = traced();
     debug("task", 7, 1, { id: "a", name: "a" });
     debug("task", 8, 2, { id: "b", name: "b" });
-    const groups = groupsOf(trace);
-    const numbers = (metadata: Json) => groups.map(({ step }) => numbering(aRun({ metadata }), groups)(step));
+    const groups = timelineGroups(trace);
+    const numbers = (metadata: JsonRecord) =>
+      groups.map(({ step }) => numbering(aRun({ metadata }), groups)(step));
     expect(numbers({})).toEqual([1, 2]);
     expect(numbers({ replay: { run: "other", step: 3 } })).toEqual([3, 4]);
     expect(numbers({ replay: "yes" })).toEqual([1, 2]);
@@ -142,13 +149,13 @@ describe("a run, as its events tell it", () => {
     debug("task", 1, 2, { id: "outer-1", name: "outer" });
     debug("task", 1, 3, { id: "x", name: "inner" }, "outer:outer-1");
     debug("task_result", 1, 42, { id: "x", name: "inner", result: null, interrupts: [] }, "outer:outer-1");
-    const [group] = groupsOf(trace);
+    const [group] = timelineGroups(trace);
     expect(group?.step).toBe(1);
     expect(group?.lines.map(({ task, depth }) => [task.name, depth])).toEqual([
       ["outer", 0],
       ["inner", 1],
     ]);
-    expect(rangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
+    expect(timeRangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
     expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
   });
 });
@@ -216,7 +223,7 @@ test.each([
   ["user=ann n:3 word", { metadata: { user: "ann", n: 3 } }],
   ["=x y=", {}],
 ])("search for %j", (text, filter) => {
-  expect(filterOf({ text, status: "", graph: "" })).toEqual(filter);
+  expect(threadFilterOf({ text, status: "", graph: "" })).toEqual(filter);
 });
 
 describe("a graph that is drawn", () => {
@@ -264,7 +271,7 @@ describe("the arrows that a run has taken", () => {
   const leads = (...targets: readonly string[]) => ({
     done: targets.map((target) => ({ target: `#${target}`, guard: "chosen" })),
   });
-  const chart = chartOf({
+  const chart = buildChart({
     initial: "a",
     states: {
       a: { id: "a", on: leads("b", "c") },

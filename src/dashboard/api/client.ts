@@ -1,14 +1,14 @@
 import { sendRequest, fetchJson } from "../server.ts";
 import type {
   Assistant,
-  Delivery,
-  Json,
-  Order,
-  Question,
+  WebhookRow,
+  JsonRecord,
+  ThreadListOrder,
+  InterruptQuestion,
   Run,
-  Schemas,
+  AssistantSchemas,
   Thread,
-  ThreadFilter,
+  ThreadListFilter,
   ThreadRow,
   ThreadState,
 } from "./records.ts";
@@ -23,19 +23,19 @@ function part(id: string): string {
 
 const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
 
-export interface ThreadPage {
+export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
   /** The number of matching threads. */
   readonly total: number;
 }
 
-export async function searchThreads(
-  filter: ThreadFilter,
-  order: Order,
+export async function listThreads(
+  filter: ThreadListFilter,
+  order: ThreadListOrder,
   offset: number,
   limit: number,
   signal?: AbortSignal,
-): Promise<ThreadPage> {
+): Promise<ThreadListPage> {
   const [sort_by, sort_order] = order === "latest" ? ["updated_at", "desc"] : ["created_at", "asc"];
   const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
   const response = await sendRequest("threads/search", { body, ...(signal !== undefined && { signal }) });
@@ -45,46 +45,47 @@ export async function searchThreads(
 }
 
 /** Reads the values at these paths in each of the threads. */
-export const extractFrom = (
+export const extractValues = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
-): Promise<readonly { readonly thread_id: string; readonly extracted: Json }[]> =>
+): Promise<readonly { readonly thread_id: string; readonly extracted: JsonRecord }[]> =>
   fetchJson("threads/search", { body: { ids, limit: ids.length, select: ["thread_id"], extract } });
 
-export const countThreads = (filter: ThreadFilter): Promise<number> =>
+export const getThreadCount = (filter: ThreadListFilter): Promise<number> =>
   fetchJson("threads/count", { body: filter });
 
-export const createThread = (metadata: Json): Promise<Thread> => fetchJson("threads", { body: { metadata } });
+export const createThread = (metadata: JsonRecord): Promise<Thread> =>
+  fetchJson("threads", { body: { metadata } });
 export const getThread = (id: string): Promise<Thread> => fetchJson(`threads/${part(id)}`);
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
-export const getQuestions = (id: string): Promise<readonly Question[]> =>
+export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
 export const getState = (id: string): Promise<ThreadState> => fetchJson(`threads/${part(id)}/state`);
 
-export interface HistoryQuery {
+export interface StateHistoryQuery {
   readonly limit: number;
   readonly before?: string;
-  readonly metadata?: Json;
+  readonly metadata?: JsonRecord;
 }
 
-export const getHistory = (id: string, query: HistoryQuery): Promise<readonly ThreadState[]> =>
+export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
   fetchJson(`threads/${part(id)}/history`, { body: query });
 
-export interface StateUpdate {
+export interface StateEdit {
   readonly values: unknown;
   readonly as_node?: string;
   readonly checkpoint_id?: string;
 }
 
 /** Resolves with the id of the checkpoint that the update creates. */
-export const updateState = (id: string, update: StateUpdate): Promise<{ readonly checkpoint_id: string }> =>
+export const updateState = (id: string, update: StateEdit): Promise<{ readonly checkpoint_id: string }> =>
   fetchJson(`threads/${part(id)}/state`, { body: update });
 
 export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`);
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
-export const startRun = (id: string, request: Json): Promise<Run> =>
+export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs`, { body: request });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
@@ -93,12 +94,12 @@ export const deleteRun = (id: string, run: string) =>
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
   fetchJson("assistants/search", { body: { limit: 200 } });
-export const getSchemas = (assistant: string): Promise<Schemas> =>
+export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
-export const listDeliveries = (status: Delivery["status"], limit: number): Promise<readonly Delivery[]> =>
+export const listDeliveries = (status: WebhookRow["status"], limit: number): Promise<readonly WebhookRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);
-export const retryDelivery = (id: string): Promise<Delivery> =>
+export const retryDelivery = (id: string): Promise<WebhookRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });

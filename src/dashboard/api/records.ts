@@ -1,19 +1,19 @@
 /** The API's records, with the fields that the dashboard shows. */
-export type Json = { readonly [field: string]: unknown };
+export type JsonRecord = { readonly [field: string]: unknown };
 
 export const THREAD_STATUSES = ["idle", "busy", "interrupted", "error"] as const;
-export type ThreadStatus = (typeof THREAD_STATUSES)[number];
-export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
+export type ApiThreadStatus = (typeof THREAD_STATUSES)[number];
+export type ApiRunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
 
-export interface Interrupt {
+export interface ApiInterrupt {
   readonly id: string;
   readonly value: unknown;
   readonly ns?: readonly string[];
 }
 
 /** A pending question, with the schema of its answer. */
-export interface Question extends Interrupt {
-  readonly response_schema: Schema | null;
+export interface InterruptQuestion extends ApiInterrupt {
+  readonly response_schema: JsonSchema | null;
 }
 
 /** A thread as a row of the list. */
@@ -21,25 +21,25 @@ export interface ThreadRow {
   readonly thread_id: string;
   readonly created_at: string;
   readonly updated_at: string;
-  readonly status: ThreadStatus;
-  readonly metadata: Json;
+  readonly status: ApiThreadStatus;
+  readonly metadata: JsonRecord;
   /** The error of the last run; present only while the thread's status is `error`. */
   readonly error?: { readonly error: string; readonly message: string };
 }
 
-export type Order = "latest" | "oldest";
+export type ThreadListOrder = "latest" | "oldest";
 
 /** A filter for threads. */
-export interface ThreadFilter {
-  readonly status?: ThreadStatus;
-  readonly metadata?: Json;
+export interface ThreadListFilter {
+  readonly status?: ApiThreadStatus;
+  readonly metadata?: JsonRecord;
   readonly ids?: readonly string[];
 }
 
 export interface Thread extends ThreadRow {
-  readonly values: Json | null;
-  readonly config: Json;
-  readonly interrupts: { readonly [task: string]: readonly Interrupt[] };
+  readonly values: JsonRecord | null;
+  readonly config: JsonRecord;
+  readonly interrupts: { readonly [task: string]: readonly ApiInterrupt[] };
 }
 
 export interface Run {
@@ -48,13 +48,13 @@ export interface Run {
   readonly assistant_id: string;
   readonly created_at: string;
   readonly updated_at: string;
-  readonly status: RunStatus;
-  readonly metadata: Json;
+  readonly status: ApiRunStatus;
+  readonly metadata: JsonRecord;
   readonly multitask_strategy: string;
   readonly kwargs: {
     readonly input?: unknown;
     readonly command?: unknown;
-    readonly config?: Json;
+    readonly config?: JsonRecord;
     readonly context?: unknown;
     readonly interrupt_before?: unknown;
     readonly interrupt_after?: unknown;
@@ -71,19 +71,19 @@ export interface StateTask {
   readonly id: string;
   readonly name: string;
   readonly error: string | null;
-  readonly interrupts: readonly Interrupt[];
+  readonly interrupts: readonly ApiInterrupt[];
   readonly result: unknown;
 }
 
 export interface ThreadState {
-  readonly values: Json;
+  readonly values: JsonRecord;
   readonly next: readonly string[];
   readonly tasks: readonly StateTask[];
-  readonly metadata: Json;
+  readonly metadata: JsonRecord;
   readonly created_at: string | null;
   readonly checkpoint: CheckpointPosition | null;
   readonly parent_checkpoint: CheckpointPosition | null;
-  readonly interrupts?: readonly Interrupt[];
+  readonly interrupts?: readonly ApiInterrupt[];
 }
 
 export interface Assistant {
@@ -91,22 +91,22 @@ export interface Assistant {
   readonly graph_id: string;
   readonly name: string;
   readonly description?: string | null;
-  readonly metadata: Json;
-  readonly config: Json;
+  readonly metadata: JsonRecord;
+  readonly config: JsonRecord;
   readonly version?: number;
 }
 
 /** JSON Schema, with the keywords that forms use. */
-export interface Schema {
+export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly title?: string;
   readonly description?: string;
-  readonly properties?: { readonly [name: string]: Schema };
+  readonly properties?: { readonly [name: string]: JsonSchema };
   readonly required?: readonly string[];
-  readonly items?: Schema;
+  readonly items?: JsonSchema;
   readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
   readonly $ref?: string;
   readonly $defs?: unknown;
   readonly definitions?: unknown;
@@ -117,22 +117,22 @@ export interface Schema {
   readonly maximum?: number;
 }
 
-export interface Schemas {
+export interface AssistantSchemas {
   readonly graph_id: string;
-  readonly input_schema: Schema | null;
-  readonly output_schema: Schema | null;
-  readonly state_schema: Schema | null;
-  readonly config_schema: Schema | null;
-  readonly context_schema: Schema | null;
+  readonly input_schema: JsonSchema | null;
+  readonly output_schema: JsonSchema | null;
+  readonly state_schema: JsonSchema | null;
+  readonly config_schema: JsonSchema | null;
+  readonly context_schema: JsonSchema | null;
 }
 
 export const isDone = ({ status }: Run): boolean => status !== "pending" && status !== "running";
 
-export const isJson = (value: unknown): value is Json =>
+export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A webhook delivery: pending or given up. */
-export interface Delivery {
+export interface WebhookRow {
   readonly id: string;
   readonly run_id: string;
   readonly thread_id: string;

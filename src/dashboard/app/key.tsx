@@ -1,20 +1,20 @@
 import { createRef } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { storeKey, KeyNeeded, fetchJson } from "../server.ts";
-import { reasonOf } from "./session.ts";
+import { storeApiKey, ApiKeyRequired, fetchJson } from "../server.ts";
+import { errorMessage } from "./session.ts";
 
 /** Asks for the API key and tries it. */
-export function KeyDialog({ onEntered }: { readonly onEntered: () => void }) {
+export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {
   const [wrong, setWrong] = useState("");
   const secret = createRef<HTMLInputElement>();
   useEffect(() => secret.current?.focus(), []);
   const submit = async () => {
-    storeKey(secret.current?.value ?? "");
+    storeApiKey(secret.current?.value ?? "");
     try {
       await fetchJson("assistants/count", { body: {} });
       onEntered();
     } catch (cause) {
-      if (!(cause instanceof KeyNeeded)) return setWrong(reasonOf(cause));
+      if (!(cause instanceof ApiKeyRequired)) return setWrong(errorMessage(cause));
       setWrong("The server does not know this key.");
       secret.current?.select();
     }

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 
 /** The current location, such as `#/threads/{id}/runs/{id}?step=2`. */
-export interface Route {
+export interface PageLocation {
   /**
    * The hash that this route was parsed from. The browser's may be newer, because `hashchange` fires in a later turn.
    */
@@ -10,7 +10,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-function parse(hash: string): Route {
+function parse(hash: string): PageLocation {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/").filter((part) => part !== "");
   return { hash, path: parts.map(decoded), query: new URLSearchParams(query) };
@@ -30,17 +30,17 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Checks whether a text can be the id of a thread or a run. An address may contain anything. */
 export const isId = (text: string): boolean => UUID.test(text);
 
-export const route = signal<Route>(parse(location.hash));
+export const currentLocation = signal<PageLocation>(parse(location.hash));
 
-function arrive(): void {
-  if (location.hash !== route.peek().hash) route.value = parse(location.hash);
+function updateLocation(): void {
+  if (location.hash !== currentLocation.peek().hash) currentLocation.value = parse(location.hash);
 }
-addEventListener("hashchange", arrive);
+addEventListener("hashchange", updateLocation);
 
-export type Query = { readonly [name: string]: string | number | null | undefined };
+export type LinkQuery = { readonly [name: string]: string | number | null | undefined };
 
 /** Returns an address within this page. */
-export function to(path: readonly string[], query: Query = {}): string {
+export function hrefOf(path: readonly string[], query: LinkQuery = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== "",
   );
@@ -49,23 +49,23 @@ export function to(path: readonly string[], query: Query = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${text === "" ? "" : `?${text}`}`;
 }
 
-export function go(path: readonly string[], query: Query = {}): void {
-  location.hash = to(path, query);
-  arrive();
+export function navigate(path: readonly string[], query: LinkQuery = {}): void {
+  location.hash = hrefOf(path, query);
+  updateLocation();
 }
 
 /**
  * Changes the query alone, without an entry in the browser's history. Does nothing if the user has just left the page.
  */
-export function refine(change: Query): void {
-  const { hash, path, query } = route.peek();
+export function replaceQuery(change: LinkQuery): void {
+  const { hash, path, query } = currentLocation.peek();
   if (location.hash === hash) {
-    history.replaceState(null, "", to(path, { ...Object.fromEntries(query), ...change }));
+    history.replaceState(null, "", hrefOf(path, { ...Object.fromEntries(query), ...change }));
   }
-  arrive();
+  updateLocation();
 }
 
 /** Returns the address of a thread's page, or of one of its tabs. */
-export const toThread = (id: string, tab?: string): string => to(["threads", id], { tab });
-export const toRun = (thread: string, run: string, query: Query = {}): string =>
-  to(["threads", thread, "runs", run], query);
+export const threadHref = (id: string, tab?: string): string => hrefOf(["threads", id], { tab });
+export const runHref = (thread: string, run: string, query: LinkQuery = {}): string =>
+  hrefOf(["threads", thread, "runs", run], query);

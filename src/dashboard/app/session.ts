@@ -1,23 +1,24 @@
 import { signal } from "@preact/signals";
-import { KeyNeeded } from "../server.ts";
+import { ApiKeyRequired } from "../server.ts";
 
 /** True while the server requires a key that the user has not given. */
 export const isLocked = signal(false);
 
 /** The last notice, shown once; null: none. */
-export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
+export const currentNotice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
 
 export function showNotice(text: string, bad = false): void {
-  notice.value = { text, bad };
+  currentNotice.value = { text, bad };
 }
 
 /** Shows an error. A missing key opens the key dialog instead. */
 export function showError(cause: unknown): void {
-  if (cause instanceof KeyNeeded) isLocked.value = true;
-  else if (!(cause instanceof DOMException && cause.name === "AbortError")) showNotice(reasonOf(cause), true);
+  if (cause instanceof ApiKeyRequired) isLocked.value = true;
+  else if (!(cause instanceof DOMException && cause.name === "AbortError"))
+    showNotice(errorMessage(cause), true);
 }
 
-export const reasonOf = (cause: unknown): string => {
+export const errorMessage = (cause: unknown): string => {
   if (cause instanceof TypeError) return "The server cannot be reached.";
   return cause instanceof Error ? cause.message : String(cause);
 };
@@ -25,7 +26,7 @@ export const reasonOf = (cause: unknown): string => {
 /** Runs an action of the user. Resolves with false if it failed; the error has been shown by then. */
 export async function runAction(work: () => Promise<unknown>): Promise<boolean> {
   // The user has seen the previous notice by now.
-  notice.value = null;
+  currentNotice.value = null;
   try {
     await work();
     return true;

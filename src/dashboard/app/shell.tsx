@@ -3,14 +3,14 @@ import { useEffect } from "preact/hooks";
 import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
 import { RunPage } from "../runs/page.tsx";
-import { NewThread } from "../threads/new.tsx";
-import { ThreadsAside } from "../threads/list.tsx";
+import { NewThreadPage } from "../threads/new.tsx";
+import { ThreadListPanel } from "../threads/list.tsx";
 import { ThreadPage } from "../threads/page.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { KeyDialog } from "./key.tsx";
-import { isId, route, to } from "./route.ts";
-import { Boundary } from "../parts/boundary.tsx";
-import { isLocked, notice } from "./session.ts";
+import { EmptyState } from "../parts/empty.tsx";
+import { ApiKeyDialog } from "./key.tsx";
+import { isId, currentLocation, hrefOf } from "./route.ts";
+import { ErrorBoundary } from "../parts/boundary.tsx";
+import { isLocked, currentNotice } from "./session.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
@@ -23,7 +23,7 @@ const NAV = [
 export function Shell() {
   // A new key renders the view anew, so that refused requests are sent again.
   const entered = useSignal(0);
-  const { path } = route.value;
+  const { path } = currentLocation.value;
   const [place = "threads", id] = path;
   const isList = place === "threads" || place === "new";
   useEffect(() => {
@@ -36,13 +36,13 @@ export function Shell() {
         Skip to content
       </a>
       <header class="top">
-        <a class="brand" href={to([])}>
+        <a class="brand" href={hrefOf([])}>
           <Mark />
           Heddle
         </a>
         <nav aria-label="Main">
           {NAV.map(([name, title]) => (
-            <a key={name} href={to([name])} aria-current={name === place ? "page" : undefined}>
+            <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
               {title}
             </a>
           ))}
@@ -65,20 +65,20 @@ export function Shell() {
         {!isLocked.value && (
           <>
             {isList && (
-              <Boundary name="The list of threads">
-                <ThreadsAside chosen={id} />
-              </Boundary>
+              <ErrorBoundary name="The list of threads">
+                <ThreadListPanel chosen={id} />
+              </ErrorBoundary>
             )}
             <main id="main" tabIndex={-1}>
-              <Boundary name="This page" key={path.join("/")}>
+              <ErrorBoundary name="This page" key={path.join("/")}>
                 <Content />
-              </Boundary>
+              </ErrorBoundary>
             </main>
           </>
         )}
       </div>
       {isLocked.value && (
-        <KeyDialog
+        <ApiKeyDialog
           onEntered={() => {
             isLocked.value = false;
             entered.value++;
@@ -96,26 +96,26 @@ function skip(event: Event): void {
 }
 
 function Content() {
-  const { path, query } = route.value;
+  const { path, query } = currentLocation.value;
   const [place = "threads", id, what, run] = path;
-  if (place === "new") return <NewThread graph={query.get("graph")} />;
+  if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isId(id)) && (run === undefined || isId(run));
   if (place !== "threads" || !isThere)
     return (
-      <Empty title="There is no such page.">
-        <a href={to([])}>To the threads</a>
-      </Empty>
+      <EmptyState title="There is no such page.">
+        <a href={hrefOf([])}>To the threads</a>
+      </EmptyState>
     );
   if (id === undefined)
     return (
-      <Empty title="Choose a thread, or start one.">
+      <EmptyState title="Choose a thread, or start one.">
         <p class="dim">A thread is a graph's persisted state; a run is one execution of the graph on it.</p>
-        <a class="button primary" href={to(["new"])}>
+        <a class="button primary" href={hrefOf(["new"])}>
           New thread
         </a>
-      </Empty>
+      </EmptyState>
     );
   if (what === "runs" && run !== undefined) return <RunPage key={`${id} ${run}`} thread={id} run={run} />;
   return <ThreadPage key={id} id={id} />;
@@ -123,10 +123,10 @@ function Content() {
 
 /** Shows a notice. It disappears by itself unless it is an error. */
 function Notice() {
-  const shown = notice.value;
+  const shown = currentNotice.value;
   useEffect(() => {
     if (shown === null || shown.bad) return undefined;
-    const timer = setTimeout(() => (notice.value = null), 3_000);
+    const timer = setTimeout(() => (currentNotice.value = null), 3_000);
     return () => clearTimeout(timer);
   }, [shown]);
   return (
@@ -134,7 +134,12 @@ function Notice() {
       {shown !== null && (
         <div class={`notice ${shown.bad ? "bad" : ""}`}>
           <span>{shown.text}</span>
-          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => (notice.value = null)}>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Dismiss"
+            onClick={() => (currentNotice.value = null)}
+          >
             ✕
           </button>
         </div>

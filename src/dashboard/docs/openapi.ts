@@ -5,7 +5,7 @@ export interface OpenApi {
   readonly security?: readonly unknown[];
   readonly tags: readonly { readonly name: string }[];
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
-  readonly components: { readonly schemas: { readonly [name: string]: Schema } };
+  readonly components: { readonly schemas: { readonly [name: string]: OpenApiSchema } };
 }
 
 export interface Operation {
@@ -26,20 +26,20 @@ export interface Parameter {
   readonly in: string;
   readonly required?: boolean;
   readonly description?: string;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
 }
 
-export type Content = { readonly [type: string]: { readonly schema: Schema } };
+export type Content = { readonly [type: string]: { readonly schema: OpenApiSchema } };
 
-export interface Schema {
+export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: { readonly [name: string]: Schema };
+  readonly anyOf?: readonly OpenApiSchema[];
+  readonly items?: OpenApiSchema;
+  readonly properties?: { readonly [name: string]: OpenApiSchema };
   readonly required?: readonly string[];
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
@@ -67,13 +67,13 @@ export function operationsOf({ paths }: OpenApi): readonly LocatedOperation[] {
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
 /** Returns the schema that a `$ref` points to, or the schema itself. */
-export function resolveSchema(api: OpenApi, schema: Schema): Schema {
+export function resolveSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema {
   if (schema.$ref === undefined) return schema;
   return api.components.schemas[nameIn(schema.$ref)] ?? {};
 }
 
 /** Returns the type of a schema in TypeScript notation. */
-export function typeOf(schema: Schema): string {
+export function typeOf(schema: OpenApiSchema): string {
   if (schema.$ref !== undefined) return nameIn(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
@@ -86,7 +86,7 @@ export function typeOf(schema: Schema): string {
 }
 
 /** Returns the constraints of a schema other than its type. */
-export function limitsOf(schema: Schema): string {
+export function limitsOf(schema: OpenApiSchema): string {
   const { minimum, exclusiveMinimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const said = (least: number | undefined, most: number | undefined, of: string) =>
     least === undefined && most === undefined
@@ -104,7 +104,7 @@ export function limitsOf(schema: Schema): string {
 }
 
 /** Returns the schema with the members of an object, or of a list's items; undefined if there are none. */
-export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
+export function membersOf(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
   const whole = resolveSchema(api, schema);
   if (whole.properties !== undefined) return whole;
   if (whole.items !== undefined) return membersOf(api, whole.items);
@@ -116,7 +116,7 @@ export function membersOf(api: OpenApi, schema: Schema): Schema | undefined {
 }
 
 /** Returns a minimal example that the schema accepts. */
-function exampleOf(api: OpenApi, schema: Schema): unknown {
+function exampleOf(api: OpenApi, schema: OpenApiSchema): unknown {
   const whole = resolveSchema(api, schema);
   if (whole.const !== undefined) return whole.const;
   if (whole.enum !== undefined) return whole.enum[0];

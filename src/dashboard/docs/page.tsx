@@ -1,19 +1,19 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ThemeButton } from "../app/theme-button.tsx";
-import { Failure } from "../parts/empty.tsx";
+import { LoadFailure } from "../parts/empty.tsx";
 import { fragmentOf, guide, overview } from "./guide.ts";
 import { GuidePageView } from "./guide-page.tsx";
 import { operationsOf, type OpenApi } from "./openapi.ts";
 import { fragmentOfTag, Reference } from "./reference.tsx";
-import { SearchResults, searchTerms } from "./search.tsx";
+import { SearchResults, splitSearchTerms } from "./search.tsx";
 
 /** The guide and the API reference. */
-export function Docs() {
+export function DocsPage() {
   const fragment = useFragment();
   const { api, failure } = useApi();
   const [wanted, setWanted] = useState("");
   const [isMenuOpen, setMenuOpen] = useState(false);
-  const words = searchTerms(wanted);
+  const words = splitSearchTerms(wanted);
   const isSearch = words.length > 0;
   const page = pageOf(fragment);
   const operations = api === undefined ? [] : operationsOf(api);
@@ -95,7 +95,7 @@ export function Docs() {
         </div>
         <main id="main" tabIndex={-1}>
           {failure !== undefined && (page === undefined || isSearch) && (
-            <Failure text={`The description of the API could not be read. ${failure}`} />
+            <LoadFailure text={`The description of the API could not be read. ${failure}`} />
           )}
           {isSearch ? (
             <SearchResults api={api} words={words} onFollow={leaveSearch} />

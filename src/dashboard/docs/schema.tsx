@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { limitsOf, membersOf, type OpenApi, type Schema, typeOf } from "./openapi.ts";
+import { limitsOf, membersOf, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
 
 /** Shows the members of an object with their types. Nested members expand on request. */
-export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: Schema }) {
+export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: OpenApiSchema }) {
   const whole = membersOf(api, schema);
   if (whole?.properties === undefined) return null;
   return (
@@ -23,7 +23,7 @@ export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly sc
 interface MemberProps {
   readonly api: OpenApi;
   readonly name: string;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
   readonly isNeeded: boolean;
 }
 

@@ -3,13 +3,13 @@ import { operationsOf, type OpenApi, type LocatedOperation } from "./openapi.ts"
 import { OperationView } from "./operation.tsx";
 
 /** The largest number of sections shown. */
-const MOST_SECTIONS = 30;
+const MAX_SECTIONS = 30;
 /** Characters of an excerpt before the first match. */
 const BEFORE = 50;
 /** Characters of a whole excerpt. */
 const EXCERPT = 200;
 
-export const searchTerms = (wanted: string): readonly string[] =>
+export const splitSearchTerms = (wanted: string): readonly string[] =>
   wanted.toLowerCase().split(/\s+/).filter(Boolean);
 
 const hasAll = (text: string, words: readonly string[]): boolean =>
@@ -76,7 +76,7 @@ export function SearchResults({ api, words, onFollow }: SearchResultsProps) {
         <section aria-labelledby="found-guide">
           <h2 id="found-guide">Guide</h2>
           <ul class="found">
-            {sections.slice(0, MOST_SECTIONS).map((section) => (
+            {sections.slice(0, MAX_SECTIONS).map((section) => (
               <li key={section.id}>
                 <a href={`#${section.id}`} onClick={onFollow}>
                   {section.title === section.page.title

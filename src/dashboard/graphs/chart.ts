@@ -1,11 +1,11 @@
 import {
-  type Chart,
-  chartOf,
-  type Definition,
+  type ChartModel,
+  buildChart,
+  type ChartDefinition,
   joinPath,
   activeStates,
   indexesByPath,
-  type Value,
+  type ActiveStateValue,
 } from "../inspector/chart.ts";
 import type { NodePath } from "../inspector/taken.ts";
 import type { Task, TaskStatus, Trace } from "../live/trace.ts";
@@ -14,11 +14,11 @@ import type { Task, TaskStatus, Trace } from "../live/trace.ts";
  * Returns a chart that draws the contents of the subgraphs in `open` only. The set contains node paths, joined by
  * slashes.
  */
-export function visibleChart(definition: Definition, open: ReadonlySet<string>): Chart {
-  return chartOf(closed(definition, open, ""));
+export function visibleChart(definition: ChartDefinition, open: ReadonlySet<string>): ChartModel {
+  return buildChart(closed(definition, open, ""));
 }
 
-function closed(definition: Definition, open: ReadonlySet<string>, path: string): Definition {
+function closed(definition: ChartDefinition, open: ReadonlySet<string>, path: string): ChartDefinition {
   if (definition.states === undefined) return definition;
   const states = Object.fromEntries(
     Object.entries(definition.states).map(([name, inner]) => {
@@ -33,7 +33,7 @@ function closed(definition: Definition, open: ReadonlySet<string>, path: string)
 }
 
 /** Returns the paths of the nodes that contain subgraphs. */
-export function subgraphsOf(definition: Definition, path = ""): readonly string[] {
+export function subgraphsOf(definition: ChartDefinition, path = ""): readonly string[] {
   return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
     const here = inner.id === undefined ? path : joinPath(path, name);
     const own = inner.id !== undefined && inner.states !== undefined ? [here] : [];
@@ -46,8 +46,8 @@ export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
 
 /** Returns the mark of each state of the chart: running, or the result of its last task. */
 export function marksOf(
-  chart: Chart,
-  value: Value | undefined,
+  chart: ChartModel,
+  value: ActiveStateValue | undefined,
   tasks: Iterable<Task>,
 ): ReadonlyMap<number, TaskStatus> {
   const marks = new Map<number, TaskStatus>();

@@ -1,21 +1,27 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { chartOf, type Definition, activeStates, indexesByPath, type Value } from "../inspector/chart.ts";
-import { Drawing, markArrows } from "../inspector/draw.ts";
+import {
+  buildChart,
+  type ChartDefinition,
+  activeStates,
+  indexesByPath,
+  type ActiveStateValue,
+} from "../inspector/chart.ts";
+import { ChartDrawing, markArrows } from "../inspector/draw.ts";
 import { addedArrowsKey, markPaths, type NodePath } from "../inspector/taken.ts";
 import { Zoom } from "../inspector/zoom.ts";
 import type { Task } from "../live/trace.ts";
-import { reasonOf } from "../app/session.ts";
+import { errorMessage } from "../app/session.ts";
 import { visibleChart, marksOf, subgraphsOf } from "./chart.ts";
 
 /** Layouts are computed once and shared by all figures of the page. */
-const drawing = new Drawing("dashboard/elk-worker.js");
+const drawing = new ChartDrawing("dashboard/elk-worker.js");
 
 const NOWHERE: readonly NodePath[] = [];
 
 interface FigureProps {
   /** The XState definition of the statechart, as JSON. */
   readonly definition: string;
-  readonly value: Value | undefined;
+  readonly value: ActiveStateValue | undefined;
   readonly tasks: readonly Task[];
   readonly label: string;
   /** The paths that runs have taken; their arrows are marked. */
@@ -48,9 +54,9 @@ export function StatechartView({
     bar.current?.replaceChildren(made.bar);
     return () => made.close();
   }, []);
-  const parsed = useMemo(() => JSON.parse(definition) as Definition, [definition]);
+  const parsed = useMemo(() => JSON.parse(definition) as ChartDefinition, [definition]);
   const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
-  const declared = useMemo(() => (isChart ? chartOf(parsed) : visibleChart(parsed, open)), [parsed, open]);
+  const declared = useMemo(() => (isChart ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
   const gone = markPaths(declared, ways);
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);
@@ -85,7 +91,7 @@ export function StatechartView({
         box.current?.replaceChildren(made);
         lit.current();
       },
-      (cause: unknown) => setWrong(reasonOf(cause)),
+      (cause: unknown) => setWrong(errorMessage(cause)),
     );
     return () => {
       isOld = true;

@@ -1,43 +1,46 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { RunWatch } from "../live/run-watch.ts";
+import { RunSubscription } from "../live/run-watch.ts";
 import { fetchJson } from "../server.ts";
-import { go } from "../app/route.ts";
-import type { Definition } from "../inspector/chart.ts";
+import { navigate } from "../app/route.ts";
+import type { ChartDefinition } from "../inspector/chart.ts";
 import { stateLabel } from "../inspector/chart.ts";
 import { type Actor, isLive, type FeedModel } from "../inspector/model.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { pathOf, pathsOfTrace } from "./chart.ts";
 import { StatechartView } from "./figure.tsx";
 
 /** The graph of a thread with its running nodes, and the statecharts of its actors. */
-export function GraphTab({ watch }: { readonly watch: ThreadWatch }) {
-  void watch.changes.seen;
+export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
+  void watch.changes.count;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   // A run that ended before this page was opened is read from its first event.
   const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
   const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];
-  if (typeof graph !== "string") return <Empty title="No graph has run on this thread yet." />;
+  if (typeof graph !== "string") return <EmptyState title="No graph has run on this thread yet." />;
   return (
     <ActorsGraph
       model={watch.model}
       traces={trace === undefined ? [] : [trace]}
       graph={graph}
       onTask={({ id, step }) => {
-        if (trace !== undefined) go(["threads", watch.id, "runs", trace.run], { step, task: id });
+        if (trace !== undefined) navigate(["threads", watch.id, "runs", trace.run], { step, task: id });
       }}
     />
   );
 }
 
 function useRecalled(thread: string, run: string | undefined): Trace | undefined {
-  const watch = useMemo(() => (run === undefined ? null : new RunWatch(thread, run, false)), [thread, run]);
+  const watch = useMemo(
+    () => (run === undefined ? null : new RunSubscription(thread, run, false)),
+    [thread, run],
+  );
   useEffect(() => () => watch?.close(), [watch]);
-  void watch?.changes.seen;
+  void watch?.changes.count;
   return watch?.trace;
 }
 
@@ -63,7 +66,7 @@ export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) 
         Reading…
       </p>
     ) : (
-      <Failure text={found.error} onRetry={found.reload} />
+      <LoadFailure text={found.error} onRetry={found.reload} />
     );
   const value = actor !== undefined && isLive(actor) ? actor.message.snapshot?.value : undefined;
   const actors = (["run", "thread"] as const)
@@ -115,7 +118,7 @@ function ActorChart({ actor }: { readonly actor: Actor }) {
 }
 
 async function machineOf(graph: string): Promise<string> {
-  const { definition } = await fetchJson<{ readonly definition: Definition }>(
+  const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(
     `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
   );
   return JSON.stringify(definition);

@@ -1,10 +1,10 @@
 import { getSchemas } from "../api/client.ts";
-import type { Definition } from "../inspector/chart.ts";
+import type { ChartDefinition } from "../inspector/chart.ts";
 import { fetchJson } from "../server.ts";
-import { to } from "../app/route.ts";
+import { hrefOf } from "../app/route.ts";
 import { assistantLabel, useAssistants } from "../parts/assistants.ts";
-import { Copy } from "../parts/copy.tsx";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { useResource } from "../parts/resource.ts";
 import { StatechartView } from "./figure.tsx";
@@ -13,14 +13,14 @@ import { StatechartView } from "./figure.tsx";
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
   const assistants = useAssistants();
   const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
-  if (assistant === undefined) return <Empty title="Loading, or the server has no graphs." />;
+  if (assistant === undefined) return <EmptyState title="Loading, or the server has no graphs." />;
   return (
     <article class="page graphs-page">
       <nav class="chips" aria-label="Assistants">
         {assistants.map((one) => (
           <a
             key={one.assistant_id}
-            href={to(["graphs", one.assistant_id])}
+            href={hrefOf(["graphs", one.assistant_id])}
             aria-current={one === assistant ? "page" : undefined}
           >
             {assistantLabel(one)}
@@ -31,7 +31,7 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
       <div class="pad">
         <details class="more">
           <summary>The assistant's record</summary>
-          <Copy text={assistant.assistant_id} label="assistant id" shown="Copy id" />
+          <CopyButton text={assistant.assistant_id} label="assistant id" shown="Copy id" />
           <JsonTree value={assistant} open={2} />
         </details>
       </div>
@@ -42,7 +42,7 @@ export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) 
 function Graph({ graph, assistant }: { readonly graph: string; readonly assistant: string }) {
   const chart = useResource(
     () =>
-      fetchJson<{ readonly definition: Definition }>(
+      fetchJson<{ readonly definition: ChartDefinition }>(
         `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
       ),
     [graph],
@@ -52,11 +52,11 @@ function Graph({ graph, assistant }: { readonly graph: string; readonly assistan
     <div class="pad graphs">
       <div class="bar">
         <h2 class="space">{graph}</h2>
-        <a class="button primary" href={to(["new"], { graph: assistant })}>
+        <a class="button primary" href={hrefOf(["new"], { graph: assistant })}>
           Start a thread
         </a>
       </div>
-      {chart.error !== null && <Failure text={chart.error} onRetry={chart.reload} />}
+      {chart.error !== null && <LoadFailure text={chart.error} onRetry={chart.reload} />}
       {chart.value !== undefined && (
         <StatechartView
           definition={JSON.stringify(chart.value.definition)}

@@ -1,9 +1,9 @@
 /** An XState definition, with the fields that are drawn. */
-export interface Definition {
+export interface ChartDefinition {
   readonly id?: string;
   readonly type?: string;
   readonly initial?: string;
-  readonly states?: { readonly [name: string]: Definition };
+  readonly states?: { readonly [name: string]: ChartDefinition };
   readonly on?: { readonly [event: string]: Transitions };
   readonly after?: { readonly [delay: string]: Transitions };
   readonly always?: Transitions;
@@ -22,7 +22,7 @@ interface Transition {
 }
 
 /** A state of a chart. */
-export interface State {
+export interface DrawnState {
   /** The index of the state in the chart's list of states. */
   readonly index: number;
   readonly name: string;
@@ -31,7 +31,7 @@ export interface State {
   readonly isInitial: boolean;
   /** True if the state stands for a node of a graph. The other states only contain parallel states. */
   readonly isNode: boolean;
-  readonly children: readonly State[];
+  readonly children: readonly DrawnState[];
 }
 
 /** All transitions from one state to another, drawn as one arrow. */
@@ -43,27 +43,27 @@ export interface Arrow {
   readonly maybe: boolean;
 }
 
-export interface Chart {
-  readonly root: readonly State[];
-  readonly states: readonly State[];
+export interface ChartModel {
+  readonly root: readonly DrawnState[];
+  readonly states: readonly DrawnState[];
   readonly arrows: readonly Arrow[];
 }
 
 interface Found {
-  readonly state: State;
-  readonly definition: Definition;
+  readonly state: DrawnState;
+  readonly definition: ChartDefinition;
   readonly above: Found | null;
 }
 
 /** Converts a definition to nested states and the arrows between them. */
-export function chartOf(definition: Definition): Chart {
+export function buildChart(definition: ChartDefinition): ChartModel {
   const all: Found[] = [];
   const ids = new Map<string, Found | null>();
   if (definition.id !== undefined) ids.set(definition.id, null);
-  const read = (holder: Definition, above: Found | null): readonly State[] =>
+  const read = (holder: ChartDefinition, above: Found | null): readonly DrawnState[] =>
     Object.entries(holder.states ?? {}).map(([name, inner]) => {
-      const children: State[] = [];
-      const state: State = {
+      const children: DrawnState[] = [];
+      const state: DrawnState = {
         index: all.length,
         name,
         path: [...(above?.state.path ?? []), name],
@@ -149,12 +149,12 @@ function guardLabel(guard: Transition["guard"]): string {
   return ` [${guard.type}${params === "" ? "" : ` ${params}`}]`;
 }
 
-export type Value = string | { readonly [state: string]: Value };
+export type ActiveStateValue = string | { readonly [state: string]: ActiveStateValue };
 
 /** Returns the states that a value names, with all of their ancestors. */
-export function activeStates(chart: Chart, value: Value | undefined): ReadonlySet<number> {
+export function activeStates(chart: ChartModel, value: ActiveStateValue | undefined): ReadonlySet<number> {
   const lit = new Set<number>();
-  const walk = (states: readonly State[], inside: Value): void => {
+  const walk = (states: readonly DrawnState[], inside: ActiveStateValue): void => {
     for (const [name, inner] of typeof inside === "string"
       ? [[inside, {}] as const]
       : Object.entries(inside)) {
@@ -172,9 +172,9 @@ export function activeStates(chart: Chart, value: Value | undefined): ReadonlySe
 export const joinPath = (path: string, name: string): string => (path === "" ? name : `${path}/${name}`);
 
 /** Returns the index of each node in the chart, by the node's path. */
-export function indexesByPath(chart: Chart): ReadonlyMap<string, number> {
+export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
-  const walk = (states: readonly State[], path: string): void => {
+  const walk = (states: readonly DrawnState[], path: string): void => {
     for (const state of states) {
       const here = state.isNode ? joinPath(path, state.name) : path;
       if (state.isNode) places.set(here, state.index);
@@ -186,9 +186,9 @@ export function indexesByPath(chart: Chart): ReadonlyMap<string, number> {
 }
 
 /** Returns the active nodes of a graph as text. */
-export function activeNodesText(chart: Chart, value: Value | undefined): string {
+export function activeNodesText(chart: ChartModel, value: ActiveStateValue | undefined): string {
   const lit = activeStates(chart, value);
-  const words = (states: readonly State[], above: readonly string[]): readonly string[] =>
+  const words = (states: readonly DrawnState[], above: readonly string[]): readonly string[] =>
     states.flatMap((state) => {
       if (!lit.has(state.index)) return [];
       const here = state.isNode ? [...above, state.name] : above;
@@ -199,7 +199,7 @@ export function activeNodesText(chart: Chart, value: Value | undefined): string 
 }
 
 /** Returns a state value as text. */
-export function stateLabel(value: Value | undefined): string {
+export function stateLabel(value: ActiveStateValue | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return value;
   return Object.entries(value)

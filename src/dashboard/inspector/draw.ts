@@ -1,5 +1,5 @@
 import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
-import type { Chart, State } from "./chart.ts";
+import type { ChartModel, DrawnState } from "./chart.ts";
 import type { ChartWithPaths } from "./taken.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -24,7 +24,7 @@ const OPTIONS = {
 };
 
 /** Draws charts. Each layout is computed once, in a worker. */
-export class Drawing {
+export class ChartDrawing {
   readonly #elk;
   readonly #laid = new Map<string, Promise<ElkNode>>();
 
@@ -34,14 +34,14 @@ export class Drawing {
   }
 
   /** `key`: identifies the chart in the cache of layouts. */
-  async draw(chart: Chart, key: string): Promise<SVGSVGElement> {
+  async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
     const laid = this.#laid.get(key) ?? this.#elk.layout(graphOf(chart));
     this.#laid.set(key, laid);
     return svgOf(chart, await laid);
   }
 }
 
-function graphOf({ root, arrows }: Chart): ElkNode {
+function graphOf({ root, arrows }: ChartModel): ElkNode {
   const edges = arrows.map(({ from, to, labels }, i): ElkExtendedEdge => {
     const text = shown(labels);
     const width = Math.max(...text.map(widthOf), 0) + 6;
@@ -56,7 +56,7 @@ function graphOf({ root, arrows }: Chart): ElkNode {
   return { id: "root", layoutOptions: OPTIONS, children: root.map(nodeOf), edges };
 }
 
-function nodeOf(state: State): ElkNode {
+function nodeOf(state: DrawnState): ElkNode {
   const width = Math.min(state.name.length, LONGEST) * 7.6 + 28;
   if (state.children.length === 0) return { id: `s${state.index}`, width, height: 34 };
   return {
@@ -86,7 +86,7 @@ const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_
 
 const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
 
-function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
+function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
   const { width = 100, height = 100 } = laid;
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
   const words: SVGElement[] = [];
@@ -124,7 +124,7 @@ function svgOf(chart: Chart, laid: ElkNode): SVGSVGElement {
   return svg as SVGSVGElement;
 }
 
-function titleOf(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
+function titleOf(state: DrawnState, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
   const isInside = state.children.length > 0;
   const text = make("text", {
     class: isInside ? "title" : "name",
@@ -136,7 +136,11 @@ function titleOf(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode)
   return text;
 }
 
-function box(state: State, { x = 0, y = 0, width = 0, height = 0 }: ElkNode, title: SVGElement): SVGElement {
+function box(
+  state: DrawnState,
+  { x = 0, y = 0, width = 0, height = 0 }: ElkNode,
+  title: SVGElement,
+): SVGElement {
   const group = make("g", {
     class: state.kind,
     "data-state": state.index,

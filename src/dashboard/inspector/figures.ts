@@ -1,13 +1,13 @@
 import { activeStates } from "./chart.ts";
-import { Drawing, markArrows } from "./draw.ts";
-import { text } from "./element.ts";
+import { ChartDrawing, markArrows } from "./draw.ts";
+import { createTextElement } from "./element.ts";
 import { type Actor, actorLabel, actorState } from "./model.ts";
 import { addedArrowsKey, markPaths, type NodePath } from "./taken.ts";
 import { Zoom } from "./zoom.ts";
 
 /** The slots for charts on the page, in order. */
 const SLOTS = ["chosen", "graph", "run", "thread"] as const;
-export type Slot = (typeof SLOTS)[number];
+export type ChartSlotName = (typeof SLOTS)[number];
 
 /** A chart on the page. The actor that it shows may change. */
 interface ChartSlot {
@@ -28,8 +28,8 @@ export class ChartPanel {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
   readonly #events: Events;
-  readonly #drawing = new Drawing("inspector/elk-worker.js");
-  readonly #figures = new Map<Slot, ChartSlot>();
+  readonly #drawing = new ChartDrawing("inspector/elk-worker.js");
+  readonly #figures = new Map<ChartSlotName, ChartSlot>();
 
   /** `wide`: the element for the thread's chart, which is much wider than the others. */
   constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
@@ -38,14 +38,14 @@ export class ChartPanel {
     this.#events = events;
   }
 
-  drop(slot: Slot): void {
+  drop(slot: ChartSlotName): void {
     this.#figures.get(slot)?.zoom.close();
     this.#figures.get(slot)?.element.remove();
     this.#figures.delete(slot);
   }
 
   /** `ways`: the paths that runs have taken through the graph. */
-  show(slot: Slot, actor: Actor, ways: readonly NodePath[]): void {
+  show(slot: ChartSlotName, actor: Actor, ways: readonly NodePath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
     const { tags = [] } = actor.message.snapshot ?? {};
@@ -53,7 +53,10 @@ export class ChartPanel {
     const says = tags.length === 0 ? words : `${words} (${tags.join(", ")})`;
     element
       .querySelector("figcaption")
-      ?.replaceChildren(text("strong", actorLabel(actor)), text("span", says, "state"));
+      ?.replaceChildren(
+        createTextElement("strong", actorLabel(actor)),
+        createTextElement("span", says, "state"),
+      );
     element.dataset["actor"] = actor.id;
     const gone = markPaths(actor.chart, ways);
     const definition = `${actor.definition} ${addedArrowsKey(gone.chart, actor.chart)}`;
@@ -70,18 +73,18 @@ export class ChartPanel {
       );
     }
     if (figure.svg === null) return;
-    light(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
+    highlightStates(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
     markArrows(figure.svg, gone);
     figure.zoom.show();
   }
 
-  #add(slot: Slot): ChartSlot {
+  #add(slot: ChartSlotName): ChartSlot {
     const element = document.createElement("figure");
     element.dataset["slot"] = slot;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
     scroll.tabIndex = 0;
-    scroll.append(text("p", "Drawing…", "state"));
+    scroll.append(createTextElement("p", "Drawing…", "state"));
     const zoom = new Zoom(scroll);
     const head = document.createElement("div");
     head.className = "bar";
@@ -107,7 +110,7 @@ function markOf(actor: Actor): (typeof MARKS)[number] {
   return tags.length > 0 || words === "interrupted" ? "interrupted" : "running";
 }
 
-function light(svg: SVGSVGElement, actor: Actor, label: string): void {
+function highlightStates(svg: SVGSVGElement, actor: Actor, label: string): void {
   const lit = activeStates(actor.chart, actor.message.snapshot?.value);
   const mark = markOf(actor);
   for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {

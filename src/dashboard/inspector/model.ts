@@ -1,4 +1,11 @@
-import { type Chart, chartOf, type Definition, activeNodesText, type Value, stateLabel } from "./chart.ts";
+import {
+  type ChartModel,
+  buildChart,
+  type ChartDefinition,
+  activeNodesText,
+  type ActiveStateValue,
+  stateLabel,
+} from "./chart.ts";
 
 /** A message of the feed, in the format of `@statelyai/inspect`. */
 export interface FeedMessage {
@@ -13,7 +20,7 @@ export interface FeedMessage {
   readonly run_id?: string;
   readonly event?: { readonly type: string };
   readonly snapshot?: {
-    readonly value?: Value;
+    readonly value?: ActiveStateValue;
     readonly status: string;
     readonly tags?: readonly string[];
   };
@@ -25,12 +32,12 @@ export interface Actor {
   readonly name: string;
   readonly parent: string | null;
   readonly definition: string;
-  readonly chart: Chart;
+  readonly chart: ChartModel;
   /** The message that announced the actor, with the actor's current snapshot. */
   readonly message: FeedMessage;
 }
 
-export interface Step {
+export interface RecordedTransition {
   readonly seq: number;
   readonly at: number;
   readonly actor: string;
@@ -50,9 +57,9 @@ const EVENTS = 200;
 export class FeedModel {
   readonly actors = new Map<string, Actor>();
   /** Oldest first. */
-  readonly steps: Step[] = [];
+  readonly steps: RecordedTransition[] = [];
   readonly events: FeedMessage[] = [];
-  readonly #charts = new Map<string, Chart>();
+  readonly #charts = new Map<string, ChartModel>();
 
   take(message: FeedMessage): void {
     if (message.type === "@xstate.actor") this.#meet(message);
@@ -91,7 +98,7 @@ export class FeedModel {
     const { sessionId: id, kind, name = "", parentId, definition = "{}" } = message;
     let chart = this.#charts.get(definition);
     if (chart === undefined) {
-      chart = chartOf(JSON.parse(definition) as Definition);
+      chart = buildChart(JSON.parse(definition) as ChartDefinition);
       this.#charts.set(definition, chart);
     }
     // Inserts the actor again, so that the latest is last in the map.

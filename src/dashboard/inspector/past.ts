@@ -1,25 +1,25 @@
 import type { ThreadState } from "../api/records.ts";
 import { RequestError, fetchJson } from "../server.ts";
-import type { Step } from "./model.ts";
+import type { RecordedTransition } from "./model.ts";
 import type { NodePath } from "./taken.ts";
 
 /** The largest number of states read. */
-const MOST = 60;
+const MAX_STATES = 60;
 
 type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
 
 /** The history of a thread before the page was opened. */
 export interface ThreadHistory {
   /** The steps of the graph, oldest first. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly RecordedTransition[];
   /** The path through the graph since its last input. */
-  readonly way: NodePath;
+  readonly path: NodePath;
   /** The error of the last run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
   readonly isMissing: boolean;
 }
 
-export const NOTHING: ThreadHistory = { steps: [], way: [], error: null, isMissing: false };
+export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null, isMissing: false };
 
 export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
   try {
@@ -27,14 +27,14 @@ export async function readThreadHistory(thread: string): Promise<ThreadHistory> 
     const [record, states] = await Promise.all([
       fetchJson<{ readonly error?: ThreadHistory["error"] }>(`threads/${encodeURIComponent(thread)}`),
       fetchJson<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
-        body: { limit: MOST, select },
+        body: { limit: MAX_STATES, select },
       }),
     ]);
     const line = ancestorsOf(states);
-    return { steps: line.map(stepOf), way: wayOf(line), error: record.error ?? null, isMissing: false };
+    return { steps: line.map(stepOf), path: wayOf(line), error: record.error ?? null, isMissing: false };
   } catch (cause) {
     const isMissing = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-    return { ...NOTHING, isMissing };
+    return { ...EMPTY_THREAD_HISTORY, isMissing };
   }
 }
 
@@ -61,7 +61,7 @@ function wayOf(line: readonly State[]): NodePath {
   return since.map(nextOf);
 }
 
-function stepOf(state: State, i: number): Step {
+function stepOf(state: State, i: number): RecordedTransition {
   const { metadata, created_at } = state;
   return {
     seq: i,

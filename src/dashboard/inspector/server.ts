@@ -1,21 +1,21 @@
 import { openSocket, fetchJson } from "../server.ts";
 
-export interface About {
+export interface ViewerInfo {
   readonly viewer: string;
   readonly values: boolean;
 }
 
-export const about = (): Promise<About> => fetchJson("inspect/machines");
+export const getViewerInfo = (): Promise<ViewerInfo> => fetchJson("inspect/machines");
 
-export interface Live {
+export interface LiveThreadRow {
   readonly id: string;
   readonly value: unknown;
   readonly runs: number;
 }
 
-export async function live(): Promise<readonly Live[]> {
-  return (await fetchJson<{ readonly actors: readonly Live[] }>("inspect/actors?limit=100")).actors;
+export async function listLiveThreads(): Promise<readonly LiveThreadRow[]> {
+  return (await fetchJson<{ readonly actors: readonly LiveThreadRow[] }>("inspect/actors?limit=100")).actors;
 }
 
 /** Opens the WebSocket of the feed. */
-export const connect = (query: URLSearchParams): Promise<WebSocket> => openSocket("inspect", query);
+export const openFeed = (query: URLSearchParams): Promise<WebSocket> => openSocket("inspect", query);

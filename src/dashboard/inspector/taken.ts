@@ -1,4 +1,4 @@
-import { type Arrow, type Chart, indexesByPath } from "./chart.ts";
+import { type Arrow, type ChartModel, indexesByPath } from "./chart.ts";
 
 /**
  * The nodes of a graph that ran in each superstep, in order, each by its path. `__start__` and `__end__` are nodes too.
@@ -7,14 +7,14 @@ export type NodePath = readonly (readonly string[])[];
 
 /** A chart and its taken arrows. */
 export interface ChartWithPaths {
-  readonly chart: Chart;
+  readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;
   /** States that the run has left through another arrow: their remaining arrows were not chosen. */
   readonly left: ReadonlySet<number>;
 }
 
 /** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
-export function markPaths(chart: Chart, ways: readonly NodePath[]): ChartWithPaths {
+export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithPaths {
   const places = indexesByPath(chart);
   const arrows: Arrow[] = [...chart.arrows];
   const taken = new Set<number>();
@@ -50,7 +50,7 @@ export function markPaths(chart: Chart, ways: readonly NodePath[]): ChartWithPat
 }
 
 /** Returns a key for the arrows that were added to the declared chart. */
-export const addedArrowsKey = (chart: Chart, declared: Chart): string =>
+export const addedArrowsKey = (chart: ChartModel, declared: ChartModel): string =>
   chart.arrows
     .slice(declared.arrows.length)
     .map(({ from, to }) => `${from}>${to}`)

@@ -1,19 +1,19 @@
-import { extractFrom, getSchemas } from "../api/client.ts";
-import type { Json, Schema, ThreadRow } from "../api/records.ts";
+import { extractValues, getSchemas } from "../api/client.ts";
+import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../parts/schema.ts";
 import { toLine } from "../parts/words.ts";
 import { messageOf } from "./messages.ts";
 
 /** The largest number of threads in the cache. */
-const MOST = 2_000;
+const MAX_THREADS = 2_000;
 /** The largest number of state values that make a description. */
-const PARTS = 4;
+const MAX_VALUES = 4;
 
 /** The parts of a graph's state that describe a thread: paths by name, and their initial values. */
 interface DescriptionPaths {
   readonly extract: { readonly [name: string]: string };
   readonly initial: { readonly [name: string]: unknown };
-  readonly isTalk: boolean;
+  readonly isChat: boolean;
 }
 
 /**
@@ -36,7 +36,7 @@ export class ThreadDescriptions {
   }
 
   /** Sets the visible rows. */
-  see(rows: readonly ThreadRow[]): void {
+  setVisibleRows(rows: readonly ThreadRow[]): void {
     this.#wanted = rows;
     if (!this.#isReading) void this.#read();
   }
@@ -67,7 +67,7 @@ export class ThreadDescriptions {
       this.#known.delete(id);
       this.#known.set(id, { at, text: texts.get(id) ?? "" });
     }
-    const old = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - MOST));
+    const old = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - MAX_THREADS));
     for (const id of old) this.#known.delete(id);
   }
 
@@ -78,7 +78,7 @@ export class ThreadDescriptions {
     const places = await reading;
     if (Object.keys(places.extract).length === 0) return new Map();
     const ids = rows.map(({ thread_id }) => thread_id);
-    const found = await extractFrom(ids, places.extract);
+    const found = await extractValues(ids, places.extract);
     return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(places, extracted)]));
   }
 }
@@ -88,11 +88,11 @@ const assistantOf = ({ metadata }: ThreadRow): string =>
   typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
 
 /** Returns the paths to read. Channels whose names a path cannot contain are left out. */
-export function descriptionPaths(schema: Schema | null): DescriptionPaths {
+export function descriptionPaths(schema: JsonSchema | null): DescriptionPaths {
   const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
   const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
   if (talk !== undefined)
-    return { extract: { said: `values.${talk[0]}[0].content` }, initial: {}, isTalk: true };
+    return { extract: { said: `values.${talk[0]}[0].content` }, initial: {}, isChat: true };
   const simple = entries
     .map(([name, one]) => [name, simplifySchema(one, schema ?? one)] as const)
     .filter(([, { type, items, properties }]) =>
@@ -100,16 +100,19 @@ export function descriptionPaths(schema: Schema | null): DescriptionPaths {
         ? items === undefined && properties === undefined
         : type !== "array" && type !== "object",
     )
-    .slice(0, PARTS);
+    .slice(0, MAX_VALUES);
   return {
     extract: Object.fromEntries(simple.map(([name]) => [name, `values.${name}`])),
     initial: Object.fromEntries(simple.map(([name, one]) => [name, one.default])),
-    isTalk: false,
+    isChat: false,
   };
 }
 
 /** Describes a thread: its first message, or the values that differ from their initial values. */
-export function descriptionText({ initial, isTalk }: DescriptionPaths, extracted: Json): string {
+export function descriptionText(
+  { initial, isChat: isTalk }: DescriptionPaths,
+  extracted: JsonRecord,
+): string {
   if (isTalk) return toLine(messageOf({ content: extracted["said"] }).text);
   const parts = Object.entries(extracted).filter(
     ([name, value]) =>

@@ -6,20 +6,20 @@ export class ChangeCounter {
   #due = false;
 
   /** Reads the counter, so that the component that is being rendered subscribes to it. */
-  get seen(): number {
+  get count(): number {
     return this.#count.value;
   }
 
-  made(): void {
+  increment(): void {
     if (this.#due) return;
     this.#due = true;
-    const tell = () => {
+    const update = () => {
       if (!this.#due) return;
       this.#due = false;
       this.#count.value++;
     };
-    requestAnimationFrame(tell);
+    requestAnimationFrame(update);
     // A background page gets no animation frames.
-    setTimeout(tell, 250);
+    setTimeout(update, 250);
   }
 }

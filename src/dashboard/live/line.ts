@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
 import { showError } from "../app/session.ts";
-import { KeyNeeded, openSocket } from "../server.ts";
+import { ApiKeyRequired, openSocket } from "../server.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
 
-interface LineOptions {
+interface SocketOptions {
   readonly path: string;
   /** Called at each connect. */
   readonly query: () => URLSearchParams;
@@ -15,16 +15,16 @@ interface LineOptions {
 }
 
 /** Milliseconds until the first reconnect; doubled for each further one. */
-const FIRST = 300;
+const FIRST_RETRY_MS = 300;
 /** Milliseconds: the longest pause before a reconnect. */
-const LONGEST = 10_000;
+const MAX_RETRY_MS = 10_000;
 
 /** A WebSocket that reconnects when it breaks, until it is closed or refused. */
 export class ReconnectingSocket {
   readonly state = signal<SocketState>("connecting");
   /** The reason of the refusal. */
   reason = "";
-  readonly #options: LineOptions;
+  readonly #options: SocketOptions;
   #socket: WebSocket | null = null;
   #tries = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -33,7 +33,7 @@ export class ReconnectingSocket {
     if (this.state.peek() === "broken") this.#connect();
   };
 
-  constructor(options: LineOptions) {
+  constructor(options: SocketOptions) {
     this.#options = options;
     addEventListener("online", this.#online);
     this.#connect();
@@ -52,7 +52,7 @@ export class ReconnectingSocket {
     openSocket(this.#options.path, this.#options.query()).then(
       (socket) => this.#attach(socket),
       (cause: unknown) => {
-        if (cause instanceof KeyNeeded) return this.#refuse(cause.message, cause);
+        if (cause instanceof ApiKeyRequired) return this.#refuse(cause.message, cause);
         this.#later();
       },
     );
@@ -71,7 +71,7 @@ export class ReconnectingSocket {
     });
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.#closed || this.#socket !== socket) return;
-      if (code === 4401) return this.#refuse(reason, new KeyNeeded(reason));
+      if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
       // The server refuses again what it has refused once: do not reconnect.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
@@ -85,7 +85,7 @@ export class ReconnectingSocket {
   #later(): void {
     if (this.#closed) return;
     this.state.value = "broken";
-    const wait = Math.min(FIRST * 2 ** this.#tries++, LONGEST);
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, MAX_RETRY_MS);
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 

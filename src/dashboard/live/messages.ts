@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
 /** A tool call. Its arguments may be incomplete while they are streamed. */
 export interface Call {
@@ -17,7 +17,7 @@ export interface ChatMessage {
   readonly calls: readonly Call[];
   readonly toolCallId: string | null;
   readonly failed: boolean;
-  readonly usage: Json | null;
+  readonly usage: JsonRecord | null;
 }
 
 const textOf = (content: unknown): string => {
@@ -26,7 +26,7 @@ const textOf = (content: unknown): string => {
   return content
     .map((block: unknown) => {
       if (typeof block === "string") return block;
-      if (!isJson(block)) return "";
+      if (!isJsonRecord(block)) return "";
       const { text, type } = block;
       if (typeof text === "string") return text;
       return type === "tool_use" || type === "input_json_delta" || type === "tool_call"
@@ -47,8 +47,8 @@ function typeOf(type: unknown): string {
 }
 
 /** Converts a complete message of the state or of the stream. */
-export function messageOf(raw: Json): ChatMessage {
-  const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly Json[]) : [];
+export function messageOf(raw: JsonRecord): ChatMessage {
+  const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly JsonRecord[]) : [];
   return {
     id: str(raw["id"]),
     type: typeOf(raw["type"] ?? raw["role"]),
@@ -61,14 +61,16 @@ export function messageOf(raw: Json): ChatMessage {
     })),
     toolCallId: typeof raw["tool_call_id"] === "string" ? raw["tool_call_id"] : null,
     failed: raw["status"] === "error",
-    usage: isJson(raw["usage_metadata"]) ? raw["usage_metadata"] : null,
+    usage: isJsonRecord(raw["usage_metadata"]) ? raw["usage_metadata"] : null,
   };
 }
 
 /** Appends a streamed chunk to a message. */
-export function appended(message: ChatMessage | undefined, raw: Json): ChatMessage {
+export function appended(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
   const next = messageOf(raw);
-  const chunks = Array.isArray(raw["tool_call_chunks"]) ? (raw["tool_call_chunks"] as readonly Json[]) : [];
+  const chunks = Array.isArray(raw["tool_call_chunks"])
+    ? (raw["tool_call_chunks"] as readonly JsonRecord[])
+    : [];
   const calls = chunks.length > 0 ? joined(message?.calls ?? [], chunks) : null;
   if (message === undefined) return calls === null ? next : { ...next, calls };
   return {
@@ -81,7 +83,7 @@ export function appended(message: ChatMessage | undefined, raw: Json): ChatMessa
 }
 
 /** Merges chunks of tool calls. Each call is identified by its `index`. */
-function joined(calls: readonly Call[], chunks: readonly Json[]): readonly Call[] {
+function joined(calls: readonly Call[], chunks: readonly JsonRecord[]): readonly Call[] {
   const all = [...calls];
   for (const { index, id, name, args } of chunks) {
     const at = typeof index === "number" ? index : Math.max(0, all.length - (str(id) === "" ? 1 : 0));
@@ -97,11 +99,11 @@ function joined(calls: readonly Call[], chunks: readonly Json[]): readonly Call[
 
 const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "function", "developer"]);
 
-const isMessage = (value: unknown): value is Json =>
-  isJson(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
+const isMessage = (value: unknown): value is JsonRecord =>
+  isJsonRecord(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
 
 /** Returns the key of the state that contains its conversation; null if there is none. */
-export function conversationKey(values: Json): string | null {
+export function conversationKey(values: JsonRecord): string | null {
   const keys = Object.keys(values).toSorted((a, b) => Number(b === "messages") - Number(a === "messages"));
   return (
     keys.find((key) => {
@@ -111,7 +113,7 @@ export function conversationKey(values: Json): string | null {
   );
 }
 
-export function conversationOf(values: Json): readonly ChatMessage[] {
+export function conversationOf(values: JsonRecord): readonly ChatMessage[] {
   const key = conversationKey(values);
-  return key === null ? [] : (values[key] as readonly Json[]).map(messageOf);
+  return key === null ? [] : (values[key] as readonly JsonRecord[]).map(messageOf);
 }

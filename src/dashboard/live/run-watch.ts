@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
 import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
-import { isLocked, reasonOf } from "../app/session.ts";
+import { isLocked, errorMessage } from "../app/session.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/model.ts";
-import { KeyNeeded, RequestError } from "../server.ts";
+import { ApiKeyRequired, RequestError } from "../server.ts";
 import { ChangeCounter } from "./frame.ts";
 import { fromHistory } from "./from-history.ts";
 import { ReconnectingSocket } from "./line.ts";
@@ -14,7 +14,7 @@ import { type PausedRun, pausedRunOf } from "./waiting.ts";
 const POLL = 1_500;
 
 /** The events of one run from its first event on, live or long ended. */
-export class RunWatch {
+export class RunSubscription {
   readonly thread: string;
   readonly id: string;
   readonly run = signal<Run | null>(null);
@@ -71,14 +71,14 @@ export class RunWatch {
       if (isDone(run)) {
         // Events that are still on their way carry more detail.
         if (this.stream.state.peek() !== "open") this.trace.end(Date.parse(run.updated_at));
-        this.changes.made();
+        this.changes.increment();
         return await this.#wait();
       }
     } catch (cause) {
       if (this.#closed) return;
-      if (cause instanceof KeyNeeded) isLocked.value = true;
+      if (cause instanceof ApiKeyRequired) isLocked.value = true;
       this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-      this.error.value = reasonOf(cause);
+      this.error.value = errorMessage(cause);
       if (this.isMissing.value) return;
     }
     this.#timer = setTimeout(() => void this.refresh(), POLL);
@@ -86,7 +86,7 @@ export class RunWatch {
 
   #take(event: StreamEvent): void {
     this.#last = event.id;
-    if (this.trace.take(event)) this.changes.made();
+    if (this.trace.take(event)) this.changes.increment();
   }
 
   /** Checks whether the thread waits because of this run. Only where the thread is watched live. */
@@ -109,7 +109,7 @@ export class RunWatch {
     if (states.length === 0 || this.#closed) return;
     this.trace = fromHistory(this.id, states);
     this.isRebuilt.value = true;
-    this.changes.made();
+    this.changes.increment();
   }
 
   #heard(message: Told): void {
@@ -119,6 +119,6 @@ export class RunWatch {
     if (type === "@xstate.snapshot" && (isOver || kind === "thread")) void this.refresh();
     const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
     if (task !== undefined) this.trace.tried(task, snapshot?.value);
-    this.changes.made();
+    this.changes.increment();
   }
 }

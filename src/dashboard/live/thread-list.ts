@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
-import { countThreads, searchThreads } from "../api/client.ts";
-import type { Order, ThreadFilter, ThreadRow } from "../api/records.ts";
-import { isLocked, reasonOf } from "../app/session.ts";
-import { KeyNeeded } from "../server.ts";
+import { getThreadCount, listThreads } from "../api/client.ts";
+import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
+import { isLocked, errorMessage } from "../app/session.ts";
+import { ApiKeyRequired } from "../server.ts";
 import { ThreadDescriptions } from "./abouts.ts";
 
 /** The number of threads read by one request. */
-export const PAGE = 100;
+export const THREADS_PER_REQUEST = 100;
 /** Milliseconds between two reads of the visible pages. */
 const EVERY = 1_000;
 /** Times the duration of a read: the shortest pause before the next one, so that a slow server is asked less often. */
@@ -25,8 +25,8 @@ export class ThreadList {
   /** Increases with every change of the rows that `at` returns. */
   readonly version = signal(0);
   #pages = new Map<number, readonly ThreadRow[]>();
-  #filter: ThreadFilter = {};
-  #order: Order = "latest";
+  #filter: ThreadListFilter = {};
+  #order: ThreadListOrder = "latest";
   #seen: readonly [from: number, to: number] = [0, 0];
   #rows: readonly [from: number, to: number] = [0, 0];
   readonly #abouts = new ThreadDescriptions(() => this.version.value++);
@@ -55,7 +55,7 @@ export class ThreadList {
   }
 
   at(index: number): ThreadRow | undefined {
-    return this.#pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+    return this.#pages.get(Math.floor(index / THREADS_PER_REQUEST))?.[index % THREADS_PER_REQUEST];
   }
 
   /** Returns the description of a thread; empty if it is not known. */
@@ -63,7 +63,7 @@ export class ThreadList {
     return this.#abouts.of(row);
   }
 
-  filter(filter: ThreadFilter, order: Order): void {
+  filter(filter: ThreadListFilter, order: ThreadListOrder): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter) && order === this.#order) return;
     this.#filter = filter;
     this.#order = order;
@@ -78,7 +78,10 @@ export class ThreadList {
 
   /** Sets the visible range of rows. */
   setVisible(from: number, to: number): void {
-    const seen = [Math.floor(from / PAGE), Math.floor(Math.max(from, to) / PAGE)] as const;
+    const seen = [
+      Math.floor(from / THREADS_PER_REQUEST),
+      Math.floor(Math.max(from, to) / THREADS_PER_REQUEST),
+    ] as const;
     const [first, last] = this.#seen;
     this.#seen = seen;
     this.#rows = [from, to];
@@ -105,17 +108,23 @@ export class ThreadList {
       void this.#count(this.#filter);
       const [first, last] = this.#seen;
       for (let page = first; page <= last; page++) {
-        const { rows, total } = await searchThreads(this.#filter, this.#order, page * PAGE, PAGE, signal);
+        const { rows, total } = await listThreads(
+          this.#filter,
+          this.#order,
+          page * THREADS_PER_REQUEST,
+          THREADS_PER_REQUEST,
+          signal,
+        );
         this.#take(page, rows, total);
       }
       this.error.value = null;
     } catch (cause) {
       if (signal.aborted) return;
-      if (cause instanceof KeyNeeded) {
+      if (cause instanceof ApiKeyRequired) {
         isLocked.value = true;
         return;
       }
-      this.error.value = reasonOf(cause);
+      this.error.value = errorMessage(cause);
     }
     if (signal.aborted || document.hidden) return;
     const wait = Math.min(LONGEST, Math.max(EVERY, (performance.now() - began) * SHARE));
@@ -125,15 +134,15 @@ export class ThreadList {
   #tellAbouts(): void {
     const [from, to] = this.#rows;
     const rows = Array.from({ length: to - from + 1 }, (_, i) => this.at(from + i));
-    this.#abouts.see(rows.filter((row) => row !== undefined));
+    this.#abouts.setVisibleRows(rows.filter((row) => row !== undefined));
   }
 
   /** Counts the matches without delaying the rows. */
-  async #count(filter: ThreadFilter): Promise<void> {
+  async #count(filter: ThreadListFilter): Promise<void> {
     const began = performance.now();
     if (filter.ids !== undefined || began < this.#countAt) return;
     this.#countAt = Number.POSITIVE_INFINITY;
-    const counted = await countThreads(filter).catch(() => 0);
+    const counted = await getThreadCount(filter).catch(() => 0);
     if (filter !== this.#filter) return;
     this.#countAt = performance.now() + Math.max(COUNT_EVERY, (performance.now() - began) * SHARE);
     this.#counted = counted;
@@ -142,8 +151,8 @@ export class ThreadList {
 
   #take(page: number, rows: readonly ThreadRow[], total: number): void {
     const before = this.#pages.get(page);
-    const isLast = rows.length < PAGE && (rows.length > 0 || page === 0);
-    const all = isLast ? page * PAGE + rows.length : Math.max(total, this.#counted);
+    const isLast = rows.length < THREADS_PER_REQUEST && (rows.length > 0 || page === 0);
+    const all = isLast ? page * THREADS_PER_REQUEST + rows.length : Math.max(total, this.#counted);
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);

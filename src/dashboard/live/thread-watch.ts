@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
 import { getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
-import { isLocked, reasonOf } from "../app/session.ts";
+import { isLocked, errorMessage } from "../app/session.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/model.ts";
-import { KeyNeeded, RequestError } from "../server.ts";
+import { ApiKeyRequired, RequestError } from "../server.ts";
 import { ChangeCounter } from "./frame.ts";
 import { ReconnectingSocket } from "./line.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
@@ -16,7 +16,7 @@ const POLL = 2_500;
 const TRACES = 20;
 
 /** Everything about one thread, live: its records, the events of its runs, its live actors. */
-export class ThreadWatch {
+export class ThreadSubscription {
   readonly id: string;
   readonly record = signal<Thread | null>(null);
   readonly state = signal<ThreadState | null>(null);
@@ -102,12 +102,12 @@ export class ThreadWatch {
       this.runs.value = runs;
       this.error.value = null;
       for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
-      this.changes.made();
+      this.changes.increment();
     } catch (cause) {
       if (this.#closed) return;
-      if (cause instanceof KeyNeeded) isLocked.value = true;
+      if (cause instanceof ApiKeyRequired) isLocked.value = true;
       this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-      this.error.value = reasonOf(cause);
+      this.error.value = errorMessage(cause);
     } finally {
       this.#reading = false;
       if (this.#again && !this.#closed) {
@@ -129,13 +129,13 @@ export class ThreadWatch {
       if (this.traces.size > TRACES && oldest !== undefined) this.traces.delete(oldest);
       this.refresh();
     }
-    if (trace.take(event)) this.changes.made();
+    if (trace.take(event)) this.changes.increment();
     if (event.event === "error") this.refresh();
   }
 
   #heard(message: Told): void {
     this.model.take(message);
-    this.changes.made();
+    this.changes.increment();
     const { kind, run_id: run, sessionId, snapshot } = message;
     const trace = this.traces.get(run ?? "");
     const task = kind === "task" ? trace?.tasks.get(sessionId) : undefined;

@@ -1,4 +1,4 @@
-import { type Interrupt, isJson, type Json } from "../api/records.ts";
+import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { appended, type ChatMessage } from "./messages.ts";
 
 /** An event of a run's stream. */
@@ -27,7 +27,7 @@ export interface Task {
   input: unknown;
   result: unknown;
   error: string | null;
-  interrupts: readonly Interrupt[];
+  interrupts: readonly ApiInterrupt[];
   /** The number of attempts. */
   tries: number;
   readonly messages: string[];
@@ -40,19 +40,19 @@ export interface LogLine {
   readonly task: string;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
-  readonly fields?: Json;
+  readonly fields?: JsonRecord;
   readonly stack?: string;
 }
 
 /** The state after a superstep. */
-export interface Step {
+export interface TraceStep {
   readonly ns: string;
   readonly step: number;
   readonly at: number;
   readonly source: string;
   readonly checkpoint: string;
   readonly parent: string | null;
-  readonly values: Json;
+  readonly values: JsonRecord;
   readonly next: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export class Trace {
   readonly run: string;
   attempt = 1;
   readonly tasks = new Map<string, Task>();
-  readonly steps: Step[] = [];
+  readonly steps: TraceStep[] = [];
   readonly messages = new Map<string, ChatMessage>();
   readonly customs: { readonly id: string; readonly ns: string; readonly data: unknown }[] = [];
   readonly events: StreamEvent[] = [];
@@ -102,11 +102,11 @@ export class Trace {
   }
 
   /** Returns the states of the root graph or of a subgraph, oldest first. */
-  stepsOf(ns: string): readonly Step[] {
+  stepsOf(ns: string): readonly TraceStep[] {
     return this.steps.filter((step) => step.ns === ns);
   }
 
-  get values(): Json | null {
+  get values(): JsonRecord | null {
     return this.stepsOf("").at(-1)?.values ?? null;
   }
 
@@ -135,7 +135,7 @@ export class Trace {
   }
 
   #begun(data: unknown): void {
-    const attempt = isJson(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
+    const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
     // Tasks that ran when the server stopped run again.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
@@ -145,11 +145,11 @@ export class Trace {
 
   #said(data: unknown): void {
     const [raw, metadata] = Array.isArray(data) ? (data as readonly unknown[]) : [];
-    if (!isJson(raw) || typeof raw["id"] !== "string") return;
+    if (!isJsonRecord(raw) || typeof raw["id"] !== "string") return;
     const { id } = raw;
     if (raw["type"] === "remove") return;
     this.messages.set(id, appended(this.messages.get(id), raw));
-    const path = isJson(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
+    const path = isJsonRecord(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
     const task = this.tasks.get(path.slice(path.lastIndexOf(":") + 1));
     if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);
   }
@@ -176,7 +176,7 @@ export class Trace {
       return;
     }
     if (known === undefined) return;
-    const interrupts = (payload["interrupts"] ?? []) as readonly Interrupt[];
+    const interrupts = (payload["interrupts"] ?? []) as readonly ApiInterrupt[];
     known.endedAt = at;
     known.interrupts = interrupts;
     known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
@@ -184,19 +184,19 @@ export class Trace {
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
   }
 
-  #saved(ns: string, at: number, payload: Json): void {
-    const metadata = (payload["metadata"] ?? {}) as Json;
+  #saved(ns: string, at: number, payload: JsonRecord): void {
+    const metadata = (payload["metadata"] ?? {}) as JsonRecord;
     const number = Number(metadata["step"] ?? 0);
     const place = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
     const parent = payload["parent_checkpoint"] as { readonly checkpoint_id: string } | null;
-    const saved: Step = {
+    const saved: TraceStep = {
       ns,
       step: number,
       at,
       source: String(metadata["source"] ?? ""),
       checkpoint: place?.checkpoint_id ?? "",
       parent: parent?.checkpoint_id ?? null,
-      values: (payload["values"] ?? {}) as Json,
+      values: (payload["values"] ?? {}) as JsonRecord,
       next: (payload["next"] ?? []) as readonly string[],
     };
     if (this.steps.some(({ checkpoint }) => checkpoint === saved.checkpoint)) return;
@@ -211,7 +211,7 @@ interface Debug {
   readonly type: "checkpoint" | "task" | "task_result";
   readonly step: number | null;
   readonly timestamp: string;
-  readonly payload: Json;
+  readonly payload: JsonRecord;
 }
 
 const newTask = (id: string, name: string, ns: string, step: number): Task => ({

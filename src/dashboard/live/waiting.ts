@@ -1,10 +1,10 @@
-import { type Interrupt, isDone, type Run, type Thread } from "../api/records.ts";
+import { type ApiInterrupt, isDone, type Run, type Thread } from "../api/records.ts";
 
 /** A run that has ended at a question or a breakpoint. The API reports it as a success. */
 export interface PausedRun {
   readonly run: string;
   /** Empty: the run paused at a breakpoint. */
-  readonly questions: readonly Interrupt[];
+  readonly questions: readonly ApiInterrupt[];
 }
 
 /** Returns the run because of which a thread waits for a person. `runs`: newest first. */

@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from "preact";
-import { Empty } from "./empty.tsx";
+import { EmptyState } from "./empty.tsx";
 
 interface BoundaryProps {
   /** The name of the contents, for the error message. */
@@ -10,7 +10,7 @@ interface BoundaryProps {
 }
 
 /** Confines a rendering error to one part of the page. Without it the whole page would be empty. */
-export class Boundary extends Component<BoundaryProps, { readonly failed: boolean }> {
+export class ErrorBoundary extends Component<BoundaryProps, { readonly failed: boolean }> {
   override state = { failed: false };
 
   static override getDerivedStateFromError(): { readonly failed: boolean } {
@@ -21,12 +21,12 @@ export class Boundary extends Component<BoundaryProps, { readonly failed: boolea
     if (!this.state.failed) return children;
     if (fallback !== undefined) return fallback;
     return (
-      <Empty title={`${name} cannot be shown.`}>
+      <EmptyState title={`${name} cannot be shown.`}>
         <p role="alert">Rendering failed. The other parts of the page still work.</p>
         <button type="button" onClick={() => this.setState({ failed: false })}>
           Try again
         </button>
-      </Empty>
+      </EmptyState>
     );
   }
 }

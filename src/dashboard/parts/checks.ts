@@ -1,10 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
-import type { Schema } from "../api/records.ts";
+import type { JsonSchema } from "../api/records.ts";
 import { type FormError, formErrors } from "./schema.ts";
 
 /** The validation state of a form, for its fields to show. */
 export interface FormChecks {
-  readonly root: Schema;
+  readonly root: JsonSchema;
   readonly faults: ReadonlyMap<string, FormError>;
   /** True after a submit attempt: missing values are shown from then on. */
   readonly isAsked: boolean;
@@ -20,10 +20,10 @@ interface Checked extends FormChecks {
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
-const ANYTHING: Schema = {};
+const ANYTHING: JsonSchema = {};
 
 /** Validates input against a schema; null: anything is valid. */
-export function useChecks(schema: Schema | null, value: unknown): Checked {
+export function useChecks(schema: JsonSchema | null, value: unknown): Checked {
   const [unread, setUnread] = useState(NONE);
   const [isAsked, setAsked] = useState(false);
   const root = schema ?? ANYTHING;

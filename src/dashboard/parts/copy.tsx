@@ -7,7 +7,7 @@ interface CopyProps {
 }
 
 /** A button that copies a text; `label` names it. */
-export function Copy({ text, label, shown }: CopyProps) {
+export function CopyButton({ text, label, shown }: CopyProps) {
   const copy = () =>
     runAction(async () => {
       await copyText(typeof text === "string" ? text : text());

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 /** Unchanged lines shown around a change. */
 const AROUND = 2;
 /** Characters: longer texts are not compared, because they would block the page. */
-const MOST = 400_000;
+const MAX_DIFF_CHARACTERS = 400_000;
 
 interface Part {
   readonly kind: "same" | "added" | "removed" | "fold";
@@ -37,7 +37,7 @@ export function Diff({ before, after }: { readonly before: unknown; readonly aft
 
 function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   const [a, b] = [textOf(before), textOf(after)];
-  if (a.length + b.length > MOST) return null;
+  if (a.length + b.length > MAX_DIFF_CHARACTERS) return null;
   const changes = diffLines(a, b);
   return changes.flatMap(({ value, added, removed }, i): readonly Part[] => {
     const lines = value.replace(/\n$/, "").split("\n");

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 /** A message for a place with nothing to show. */
-export function Empty({
+export function EmptyState({
   title,
   children,
 }: {
@@ -16,7 +16,7 @@ export function Empty({
   );
 }
 
-export function Failure({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
+export function LoadFailure({ text, onRetry }: { readonly text: string; readonly onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">
       <span>{text}</span>

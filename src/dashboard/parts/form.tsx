@@ -1,16 +1,16 @@
 import { useId } from "preact/hooks";
-import { isJson, type Json, type Schema } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import type { FormChecks } from "./checks.ts";
 import { JsonField } from "./json-field.tsx";
 import { simplifySchema, propertiesOf, fieldPath } from "./schema.ts";
 
 interface FieldsProps {
-  readonly schema: Schema;
-  readonly value: Json;
+  readonly schema: JsonSchema;
+  readonly value: JsonRecord;
   readonly checks: FormChecks;
   /** The path to the value; empty: the whole input. */
   readonly at?: string;
-  readonly onChange: (value: Json) => void;
+  readonly onChange: (value: JsonRecord) => void;
 }
 
 /** A form generated from a schema: one field for each property. */
@@ -40,7 +40,7 @@ export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps
 
 interface FieldProps {
   readonly name: string;
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
   readonly isRequired: boolean;
   readonly value: unknown;
   readonly checks: FormChecks;
@@ -123,7 +123,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
         <fieldset id={id} aria-label={name}>
           <Fields
             schema={plain}
-            value={isJson(value) ? value : {}}
+            value={isJsonRecord(value) ? value : {}}
             checks={checks}
             at={at}
             // An optional object becomes undefined when its last field is cleared.
@@ -150,7 +150,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
   );
 }
 
-const placeholderOf = ({ type, default: initial }: Schema): string =>
+const placeholderOf = ({ type, default: initial }: JsonSchema): string =>
   initial !== undefined
     ? JSON.stringify(initial)
     : type === "array"

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { isJson } from "../api/records.ts";
+import { isJsonRecord } from "../api/records.ts";
 
 /** Entries shown before the user asks for more. */
 const ENTRIES = 50;
@@ -15,7 +15,7 @@ interface JsonProps {
 
 /** An expandable view of any JSON value. */
 export function JsonTree({ value, name, open = 1 }: JsonProps) {
-  if (Array.isArray(value) || isJson(value)) return <Branch value={value} name={name} open={open} />;
+  if (Array.isArray(value) || isJsonRecord(value)) return <Branch value={value} name={name} open={open} />;
   return (
     <div class="json leaf">
       {name !== undefined && <span class="key">{name}: </span>}

@@ -1,7 +1,7 @@
 import { Marked, type MarkedToken, type Token, type Tokens } from "marked";
 import { type ComponentChildren, Fragment } from "preact";
 import { useMemo } from "preact/hooks";
-import { Boundary } from "./boundary.tsx";
+import { ErrorBoundary } from "./boundary.tsx";
 
 /** The parser for messages: every line break counts. */
 const marked = new Marked({ gfm: true, breaks: true });
@@ -9,7 +9,7 @@ const marked = new Marked({ gfm: true, breaks: true });
 const wrapped = new Marked({ gfm: true, breaks: false });
 
 /** Characters: longer texts are shown as plain text, because parsing them would block the page. */
-const MOST = 60_000;
+const MAX_TEXT_CHARACTERS = 60_000;
 /** Matches a text that may contain Markdown or a line break. Any other text is rendered as it is. */
 const MEANS = /[\\`*_#>|~[\]!<&\n]|^\s*([-+]|\d+[.)])\s|https?:|www\.|@/;
 
@@ -27,9 +27,9 @@ export function Markdown({ text, class: name = "" }: MarkdownProps) {
   const plain = <div class={`text ${name}`}>{text}</div>;
   if (tokens === null) return plain;
   return (
-    <Boundary name="This message" fallback={plain}>
+    <ErrorBoundary name="This message" fallback={plain}>
       <div class={`text markdown ${name}`}>{all(tokens, MESSAGE)}</div>
-    </Boundary>
+    </ErrorBoundary>
   );
 }
 
@@ -104,7 +104,7 @@ export function plainText(tokens: readonly Token[]): string {
  * The largest number of emphasis marks in a paragraph. The time to pair them grows with their square: 24 s for `*_b `
  * 20,000 times.
  */
-const MOST_MARKS = 1_000;
+const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;
 /** Matches 20 or more quotes and lists opened on one line. The parser recurses once for each. */
 const DEEP = /^[ \t]*(?:(?:>[ \t]?|[-+*][ \t]+|\d{1,9}[.)][ \t]+)){20}/m;
@@ -113,8 +113,8 @@ const DEEPEST = 40;
 
 /** Parses a text as Markdown. Returns null if it is shown as plain text: it has no marks, or would block the page. */
 function tokensOf(text: string): Token[] | null {
-  if (text.length > MOST || !MEANS.test(text) || DEEP.test(text)) return null;
-  const isDense = text.split(/\n[ \t]*\n/).some((block) => (block.match(MARKS)?.length ?? 0) > MOST_MARKS);
+  if (text.length > MAX_TEXT_CHARACTERS || !MEANS.test(text) || DEEP.test(text)) return null;
+  const isDense = text.split(/\n[ \t]*\n/).some((block) => (block.match(MARKS)?.length ?? 0) > MAX_MARKS);
   if (isDense) return null;
   try {
     const tokens = marked.lexer(text);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { showError, reasonOf } from "../app/session.ts";
-import { KeyNeeded } from "../server.ts";
+import { showError, errorMessage } from "../app/session.ts";
+import { ApiKeyRequired } from "../server.ts";
 
 export interface Resource<T> {
   readonly value: T | undefined;
@@ -27,8 +27,8 @@ export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[])
       },
       (cause: unknown) => {
         if (isOld) return;
-        if (cause instanceof KeyNeeded) showError(cause);
-        setError(reasonOf(cause));
+        if (cause instanceof ApiKeyRequired) showError(cause);
+        setError(errorMessage(cause));
         setReading(false);
       },
     );

@@ -1,5 +1,5 @@
 import { Errors } from "typebox/schema";
-import { isJson, type Json, type Schema } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 
 /** A validation error of one field. */
 export interface FormError {
@@ -18,7 +18,7 @@ const HOPS = 10;
 export const fieldPath = (at: string, name: string): string => (at === "" ? name : `${at}.${name}`);
 
 /** Resolves references and removes `null` from unions. A default value supplies a missing type. */
-export function simplifySchema(schema: Schema, root: Schema): Schema {
+export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let plain = schema;
   for (let hop = 0; hop < HOPS; hop++) {
     const { $ref, anyOf, oneOf, ...rest } = plain;
@@ -35,32 +35,32 @@ export function simplifySchema(schema: Schema, root: Schema): Schema {
 }
 
 /** Returns the properties to show as fields; undefined if the value is one field of its own. */
-export const propertiesOf = ({ properties }: Schema, at: string): Schema["properties"] =>
+export const propertiesOf = ({ properties }: JsonSchema, at: string): JsonSchema["properties"] =>
   at.split(".").length > DEEPEST ? undefined : properties;
 
-function found(ref: string, root: Schema): Schema | undefined {
+function found(ref: string, root: JsonSchema): JsonSchema | undefined {
   if (!ref.startsWith("#/")) return undefined;
   let part: unknown = root;
   for (const name of ref.slice(2).split("/"))
-    part = isJson(part) && Object.hasOwn(part, name) ? part[name] : undefined;
-  return isJson(part) ? part : undefined;
+    part = isJsonRecord(part) && Object.hasOwn(part, name) ? part[name] : undefined;
+  return isJsonRecord(part) ? part : undefined;
 }
 
 /** Returns the type of a schema. State values without a schema have only a default that shows their type. */
-function typeOf({ anyOf, oneOf, enum: choices, default: initial }: Schema): string | undefined {
+function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): string | undefined {
   const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;
   return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;
 }
 
 /** Returns all validation errors of a value, field by field. */
-export function formErrors(schema: Schema, value: unknown, root = schema, at = ""): readonly FormError[] {
+export function formErrors(schema: JsonSchema, value: unknown, root = schema, at = ""): readonly FormError[] {
   const plain = simplifySchema(schema, root);
   const properties = propertiesOf(plain, at);
-  if (properties === undefined || (value !== undefined && !isJson(value))) {
+  if (properties === undefined || (value !== undefined && !isJsonRecord(value))) {
     const text = value === undefined ? null : wrongWith(value, schema, plain, root);
     return text === null ? [] : [{ at, text, isMissing: false }];
   }
-  const given: Json = value ?? {};
+  const given: JsonRecord = value ?? {};
   return Object.entries(properties).flatMap(([name, inner]) => {
     const there = Object.hasOwn(given, name) ? given[name] : undefined;
     if (there !== undefined) return formErrors(inner, there, root, fieldPath(at, name));
@@ -73,7 +73,7 @@ export function formErrors(schema: Schema, value: unknown, root = schema, at = "
   });
 }
 
-function wrongWith(value: unknown, schema: Schema, plain: Schema, root: Schema): string | null {
+function wrongWith(value: unknown, schema: JsonSchema, plain: JsonSchema, root: JsonSchema): string | null {
   const isTold = [schema.type, schema.anyOf, schema.oneOf, schema.enum, schema.$ref].some(
     (one) => one !== undefined,
   );

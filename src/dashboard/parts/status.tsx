@@ -8,7 +8,7 @@ interface StatusProps {
 }
 
 /** A status as colour and text. */
-export function Status({ of, words = of, small = false }: StatusProps) {
+export function StatusBadge({ of, words = of, small = false }: StatusProps) {
   return (
     <span class={`status ${of} ${small ? "small" : ""}`}>
       <span class="dot" aria-hidden="true" />

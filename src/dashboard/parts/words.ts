@@ -1,16 +1,16 @@
-import { isJson } from "../api/records.ts";
+import { isJsonRecord } from "../api/records.ts";
 
 /** Members of a question that may contain its text. */
-const WORDS = ["question", "message", "prompt", "description"];
+const TEXT_MEMBERS = ["question", "message", "prompt", "description"];
 
 /** Returns the text of a question; undefined if the value is no object or has no such member. */
-export const questionMember = (value: unknown): string | undefined =>
-  isJson(value) ? WORDS.find((name) => typeof value[name] === "string") : undefined;
+export const questionTextMember = (value: unknown): string | undefined =>
+  isJsonRecord(value) ? TEXT_MEMBERS.find((name) => typeof value[name] === "string") : undefined;
 
 /** Formats a value as one line of at most `most` characters. */
 export function toLine(value: unknown, most = 160): string {
-  const words = questionMember(value);
-  const told = isJson(value) && words !== undefined ? value[words] : value;
+  const words = questionTextMember(value);
+  const told = isJsonRecord(value) && words !== undefined ? value[words] : value;
   const text = (typeof told === "string" ? told : (JSON.stringify(told) ?? ""))
     .replaceAll(/\s+/g, " ")
     .trim();

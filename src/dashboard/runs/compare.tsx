@@ -1,18 +1,18 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { toRun } from "../app/route.ts";
-import { RunWatch } from "../live/run-watch.ts";
+import { runHref } from "../app/route.ts";
+import { RunSubscription } from "../live/run-watch.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../parts/diff.tsx";
-import { Failure } from "../parts/empty.tsx";
-import { formatDuration, shortId, Status } from "../parts/status.tsx";
+import { LoadFailure } from "../parts/empty.tsx";
+import { formatDuration, shortId, StatusBadge } from "../parts/status.tsx";
 
 /** Compares two runs of a thread side by side: their inputs, tasks and last states. */
-export function Compare({ watch, other }: { readonly watch: RunWatch; readonly other: string }) {
-  const beside = useMemo(() => new RunWatch(watch.thread, other, false), [watch, other]);
+export function RunComparison({ watch, other }: { readonly watch: RunSubscription; readonly other: string }) {
+  const beside = useMemo(() => new RunSubscription(watch.thread, other, false), [watch, other]);
   useEffect(() => () => beside.close(), [beside]);
-  void beside.changes.seen;
+  void beside.changes.count;
   const [a, b] = [watch.run.value, beside.run.value];
-  if (beside.error.value !== null) return <Failure text={beside.error.value} />;
+  if (beside.error.value !== null) return <LoadFailure text={beside.error.value} />;
   if (a === null || b === null) return <p class="dim pad">Reading…</p>;
   const pairs = pairsOf(watch.trace, beside.trace);
   return (
@@ -23,8 +23,8 @@ export function Compare({ watch, other }: { readonly watch: RunWatch; readonly o
             <th>Task</th>
             {[a, b].map((run) => (
               <th key={run.run_id}>
-                <a href={toRun(watch.thread, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
-                <Status of={run.status} small />
+                <a href={runHref(watch.thread, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
+                <StatusBadge of={run.status} small />
               </th>
             ))}
             <th>Output</th>

@@ -1,10 +1,10 @@
 import type { Task, Trace } from "../live/trace.ts";
-import { Copy } from "../parts/copy.tsx";
+import { CopyButton } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { formatDuration, Status } from "../parts/status.tsx";
+import { formatDuration, StatusBadge } from "../parts/status.tsx";
 import type { Run } from "../api/records.ts";
-import { Replay } from "./replay.tsx";
+import { ReplayForm } from "./replay.tsx";
 import { LogLines } from "./log-lines.tsx";
 
 interface DetailProps {
@@ -19,7 +19,7 @@ interface DetailProps {
 }
 
 /** The input and output of a task, or the changes of a superstep. */
-export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
+export function TaskDetail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
   // A subgraph numbers its own supersteps.
   const number = task === null || task.ns === "" ? numberOf(step) : step;
   const states = trace.stepsOf(task?.ns ?? "");
@@ -31,13 +31,14 @@ export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProp
     <aside class="detail" aria-label={task === null ? `Superstep ${number}` : `Task ${task.name}`}>
       <div class="bar">
         <h3 class="space">
-          {task === null ? `Superstep ${number}` : task.name} {task !== null && <Status of={task.status} />}
+          {task === null ? `Superstep ${number}` : task.name}{" "}
+          {task !== null && <StatusBadge of={task.status} />}
         </h3>
         <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
           ✕
         </button>
       </div>
-      {from !== undefined && from.ns === "" && <Replay run={run} from={from} number={number} />}
+      {from !== undefined && from.ns === "" && <ReplayForm run={run} from={from} number={number} />}
       {task === null && number !== step && (
         <p class="dim">
           Step {step} of the thread, which numbers the steps of all its runs and state updates.
@@ -71,7 +72,7 @@ export function Detail({ trace, run, task, step, numberOf, onClose }: DetailProp
           {said.length > 0 && (
             <section>
               <h4>
-                Tokens <Copy text={said.map(({ text }) => text).join("\n")} label="tokens" />
+                Tokens <CopyButton text={said.map(({ text }) => text).join("\n")} label="tokens" />
               </h4>
               {said.map((message) => (
                 <div class="text tokens" key={message.id}>
@@ -108,7 +109,7 @@ function Part({ title, value }: { readonly title: string; readonly value: unknow
   return (
     <section>
       <h4>
-        {title} <Copy text={() => JSON.stringify(value, null, 2)} label={title.toLowerCase()} />
+        {title} <CopyButton text={() => JSON.stringify(value, null, 2)} label={title.toLowerCase()} />
       </h4>
       <JsonTree value={value} open={2} />
     </section>

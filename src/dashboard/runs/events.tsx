@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { StreamEvent } from "../live/trace.ts";
-import { Copy } from "../parts/copy.tsx";
-import { Empty } from "../parts/empty.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { EmptyState } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
 
 /** The number of events shown at once. */
-const MOST = 200;
+const MAX_EVENTS = 200;
 
 /** The raw events of a stream, oldest first. */
 export function EventsTab({
@@ -16,7 +16,7 @@ export function EventsTab({
   readonly note?: string;
 }) {
   const [text, setText] = useState("");
-  const [most, setMost] = useState(MOST);
+  const [most, setMost] = useState(MAX_EVENTS);
   const wanted = text.toLowerCase();
   const found =
     wanted === "" ? events : events.filter((event) => JSON.stringify(event).toLowerCase().includes(wanted));
@@ -34,12 +34,14 @@ export function EventsTab({
         <span class="dim">
           {found.length} of {events.length}
         </span>
-        <Copy text={() => JSON.stringify(found, null, 2)} label="events as JSON" shown="Copy" />
+        <CopyButton text={() => JSON.stringify(found, null, 2)} label="events as JSON" shown="Copy" />
       </div>
       {note !== undefined && <p class="dim">{note}</p>}
-      {found.length === 0 && <Empty title={events.length === 0 ? "No events yet." : "No event matches."} />}
+      {found.length === 0 && (
+        <EmptyState title={events.length === 0 ? "No events yet." : "No event matches."} />
+      )}
       {found.length > shown.length && (
-        <button type="button" class="quiet" onClick={() => setMost(most + 5 * MOST)}>
+        <button type="button" class="quiet" onClick={() => setMost(most + 5 * MAX_EVENTS)}>
           {found.length - shown.length} earlier ones
         </button>
       )}

@@ -11,7 +11,7 @@ interface FindingsProps {
 }
 
 /** The summary of a run: its failed task and error, and its slowest task. */
-export function Findings({ failed, error, slowest, onChoose }: FindingsProps) {
+export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) {
   const why = failed?.error ?? (error === null ? null : `${error.error}: ${error.message}`);
   return (
     <>

@@ -1,4 +1,4 @@
-import { isJson, type Run } from "../api/records.ts";
+import { isJsonRecord, type Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
 
 /** A task as a row of the timeline. */
@@ -9,7 +9,7 @@ export interface TimelineRow {
 }
 
 /** The tasks of one superstep of the root graph, each followed by the tasks of its subgraph. */
-export interface Group {
+export interface TimelineGroup {
   readonly step: number;
   readonly lines: readonly TimelineRow[];
 }
@@ -17,7 +17,7 @@ export interface Group {
 const parentOf = ({ ns }: Task): string => ns.slice(ns.lastIndexOf(":") + 1);
 
 /** Groups the tasks of a run by superstep. */
-export function groupsOf({ tasks }: Trace): readonly Group[] {
+export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   const children = new Map<string, Task[]>();
   const roots: Task[] = [];
   for (const task of tasks.values()) {
@@ -40,8 +40,8 @@ export interface ReplayOrigin {
   readonly step: number;
 }
 
-export function originOf({ metadata }: Run): ReplayOrigin | null {
-  const { run, step } = isJson(metadata["replay"]) ? metadata["replay"] : {};
+export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
+  const { run, step } = isJsonRecord(metadata["replay"]) ? metadata["replay"] : {};
   return typeof run === "string" && Number.isInteger(step) ? { run, step: Number(step) } : null;
 }
 
@@ -49,14 +49,14 @@ export function originOf({ metadata }: Run): ReplayOrigin | null {
  * Returns the displayed number of a superstep: it starts at 1, or continues from the superstep that the run replays.
  * The API numbers the supersteps of a thread over all of its runs, and counts every update of the state too.
  */
-export function numbering(run: Run, groups: readonly Group[]): (step: number) => number {
+export function numbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
   const [first] = groups;
-  const from = originOf(run)?.step ?? 1;
+  const from = replayOriginOf(run)?.step ?? 1;
   return (step) => (first === undefined ? step : step - first.step + from);
 }
 
 /** Returns the slowest task that ran no subgraph; null if fewer than two have ended. */
-export function slowestOf(groups: readonly Group[]): Task | null {
+export function slowestOf(groups: readonly TimelineGroup[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
   const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
   const ended = leaves.map(({ task }) => task).filter((task) => durationOf(task) !== null);
@@ -70,13 +70,13 @@ export function slowestOf(groups: readonly Group[]): Task | null {
 export const durationOf = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 
-export interface Range {
+export interface TimeRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** Returns the start and the end of a run; the end is `now` while the run is active. */
-export function rangeOf(trace: Trace, now: number | null): Range {
+export function timeRangeOf(trace: Trace, now: number | null): TimeRange {
   const times = [...trace.tasks.values()]
     .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
     .concat(trace.steps.map(({ at }) => at))
@@ -104,7 +104,7 @@ export function taskContains(trace: Trace, task: Task, text: string): boolean {
 }
 
 /** Returns at most `most` round times for the axis of a range. */
-export function ticksOf({ from, to }: Range, most: number): readonly number[] {
+export function ticksOf({ from, to }: TimeRange, most: number): readonly number[] {
   const length = to - from;
   const rough = length / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 0.1)));

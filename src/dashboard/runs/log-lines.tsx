@@ -1,5 +1,5 @@
 import type { LogLine } from "../live/trace.ts";
-import { Copy } from "../parts/copy.tsx";
+import { CopyButton } from "../parts/copy.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { formatDuration } from "../parts/status.tsx";
 
@@ -14,7 +14,7 @@ export function LogLines({ lines, begunAt }: LogLinesProps) {
   return (
     <section aria-label="Log">
       <h4>
-        Log <Copy text={() => lines.map(textOf).join("\n")} label="log" />
+        Log <CopyButton text={() => lines.map(textOf).join("\n")} label="log" />
       </h4>
       <ol class="log">
         {lines.map((line, i) => (

@@ -1,39 +1,39 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { cancelRun, startRun } from "../api/client.ts";
+import { cancelRun, createRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
-import { go, route, to, toRun, toThread } from "../app/route.ts";
+import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/route.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import { RunWatch } from "../live/run-watch.ts";
+import { RunSubscription } from "../live/run-watch.ts";
 import { type PausedRun, questionText } from "../live/waiting.ts";
-import { Copy } from "../parts/copy.tsx";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { Age, formatDuration, shortId, Status } from "../parts/status.tsx";
+import { Age, formatDuration, shortId, StatusBadge } from "../parts/status.tsx";
 import { toLine } from "../parts/words.ts";
 import { Tabs } from "../parts/tabs.tsx";
 import { ActorsGraph } from "../graphs/live.tsx";
 import { requestLike } from "../threads/runs.tsx";
-import { Compare } from "./compare.tsx";
+import { RunComparison } from "./compare.tsx";
 import { EventsTab } from "./events.tsx";
-import { originOf } from "./layout.ts";
+import { replayOriginOf } from "./layout.ts";
 import { TimelineTab } from "./timeline.tsx";
 
 /** The page of one run, live or ended. */
 export function RunPage({ thread, run: id }: { readonly thread: string; readonly run: string }) {
-  const watch = useMemo(() => new RunWatch(thread, id), [thread, id]);
+  const watch = useMemo(() => new RunSubscription(thread, id), [thread, id]);
   useEffect(() => () => watch.close(), [watch]);
-  const { query } = route.value;
+  const { query } = currentLocation.value;
   const run = watch.run.value;
   const error = watch.error.value;
   const other = query.get("with");
   const tab = other !== null ? "compare" : (query.get("tab") ?? "timeline");
   if (watch.isMissing.value)
     return (
-      <Empty title="There is no such run.">
+      <EmptyState title="There is no such run.">
         <p class="dim">{error}</p>
-        <a href={toThread(thread)}>To its thread</a>
-      </Empty>
+        <a href={threadHref(thread)}>To its thread</a>
+      </EmptyState>
     );
   if (run === null)
     return error === null ? (
@@ -41,9 +41,9 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
         Reading…
       </p>
     ) : (
-      <Failure text={error} onRetry={() => void watch.refresh()} />
+      <LoadFailure text={error} onRetry={() => void watch.refresh()} />
     );
-  const side = (name: string) => toRun(thread, id, { tab: name });
+  const side = (name: string) => runHref(thread, id, { tab: name });
   return (
     <article class="page">
       <RunHead watch={watch} run={run} />
@@ -51,16 +51,16 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
         label="Views of the run"
         current={tab}
         tabs={[
-          { id: "timeline", title: "Timeline", href: toRun(thread, id) },
+          { id: "timeline", title: "Timeline", href: runHref(thread, id) },
           { id: "graph", title: "Graph", href: side("graph") },
           { id: "events", title: "Events", href: side("events") },
           { id: "record", title: "Record", href: side("record") },
           ...(other === null
             ? []
-            : [{ id: "compare", title: "Comparison", href: toRun(thread, id, { with: other }) }]),
+            : [{ id: "compare", title: "Comparison", href: runHref(thread, id, { with: other }) }]),
         ]}
       />
-      {error !== null && <Failure text={error} onRetry={() => void watch.refresh()} />}
+      {error !== null && <LoadFailure text={error} onRetry={() => void watch.refresh()} />}
       {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
       {watch.isRebuilt.value && (
         <p class="note">
@@ -73,8 +73,18 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
   );
 }
 
-function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: Run; other: string | null }) {
-  void watch.changes.seen;
+function Side({
+  tab,
+  watch,
+  run,
+  other,
+}: {
+  tab: string;
+  watch: RunSubscription;
+  run: Run;
+  other: string | null;
+}) {
+  void watch.changes.count;
   switch (tab) {
     case "graph":
       return (
@@ -82,7 +92,9 @@ function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: R
           model={watch.model}
           traces={[watch.trace]}
           graph={typeof run.metadata["graph_id"] === "string" ? run.metadata["graph_id"] : undefined}
-          onTask={({ id, step }) => go(["threads", run.thread_id, "runs", run.run_id], { step, task: id })}
+          onTask={({ id, step }) =>
+            navigate(["threads", run.thread_id, "runs", run.run_id], { step, task: id })
+          }
         />
       );
     case "events":
@@ -90,12 +102,12 @@ function Side({ tab, watch, run, other }: { tab: string; watch: RunWatch; run: R
     case "record":
       return (
         <div class="pad">
-          <Copy text={() => JSON.stringify(run, null, 2)} label="record" shown="Copy" />
+          <CopyButton text={() => JSON.stringify(run, null, 2)} label="record" shown="Copy" />
           <JsonTree value={run} open={3} />
         </div>
       );
     case "compare":
-      return <Compare watch={watch} other={other ?? ""} />;
+      return <RunComparison watch={watch} other={other ?? ""} />;
     default:
       return <TimelineTab watch={watch} run={run} />;
   }
@@ -110,48 +122,49 @@ function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thre
         {questions.length === 0 ? "The run is paused at a breakpoint." : "It asks: "}
         {questions.length > 0 && <q>{questions.map(({ value }) => toLine(value)).join(" · ")}</q>}
       </span>
-      <a class="button primary" href={toThread(thread)}>
+      <a class="button primary" href={threadHref(thread)}>
         {questions.length > 0 ? "Answer it" : "To its thread"}
       </a>
     </div>
   );
 }
 
-function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
+function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const { thread_id: thread, run_id: id } = run;
   const graph = run.metadata["graph_id"];
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
-  const origin = originOf(run);
+  const origin = replayOriginOf(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
     runAction(async () => {
-      const { run_id } = await startRun(thread, requestLike(run));
+      const { run_id } = await createRun(thread, requestLike(run));
       showNotice("The run is started again.");
-      go(["threads", thread, "runs", run_id]);
+      navigate(["threads", thread, "runs", run_id]);
     });
   return (
     <header class="head">
-      <a class="back" href={toThread(thread, "runs")} aria-label="To the runs of the thread">
+      <a class="back" href={threadHref(thread, "runs")} aria-label="To the runs of the thread">
         ←
       </a>
       <div class="which">
         <h2>
           <span class="dim">run of</span> {typeof graph === "string" ? graph : "a graph"}{" "}
           {waiting === null ? (
-            <Status of={run.status} />
+            <StatusBadge of={run.status} />
           ) : (
-            <Status of="interrupted" words={questionText(waiting)} />
+            <StatusBadge of="interrupted" words={questionText(waiting)} />
           )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="run id" /> · started <Age since={run.created_at} isAgo /> ·{" "}
+          <code>{id}</code> <CopyButton text={id} label="run id" /> · started{" "}
+          <Age since={run.created_at} isAgo /> ·{" "}
           {formatDuration(Math.max(0, end - Date.parse(run.created_at)))}
           {origin !== null && (
             <>
               {" · replay of "}
-              <a href={toRun(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
+              <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
             </>
           )}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
@@ -176,8 +189,8 @@ function RunHead({ watch, run }: { readonly watch: RunWatch; readonly run: Run }
             Cancel run
           </button>
         )}
-        <Copy text={() => location.href} label="link to what is shown" shown="Copy link" />
-        <a class="button quiet" href={to(["threads", thread])}>
+        <CopyButton text={() => location.href} label="link to what is shown" shown="Copy link" />
+        <a class="button quiet" href={hrefOf(["threads", thread])}>
           Thread
         </a>
       </div>

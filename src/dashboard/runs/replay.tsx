@@ -1,25 +1,25 @@
 import { useState } from "preact/hooks";
-import { startRun } from "../api/client.ts";
-import type { Json, Run } from "../api/records.ts";
-import { go } from "../app/route.ts";
+import { createRun } from "../api/client.ts";
+import type { JsonRecord, Run } from "../api/records.ts";
+import { navigate } from "../app/route.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import type { Step } from "../live/trace.ts";
+import type { TraceStep } from "../live/trace.ts";
 import { StateForm, storeUpdate } from "../threads/edit.tsx";
 import type { ReplayOrigin } from "./layout.ts";
 
 interface ReplayProps {
   readonly run: Run;
   /** The state before the superstep. */
-  readonly from: Step;
+  readonly from: TraceStep;
   /** The displayed number of the superstep. */
   readonly number: number;
 }
 
 /** Runs a superstep and everything after it again on a new branch, with the original state or a changed one. */
-export function Replay({ run, from, number }: ReplayProps) {
+export function ReplayForm({ run, from, number }: ReplayProps) {
   const [isOpen, setOpen] = useState(false);
   const { thread_id: thread, assistant_id } = run;
-  const replay = (update: Json, asNode: string) =>
+  const replay = (update: JsonRecord, asNode: string) =>
     runAction(async () => {
       const isSame = Object.keys(update).length === 0 && asNode === "";
       const checkpoint_id = isSame
@@ -27,10 +27,10 @@ export function Replay({ run, from, number }: ReplayProps) {
         : await storeUpdate(thread, from.checkpoint, update, asNode);
       const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
       const request = { assistant_id, input: null, checkpoint_id, metadata, stream_subgraphs: true };
-      const { run_id } = await startRun(thread, { ...request, multitask_strategy: "enqueue" });
+      const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
       showNotice("The replay has started.");
       setOpen(false);
-      go(["threads", thread, "runs", run_id]);
+      navigate(["threads", thread, "runs", run_id]);
     });
   return (
     <p>

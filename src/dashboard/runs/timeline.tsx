@@ -1,52 +1,52 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isDone, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
-import { refine, route } from "../app/route.ts";
-import type { RunWatch } from "../live/run-watch.ts";
+import { replaceQuery, currentLocation } from "../app/route.ts";
+import type { RunSubscription } from "../live/run-watch.ts";
 import type { Task } from "../live/trace.ts";
-import { Empty } from "../parts/empty.tsx";
+import { EmptyState } from "../parts/empty.tsx";
 import { formatDuration } from "../parts/status.tsx";
-import { Detail } from "./detail.tsx";
-import { Findings } from "./findings.tsx";
+import { TaskDetail } from "./detail.tsx";
+import { RunSummary } from "./findings.tsx";
 import {
-  type Group,
-  groupsOf,
+  type TimelineGroup,
+  timelineGroups,
   taskContains,
   numbering,
-  type Range,
-  rangeOf,
+  type TimeRange,
+  timeRangeOf,
   slowestOf,
   ticksOf,
 } from "./layout.ts";
 
-const MOST_ZOOM = 64;
+const MAX_ZOOM = 64;
 
 /** The supersteps of a run and their tasks over time, with details of the selection. */
-export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly run: Run }) {
+export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
   // The events of an ended run arrive after its record, which no longer changes.
-  void watch.changes.seen;
+  void watch.changes.count;
   const { trace } = watch;
-  const { query } = route.value;
-  const groups = groupsOf(trace);
+  const { query } = currentLocation.value;
+  const groups = timelineGroups(trace);
   const numberOf = numbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestOf(groups);
   const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
-  const range = rangeOf(trace, isDone(run) ? null : clock);
-  const choose = (task: Task | null) => refine({ task: task?.id ?? null, step: task?.step ?? null });
+  const range = timeRangeOf(trace, isDone(run) ? null : clock);
+  const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
   useKeys((key) => {
     const list = found.length > 0 ? found : all;
     const at = chosen === null ? -1 : list.indexOf(chosen);
     if (key === "ArrowDown" || key === "j") choose(list[Math.min(list.length - 1, at + 1)] ?? null);
     else if (key === "ArrowUp" || key === "k") choose(list[Math.max(0, at - 1)] ?? null);
     else if (key === "Escape") choose(null);
-    else if (key === "+" || key === "=") setZoom(Math.min(MOST_ZOOM, zoom * 2));
+    else if (key === "+" || key === "=") setZoom(Math.min(MAX_ZOOM, zoom * 2));
     else if (key === "-") setZoom(Math.max(1, zoom / 2));
     else if (key === "/") search.current?.focus();
     else return false;
@@ -86,21 +86,21 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
               type="button"
               class="quiet"
               aria-label="Zoom in"
-              disabled={zoom >= MOST_ZOOM}
-              onClick={() => setZoom(Math.min(MOST_ZOOM, zoom * 2))}
+              disabled={zoom >= MAX_ZOOM}
+              onClick={() => setZoom(Math.min(MAX_ZOOM, zoom * 2))}
             >
               +
             </button>
           </div>
         </div>
-        <Findings
+        <RunSummary
           failed={all.findLast(({ status }) => status === "failed") ?? null}
           error={trace.error}
           slowest={slowest}
           onChoose={choose}
         />
         {groups.length === 0 ? (
-          <Empty
+          <EmptyState
             title={
               run.status === "pending"
                 ? "The run is queued."
@@ -125,14 +125,14 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
                 slowest={slowest}
                 isDim={(task) => text !== "" && !found.includes(task)}
                 onChoose={choose}
-                onStep={() => refine({ step: group.step, task: null })}
+                onStep={() => replaceQuery({ step: group.step, task: null })}
               />
             ))}
           </div>
         )}
       </div>
       {(chosen !== null || step !== null) && (
-        <Detail
+        <TaskDetail
           trace={trace}
           run={run}
           task={chosen}
@@ -145,7 +145,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunWatch; readonly
   );
 }
 
-function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number }) {
+function Axis({ range, zoom }: { readonly range: TimeRange; readonly zoom: number }) {
   const length = range.to - range.from;
   return (
     <div class="line axis" aria-hidden="true">
@@ -165,9 +165,9 @@ function Axis({ range, zoom }: { readonly range: Range; readonly zoom: number })
 }
 
 interface SuperstepProps {
-  readonly group: Group;
+  readonly group: TimelineGroup;
   readonly number: number;
-  readonly range: Range;
+  readonly range: TimeRange;
   readonly zoom: number;
   readonly now: number;
   readonly chosen: Task | null;

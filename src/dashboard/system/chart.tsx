@@ -4,7 +4,7 @@ const WIDTH = 240;
 const HEIGHT = 48;
 
 /** A metric: its current value, and its line over the last minutes. `span`: the number of samples that fit. */
-export function Chart({ series, span }: { readonly series: Series; readonly span: number }) {
+export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: number }) {
   const { title, unit, values, note, isBad } = series;
   const now = values.at(-1) ?? null;
   const shown = values.slice(-span);

@@ -2,9 +2,9 @@
 export class MetricsSample {
   /** Milliseconds, by the page's clock. */
   readonly at: number;
-  readonly #samples: ReadonlyMap<string, readonly Sample[]>;
+  readonly #samples: ReadonlyMap<string, readonly ParsedSample[]>;
 
-  constructor(at: number, samples: ReadonlyMap<string, readonly Sample[]>) {
+  constructor(at: number, samples: ReadonlyMap<string, readonly ParsedSample[]>) {
     this.at = at;
     this.#samples = samples;
   }
@@ -12,7 +12,7 @@ export class MetricsSample {
   /**
    * Returns the sum of a family's samples, or of those that match `wanted`; undefined if the server does not report it.
    */
-  sum(name: string, wanted: (labels: Labels) => boolean = () => true): number | undefined {
+  sum(name: string, wanted: (labels: MetricSampleLabels) => boolean = () => true): number | undefined {
     const found = this.#samples.get(name);
     return found?.reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
   }
@@ -22,15 +22,15 @@ export class MetricsSample {
     return this.samples(name).find(({ labels }) => labels.get(label) === value)?.value;
   }
 
-  samples(name: string): readonly Sample[] {
+  samples(name: string): readonly ParsedSample[] {
     return this.#samples.get(name) ?? [];
   }
 }
 
-export type Labels = ReadonlyMap<string, string>;
+export type MetricSampleLabels = ReadonlyMap<string, string>;
 
-export interface Sample {
-  readonly labels: Labels;
+export interface ParsedSample {
+  readonly labels: MetricSampleLabels;
   readonly value: number;
 }
 
@@ -39,7 +39,7 @@ const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/g;
 
 /** Parses the Prometheus text format. Unknown lines are skipped. */
 export function parseMetrics(text: string, at: number): MetricsSample {
-  const samples = new Map<string, Sample[]>();
+  const samples = new Map<string, ParsedSample[]>();
   for (const line of text.split("\n")) {
     const [, name, labels = "", value] = LINE.exec(line) ?? [];
     if (name === undefined || value === undefined) continue;
@@ -53,7 +53,7 @@ export function parseMetrics(text: string, at: number): MetricsSample {
 
 const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };
 
-function labelsOf(text: string): Labels {
+function labelsOf(text: string): MetricSampleLabels {
   const labels = new Map<string, string>();
   for (const [, name = "", value = ""] of text.matchAll(LABEL)) {
     labels.set(

@@ -1,24 +1,24 @@
 import { useState } from "preact/hooks";
 import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
-import type { Delivery } from "../api/records.ts";
-import { to } from "../app/route.ts";
+import type { WebhookRow } from "../api/records.ts";
+import { hrefOf } from "../app/route.ts";
 import { runAction, showNotice } from "../app/session.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Failure } from "../parts/empty.tsx";
+import { LoadFailure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 
 /** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
-export function DeadLetters({ count }: { readonly count: number }) {
+export function DeadLetterList({ count }: { readonly count: number }) {
   const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
-  const [deleting, setDeleting] = useState<Delivery | null>(null);
+  const [deleting, setDeleting] = useState<WebhookRow | null>(null);
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
       await work();
       showNotice(said);
       reload();
     });
-  if (error !== null) return <Failure text={error} onRetry={reload} />;
+  if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
   if (value.length === 0) return null;
   return (
     <section class="letters pad" aria-labelledby="letters-title">
@@ -29,7 +29,7 @@ export function DeadLetters({ count }: { readonly count: number }) {
             <div class="what">
               <code>{delivery.url}</code>
               <p class="dim">
-                <a href={to(["threads", delivery.thread_id, "runs", delivery.run_id])}>
+                <a href={hrefOf(["threads", delivery.thread_id, "runs", delivery.run_id])}>
                   run {shortId(delivery.run_id)}
                 </a>
                 , ended <Age since={delivery.created_at} isAgo />; tried{" "}
@@ -64,5 +64,5 @@ export function DeadLetters({ count }: { readonly count: number }) {
   );
 }
 
-const reasonOf = ({ last_status, last_error }: Delivery): string =>
+const reasonOf = ({ last_status, last_error }: WebhookRow): string =>
   last_error ?? (last_status === null ? "No answer" : `Answered ${last_status}`);

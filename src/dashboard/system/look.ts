@@ -1,14 +1,14 @@
 import { signal } from "@preact/signals";
-import { countThreads } from "../api/client.ts";
-import { THREAD_STATUSES, type ThreadStatus } from "../api/records.ts";
+import { getThreadCount } from "../api/client.ts";
+import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
 import { showError } from "../app/session.ts";
-import { sendRequest, KeyNeeded, fetchJson } from "../server.ts";
+import { sendRequest, ApiKeyRequired, fetchJson } from "../server.ts";
 import { type MetricsSample, parseMetrics } from "./figures.ts";
 
 /** Milliseconds between two samples. */
-export const EVERY = 2_000;
+export const SAMPLE_INTERVAL_MS = 2_000;
 /** The number of samples kept: five minutes. */
-export const KEPT = 150;
+export const MAX_SAMPLES = 150;
 
 /** The latest sample of the server's state. */
 export interface ServerSample {
@@ -17,7 +17,7 @@ export interface ServerSample {
   /** Milliseconds: the duration of the request to `/ok`. */
   readonly latency: number;
   readonly threads: number | undefined;
-  readonly statuses: readonly (readonly [status: ThreadStatus, count: number])[];
+  readonly statuses: readonly (readonly [status: ApiThreadStatus, count: number])[];
 }
 
 interface Info {
@@ -33,7 +33,7 @@ async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (cause) {
-    if (cause instanceof KeyNeeded) showError(cause);
+    if (cause instanceof ApiKeyRequired) showError(cause);
     return undefined;
   }
 }
@@ -45,11 +45,13 @@ export async function takeSample(): Promise<ServerSample> {
   const [info, text, threads, ...counts] = await Promise.all([
     fetchJson<Info>("info"),
     maybe(sendRequest("metrics").then((response) => response.text())),
-    maybe(countThreads({})),
-    ...THREAD_STATUSES.map((status) => maybe(countThreads({ status }))),
+    maybe(getThreadCount({})),
+    ...THREAD_STATUSES.map((status) => maybe(getThreadCount({ status }))),
   ]);
   if (text !== undefined)
-    metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(-KEPT);
+    metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(
+      -MAX_SAMPLES,
+    );
   return {
     version: info.version,
     transport: info.heddle?.transport?.kind ?? "?",

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { to } from "../app/route.ts";
-import { reasonOf } from "../app/session.ts";
-import { Failure } from "../parts/empty.tsx";
-import { formatDuration, Status } from "../parts/status.tsx";
-import { Chart } from "./chart.tsx";
-import { DeadLetters } from "./letters.tsx";
-import { EVERY, KEPT, type ServerSample, takeSample, metricsSamples } from "./look.ts";
+import { hrefOf } from "../app/route.ts";
+import { errorMessage } from "../app/session.ts";
+import { LoadFailure } from "../parts/empty.tsx";
+import { formatDuration, StatusBadge } from "../parts/status.tsx";
+import { TimeSeriesChart } from "./chart.tsx";
+import { DeadLetterList } from "./letters.tsx";
+import { SAMPLE_INTERVAL_MS, MAX_SAMPLES, type ServerSample, takeSample, metricsSamples } from "./look.ts";
 import { usePolling } from "./polling.ts";
 import { seriesOf } from "./series.ts";
 
@@ -24,14 +24,14 @@ export function SystemPage() {
         setLook(await takeSample());
         setError(null);
       } catch (cause) {
-        setError(reasonOf(cause));
+        setError(errorMessage(cause));
       }
     },
-    EVERY,
+    SAMPLE_INTERVAL_MS,
     SOON,
   );
   // The first minute fills the whole chart; then the span grows to the number of samples kept.
-  const span = Math.max(FIRST, Math.min(KEPT, metricsSamples.value.length));
+  const span = Math.max(FIRST, Math.min(MAX_SAMPLES, metricsSamples.value.length));
   const dead = metricsSamples.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
   return (
     <article class="page system">
@@ -45,25 +45,25 @@ export function SystemPage() {
           )}
         </div>
       </header>
-      {error !== null && <Failure text={error} />}
+      {error !== null && <LoadFailure text={error} />}
       {look !== null && look.threads !== undefined && (
         <p class="pad statuses">
-          <a href={to([])}>
+          <a href={hrefOf([])}>
             {look.threads.toLocaleString("en")} {look.threads === 1 ? "thread" : "threads"}
           </a>
           {look.statuses.map(([status, count]) => (
             <span class="inline" key={status}>
-              <Status of={status} small /> {count.toLocaleString("en")}
+              <StatusBadge of={status} small /> {count.toLocaleString("en")}
             </span>
           ))}
         </p>
       )}
       <div class="pad tiles charts">
         {seriesOf(metricsSamples.value, look?.threads).map((series) => (
-          <Chart key={series.title} series={series} span={span} />
+          <TimeSeriesChart key={series.title} series={series} span={span} />
         ))}
       </div>
-      <DeadLetters count={dead} />
+      <DeadLetterList count={dead} />
     </article>
   );
 }

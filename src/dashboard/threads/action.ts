@@ -1,9 +1,9 @@
-import { isJson, type Json } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
 /** An action that a graph proposes, and the decisions that a person can make. */
-export interface Action {
+export interface ProposedAction {
   readonly name: string;
-  readonly args: Json;
+  readonly args: JsonRecord;
   readonly description: string | null;
   readonly ways: readonly DecisionKind[];
 }
@@ -14,12 +14,12 @@ export type DecisionKind = (typeof DECISION_KINDS)[number];
 /** A person's decision about an action. `args` belongs to an edit, `text` to a response. */
 export type ActionDecision =
   | { readonly way: "accept" | "ignore" }
-  | { readonly way: "edit"; readonly args: Json }
+  | { readonly way: "edit"; readonly args: JsonRecord }
   | { readonly way: "respond"; readonly text: string };
 
 /** A question that consists of actions, and the format of its answer. */
 export interface Proposal {
-  readonly actions: readonly Action[];
+  readonly actions: readonly ProposedAction[];
   answer(said: readonly ActionDecision[]): unknown;
 }
 
@@ -33,12 +33,12 @@ export const proposalOf = (value: unknown): Proposal | null => humanInterrupt(va
  */
 function humanInterrupt(value: unknown): Proposal | null {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  if (!isJson(one) || !isJson(one["action_request"])) return null;
+  if (!isJsonRecord(one) || !isJsonRecord(one["action_request"])) return null;
   const { action_request: request, config, description } = one;
   const name = str(request["action"]);
   if (name === null) return null;
-  const args = isJson(request["args"]) ? request["args"] : {};
-  const may = isJson(config) ? config : {};
+  const args = isJsonRecord(request["args"]) ? request["args"] : {};
+  const may = isJsonRecord(config) ? config : {};
   const ways = DECISION_KINDS.filter((way) => may[`allow_${way}`] === true);
   return {
     actions: [{ name, args, description: str(description), ways: ways.length > 0 ? ways : DECISION_KINDS }],
@@ -46,7 +46,7 @@ function humanInterrupt(value: unknown): Proposal | null {
   };
 }
 
-function responseOf(said: ActionDecision | undefined, action: string): Json {
+function responseOf(said: ActionDecision | undefined, action: string): JsonRecord {
   switch (said?.way) {
     case "edit":
       return { type: "edit", args: { action, args: said.args } };
@@ -72,28 +72,28 @@ const DECISIONS: { readonly [decision: string]: DecisionKind } = {
  * case.
  */
 function review(value: unknown): Proposal | null {
-  if (!isJson(value)) return null;
+  if (!isJsonRecord(value)) return null;
   const isSnake = Array.isArray(value["action_requests"]);
   const requests = value["action_requests"] ?? value["actionRequests"];
-  if (!Array.isArray(requests) || requests.length === 0 || !requests.every(isJson)) return null;
+  if (!Array.isArray(requests) || requests.length === 0 || !requests.every(isJsonRecord)) return null;
   const listed = value["review_configs"] ?? value["reviewConfigs"];
-  const configs = Array.isArray(listed) ? listed.filter(isJson) : [];
+  const configs = Array.isArray(listed) ? listed.filter(isJsonRecord) : [];
   const decisionsOf = (name: string): readonly string[] => {
     const config = configs.find((one) => (one["action_name"] ?? one["actionName"]) === name);
     const allowed = config?.["allowed_decisions"] ?? config?.["allowedDecisions"];
     return Array.isArray(allowed) ? allowed.map(String) : ["approve", "edit", "reject"];
   };
-  const actions = requests.map((request): Action => {
+  const actions = requests.map((request): ProposedAction => {
     const name = str(request["name"]) ?? "";
     const ways = new Set(decisionsOf(name).map((decision) => DECISIONS[decision]));
     return {
       name,
-      args: isJson(request["args"]) ? request["args"] : {},
+      args: isJsonRecord(request["args"]) ? request["args"] : {},
       description: str(request["description"]),
       ways: DECISION_KINDS.filter((way) => ways.has(way)),
     };
   });
-  const decision = (said: ActionDecision | undefined, name: string): Json => {
+  const decision = (said: ActionDecision | undefined, name: string): JsonRecord => {
     if (said?.way === "edit")
       return { type: "edit", [isSnake ? "edited_action" : "editedAction"]: { name, args: said.args } };
     if (said?.way !== "respond") return { type: "approve" };

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { type Question, isJson, type Schema } from "../api/records.ts";
+import { type InterruptQuestion, isJsonRecord, type JsonSchema } from "../api/records.ts";
 import { formErrors } from "../parts/schema.ts";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
-import { questionMember } from "../parts/words.ts";
+import { questionTextMember } from "../parts/words.ts";
 import { proposalOf } from "./action.ts";
 import { ProposalForm } from "./proposal.tsx";
 import {
@@ -17,12 +17,12 @@ import {
 } from "./ways.tsx";
 
 interface AnswersProps {
-  readonly questions: readonly Question[];
+  readonly questions: readonly InterruptQuestion[];
   readonly onAnswer: (resume: unknown) => Promise<boolean>;
 }
 
 /** The pending questions of the graph, each with a field for its answer. */
-export function Answers({ questions, onAnswer }: AnswersProps) {
+export function InterruptAnswers({ questions, onAnswer }: AnswersProps) {
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   const isMany = questions.length > 1;
@@ -57,7 +57,7 @@ export function Answers({ questions, onAnswer }: AnswersProps) {
 }
 
 /** A form without required fields is a valid answer as it is. */
-function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
+function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);
     return form?.properties !== undefined && formErrors(form, {}).length === 0;
@@ -66,14 +66,20 @@ function initial(questions: readonly Question[]): ReadonlyMap<string, unknown> {
 }
 
 /** Returns the schema if a form can be generated from it. */
-const formOf = (schema: Schema | null | undefined): Schema | null =>
+const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
   schema === null ||
   schema === undefined ||
   (schema.properties === undefined && schema.type === undefined && schema.enum === undefined)
     ? null
     : schema;
 
-function Asking({ question, onChange }: { question: Question; onChange: (answer: unknown) => void }) {
+function Asking({
+  question,
+  onChange,
+}: {
+  question: InterruptQuestion;
+  onChange: (answer: unknown) => void;
+}) {
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
   const ways: readonly AnswerMethod[] =
@@ -126,8 +132,8 @@ function Asking({ question, onChange }: { question: Question; onChange: (answer:
 /** The text of a question, then all of its data. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
-  const words = questionMember(value);
-  if (!isJson(value) || words === undefined) return <JsonTree value={value} open={3} />;
+  const words = questionTextMember(value);
+  if (!isJsonRecord(value) || words === undefined) return <JsonTree value={value} open={3} />;
   const { [words]: text, ...rest } = value;
   return (
     <>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ChatMessage } from "../live/messages.ts";
-import { Copy } from "../parts/copy.tsx";
+import { CopyButton } from "../parts/copy.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { JsonTree } from "../parts/json.tsx";
 
@@ -25,7 +25,7 @@ const LONG = 400;
 /** Tool calls shown before the user asks for more. */
 const CALLS = 50;
 
-export function Bubble({ message, calls, isComing = false, node }: BubbleProps) {
+export function MessageBubble({ message, calls, isComing = false, node }: BubbleProps) {
   const [most, setMost] = useState(CALLS);
   const { type, name, text, toolCallId } = message;
   const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
@@ -41,7 +41,7 @@ export function Bubble({ message, calls, isComing = false, node }: BubbleProps) 
             {String(message.usage["output_tokens"] ?? "?")} tokens
           </span>
         )}
-        {text !== "" && <Copy text={text} label="message" />}
+        {text !== "" && <CopyButton text={text} label="message" />}
       </div>
       {type === "tool" ? (
         <details open={text.length <= LONG}>

@@ -1,4 +1,4 @@
-import type { Json, Schema } from "../api/records.ts";
+import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { simplifySchema } from "../parts/schema.ts";
 
 /**
@@ -6,10 +6,10 @@ import { simplifySchema } from "../parts/schema.ts";
  * values. Lists are left out: most of them
  * append the values of an update.
  */
-export function fieldsOf(schema: Schema | null, values: Json): Schema {
+export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const told = Object.entries(schema?.properties ?? {});
   const names = new Set([...told.map(([name]) => name), ...Object.keys(values)]);
-  const properties = [...names].flatMap((name): readonly (readonly [string, Schema])[] => {
+  const properties = [...names].flatMap((name): readonly (readonly [string, JsonSchema])[] => {
     const one = told.find(([other]) => other === name)?.[1] ?? {};
     const { type, enum: choices, properties: inner } = simplifySchema(one, schema ?? one);
     if (type === "array" || (type === "object" && inner === undefined)) return [];
@@ -22,7 +22,7 @@ export function fieldsOf(schema: Schema | null, values: Json): Schema {
 }
 
 /** Returns the changed keys. A cleared field becomes an empty text, else null, which the schema may reject. */
-export function changesOf(shown: Schema, values: Json, fields: Json): Json {
+export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRecord): JsonRecord {
   const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
     const [before, after] = [valueAt(values, name), valueAt(fields, name)];
     if (JSON.stringify(before) === JSON.stringify(after)) return [];
@@ -33,4 +33,4 @@ export function changesOf(shown: Schema, values: Json, fields: Json): Json {
   return Object.fromEntries(changed);
 }
 
-const valueAt = (of: Json, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined);
+const valueAt = (of: JsonRecord, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined);

@@ -1,10 +1,16 @@
-import type { Json } from "../api/records.ts";
+import type { JsonRecord } from "../api/records.ts";
 import { runAction, showNotice } from "../app/session.ts";
 import { copyText } from "../parts/copy.tsx";
 
 /** Copies the form's request as a command or as code. */
-export function CopyCode({ thread, request }: { readonly thread: string | null; readonly request: Json }) {
-  const copy = (what: string, make: (thread: string | null, request: Json) => string) =>
+export function CopyCode({
+  thread,
+  request,
+}: {
+  readonly thread: string | null;
+  readonly request: JsonRecord;
+}) {
+  const copy = (what: string, make: (thread: string | null, request: JsonRecord) => string) =>
     runAction(async () => {
       await copyText(make(thread, request));
       showNotice(`Copied: ${what}.`);
@@ -34,13 +40,13 @@ const base = (): string => new URL(".", location.href.replace(/#.*$/, "")).href.
 /** Within single quotes a shell takes every character literally, except the single quote. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-export function curlOf(thread: string | null, request: Json): string {
+export function curlOf(thread: string | null, request: JsonRecord): string {
   const path = thread === null ? "runs/stream" : `threads/${thread}/runs/stream`;
   const body = JSON.stringify({ ...request, stream_mode: ["values", "messages-tuple"] });
   return `curl -N ${quoted(`${base()}/${path}`)} -H 'content-type: application/json' -d ${quoted(body)}`;
 }
 
-export function javascriptOf(thread: string | null, { assistant_id, ...request }: Json): string {
+export function javascriptOf(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
   const camel = Object.fromEntries(
     Object.entries(request).map(([name, value]) => [
       name.replace(/_(\w)/g, (_, c: string) => c.toUpperCase()),
@@ -57,7 +63,7 @@ for await (const { event, data } of client.runs.stream(${JSON.stringify(thread)}
 `;
 }
 
-export function pythonOf(thread: string | null, { assistant_id, ...request }: Json): string {
+export function pythonOf(thread: string | null, { assistant_id, ...request }: JsonRecord): string {
   const options = Object.entries({ ...request, stream_mode: ["values", "messages-tuple"] })
     .map(([name, value]) => `    ${name}=${python(value)},\n`)
     .join("");

@@ -1,16 +1,22 @@
 import { useState } from "preact/hooks";
-import { getQuestions, startRun } from "../api/client.ts";
-import { type Interrupt, isDone, type Json, type ThreadState } from "../api/records.ts";
+import { getQuestions, createRun } from "../api/client.ts";
+import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
 import { runAction } from "../app/session.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import { useAssistants } from "../parts/assistants.ts";
 import { useResource } from "../parts/resource.ts";
-import { Answers } from "./answers.tsx";
+import { InterruptAnswers } from "./answers.tsx";
 import { StateEditor } from "./edit.tsx";
 import { RunForm } from "./run-form.tsx";
 
 /** The input area: an answer if a question is pending, else the input of a new run. */
-export function Composer({ watch, state }: { readonly watch: ThreadWatch; readonly state: ThreadState }) {
+export function Composer({
+  watch,
+  state,
+}: {
+  readonly watch: ThreadSubscription;
+  readonly state: ThreadState;
+}) {
   const assistants = useAssistants();
   const [isOther, setOther] = useState(false);
   const [isEditing, setEditing] = useState(false);
@@ -26,9 +32,9 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
   const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
     | string
     | undefined;
-  const start = (request: Json) =>
+  const start = (request: JsonRecord) =>
     runAction(async () => {
-      await startRun(watch.id, { ...request, stream_subgraphs: true });
+      await createRun(watch.id, { ...request, stream_subgraphs: true });
       setOther(false);
       watch.refresh();
     });
@@ -42,7 +48,7 @@ export function Composer({ watch, state }: { readonly watch: ThreadWatch; readon
               Reading…
             </p>
           ) : (
-            <Answers
+            <InterruptAnswers
               key={key}
               questions={asked.map((one) => ({
                 ...one,
@@ -123,5 +129,5 @@ function StoppedAt({ state, isFailed }: { readonly state: ThreadState; readonly 
   );
 }
 
-export const interruptsOf = ({ tasks }: ThreadState): readonly Interrupt[] =>
+export const interruptsOf = ({ tasks }: ThreadState): readonly ApiInterrupt[] =>
   tasks.flatMap(({ interrupts }) => interrupts);

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { getSchemas, updateState } from "../api/client.ts";
-import { isJson, type Json, type Schema } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { runAction, showNotice } from "../app/session.ts";
 import { Dialog } from "../parts/confirm.tsx";
 import { useChecks } from "../parts/checks.ts";
@@ -14,7 +14,7 @@ interface EditProps {
   readonly thread: string;
   /** The assistant whose schema describes the state. */
   readonly assistant: string | undefined;
-  readonly values: Json;
+  readonly values: JsonRecord;
   readonly checkpoint: string;
   readonly onStored: () => void;
   readonly onClose: () => void;
@@ -22,7 +22,7 @@ interface EditProps {
 
 /** Stores a changed state after a checkpoint. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
-  const save = (update: Json, asNode: string) =>
+  const save = (update: JsonRecord, asNode: string) =>
     runAction(async () => {
       await storeUpdate(thread, checkpoint, update, asNode);
       showNotice("The state is stored.");
@@ -46,7 +46,7 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
 export async function storeUpdate(
   thread: string,
   checkpoint: string,
-  values: Json,
+  values: JsonRecord,
   asNode: string,
 ): Promise<string> {
   const made = await updateState(thread, {
@@ -60,11 +60,11 @@ export async function storeUpdate(
 interface ChangeProps {
   readonly title: string;
   readonly hint: string;
-  readonly values: Json;
+  readonly values: JsonRecord;
   readonly assistant: string | undefined;
   readonly submit: string;
   /** `update`: the changed values, as a node would return them. */
-  readonly onSubmit: (update: Json, asNode: string) => Promise<unknown>;
+  readonly onSubmit: (update: JsonRecord, asNode: string) => Promise<unknown>;
   readonly onClose: () => void;
 }
 
@@ -89,9 +89,15 @@ export function StateForm(props: ChangeProps) {
   );
 }
 
-function ChangeForm({ values, submit, schema, onSubmit, onClose }: ChangeProps & { schema: Schema | null }) {
+function ChangeForm({
+  values,
+  submit,
+  schema,
+  onSubmit,
+  onClose,
+}: ChangeProps & { schema: JsonSchema | null }) {
   const [fields, setFields] = useState(values);
-  const [rest, setRest] = useState<Json | null>({});
+  const [rest, setRest] = useState<JsonRecord | null>({});
   const [asNode, setAsNode] = useState("");
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
   const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
@@ -114,7 +120,7 @@ function ChangeForm({ values, submit, schema, onSubmit, onClose }: ChangeProps &
           isStrict
           rows={hasFields ? 2 : 6}
           placeholder={'{"topic": "coffee"}'}
-          onChange={(value) => setRest(value === undefined ? {} : isJson(value) ? value : null)}
+          onChange={(value) => setRest(value === undefined ? {} : isJsonRecord(value) ? value : null)}
           onWrong={(why) => checks.onUnread("", why)}
         />
         {rest === null && (

@@ -1,15 +1,21 @@
 import { useState } from "preact/hooks";
 import { cancelRun, deleteThread } from "../api/client.ts";
 import type { Thread } from "../api/records.ts";
-import { go, to } from "../app/route.ts";
+import { navigate, hrefOf } from "../app/route.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Copy } from "../parts/copy.tsx";
-import { Age, Status } from "../parts/status.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { Age, StatusBadge } from "../parts/status.tsx";
 
 /** The header of a thread: its id, its status, and its actions. */
-export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; readonly record: Thread }) {
+export function ThreadHeader({
+  watch,
+  record,
+}: {
+  readonly watch: ThreadSubscription;
+  readonly record: Thread;
+}) {
   const [isDeleting, setDeleting] = useState(false);
   const { thread_id: id, status, metadata, created_at } = record;
   const graph = metadata["graph_id"];
@@ -24,20 +30,21 @@ export function ThreadHead({ watch, record }: { readonly watch: ThreadWatch; rea
     runAction(async () => {
       await deleteThread(id);
       showNotice("The thread is deleted.");
-      go([]);
+      navigate([]);
     });
   return (
     <header class="head">
-      <a class="back" href={to([])} aria-label="To all threads">
+      <a class="back" href={hrefOf([])} aria-label="To all threads">
         ←
       </a>
       <div class="which">
         <h2>
-          {typeof graph === "string" ? graph : "New thread"} <Status of={status} />
+          {typeof graph === "string" ? graph : "New thread"} <StatusBadge of={status} />
           <Connection watch={watch} />
         </h2>
         <p class="dim">
-          <code>{id}</code> <Copy text={id} label="thread id" /> · created <Age since={created_at} isAgo />
+          <code>{id}</code> <CopyButton text={id} label="thread id" /> · created{" "}
+          <Age since={created_at} isAgo />
           {queue.length > 0 && ` · ${queue.length} in the queue`}
         </p>
       </div>
@@ -75,7 +82,7 @@ const WORDS = {
   refused: "not live",
 } as const;
 
-export function Connection({ watch }: { readonly watch: ThreadWatch }) {
+export function Connection({ watch }: { readonly watch: ThreadSubscription }) {
   const state = watch.stream.state.value;
   return (
     <span class={`live ${state}`} role="status" title={watch.stream.reason}>

@@ -1,21 +1,21 @@
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import { getHistory } from "../api/client.ts";
-import { refine, route } from "../app/route.ts";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { replaceQuery, currentLocation } from "../app/route.ts";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { CheckpointView } from "./moment.tsx";
 
 /** The largest number of states read. */
-const MOST = 200;
+const MAX_CHECKPOINTS = 200;
 
 /** The states of a thread over time (time travel). */
-export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
+export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
   const { value, error, reload } = useResource(
-    () => getHistory(watch.id, { limit: MOST }),
+    () => getHistory(watch.id, { limit: MAX_CHECKPOINTS }),
     [watch.id, newest],
   );
-  if (error !== null) return <Failure text={error} onRetry={reload} />;
+  if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
   if (value === undefined)
     return (
       <p class="dim pad" aria-busy="true">
@@ -23,12 +23,14 @@ export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
       </p>
     );
   const states = value.toReversed();
-  if (states.length === 0) return <Empty title="The thread has no state yet." />;
-  const wanted = route.value.query.get("at");
+  if (states.length === 0) return <EmptyState title="The thread has no state yet." />;
+  const wanted = currentLocation.value.query.get("at");
   const found = states.findIndex(({ checkpoint }) => checkpoint?.checkpoint_id === wanted);
   const at = found < 0 ? states.length - 1 : found;
   const show = (index: number) =>
-    refine({ at: index === states.length - 1 ? null : (states[index]?.checkpoint?.checkpoint_id ?? null) });
+    replaceQuery({
+      at: index === states.length - 1 ? null : (states[index]?.checkpoint?.checkpoint_id ?? null),
+    });
   const state = states[at];
   return (
     <div class="pad history">
@@ -55,7 +57,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadWatch }) {
         </button>
         <span class="dim">
           {at + 1} of {states.length}
-          {value.length === MOST && ", the latest"}
+          {value.length === MAX_CHECKPOINTS && ", the latest"}
         </span>
       </div>
       {state !== undefined && (

@@ -1,29 +1,34 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { getThread, listAssistants } from "../api/client.ts";
-import { type Order, THREAD_STATUSES, type ThreadRow, type ThreadStatus } from "../api/records.ts";
-import { go, route, to, toThread } from "../app/route.ts";
+import {
+  type ThreadListOrder,
+  THREAD_STATUSES,
+  type ThreadRow,
+  type ApiThreadStatus,
+} from "../api/records.ts";
+import { navigate, currentLocation, hrefOf, threadHref } from "../app/route.ts";
 import { ThreadList } from "../live/thread-list.ts";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { useResource } from "../parts/resource.ts";
 import { Age, shortId } from "../parts/status.tsx";
 import { toLine } from "../parts/words.ts";
-import { remember, remembered, type Search } from "./remembered.ts";
-import { Rows } from "./rows.tsx";
-import { filterOf, unknownTerms } from "./search.ts";
+import { saveSearch, loadSearch, type ThreadListSearch } from "./remembered.ts";
+import { VirtualThreadList } from "./rows.tsx";
+import { threadFilterOf, unknownTerms } from "./search.ts";
 
 /** The list of all threads, live, ordered by latest change or oldest thread. */
-export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }) {
+export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
-  const [{ text, status, graph, order }, setWanted] = useState(remembered);
-  const want = (change: Partial<Search>) => setWanted((before) => ({ ...before, ...change }));
+  const [{ text, status, graph, order }, setWanted] = useState(loadSearch);
+  const want = (change: Partial<ThreadListSearch>) => setWanted((before) => ({ ...before, ...change }));
   const assistants = useResource(listAssistants, []);
   const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
   const graphs = [...new Set(graph === "" ? known : [...known, graph])].toSorted();
-  const filter = filterOf({ text, status, graph });
+  const filter = threadFilterOf({ text, status, graph });
   const stray = unknownTerms(text);
   useEffect(() => {
-    remember({ text, status, graph, order });
+    saveSearch({ text, status, graph, order });
     const timer = setTimeout(() => list.filter(filter, order), 150);
     return () => clearTimeout(timer);
   }, [text, status, graph, order]);
@@ -37,12 +42,12 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
           <select
             aria-label="Order"
             value={order}
-            onChange={({ currentTarget }) => want({ order: currentTarget.value as Order })}
+            onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
           >
             <option value="latest">latest first</option>
             <option value="oldest">oldest first</option>
           </select>
-          <a class="button primary" href={to(["new"])}>
+          <a class="button primary" href={hrefOf(["new"])}>
             New
           </a>
         </div>
@@ -68,7 +73,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             <select
               aria-label="Status"
               value={status}
-              onChange={({ currentTarget }) => want({ status: currentTarget.value as ThreadStatus | "" })}
+              onChange={({ currentTarget }) => want({ status: currentTarget.value as ApiThreadStatus | "" })}
             >
               <option value="">any status</option>
               {THREAD_STATUSES.map((one) => (
@@ -91,12 +96,12 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
             </select>
           </div>
         </form>
-        {list.error.value !== null && <Failure text={list.error.value} onRetry={() => list.refresh()} />}
+        {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       </div>
       {total === 0 ? (
-        <Empty title={isFiltered ? "No thread matches." : "There is no thread yet."} />
+        <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."} />
       ) : (
-        <Rows
+        <VirtualThreadList
           list={list}
           chosen={chosen}
           row={(thread) => (
@@ -110,7 +115,7 @@ export function ThreadsAside({ chosen }: { readonly chosen: string | undefined }
 
 async function jump(id: string): Promise<void> {
   const found = await getThread(id).catch(() => undefined);
-  if (found !== undefined) go(["threads", found.thread_id]);
+  if (found !== undefined) navigate(["threads", found.thread_id]);
 }
 
 interface RowProps {
@@ -132,11 +137,11 @@ function Row({ thread, about, isChosen }: RowProps) {
     ...(name === graph ? [] : [graph]),
     ...(about === "" ? [] : others),
   ];
-  const tab = route.value.path[2] === undefined ? route.value.query.get("tab") : null;
+  const tab = currentLocation.value.path[2] === undefined ? currentLocation.value.query.get("tab") : null;
   return (
     <a
       class={`thread ${status}`}
-      href={toThread(id, tab ?? undefined)}
+      href={threadHref(id, tab ?? undefined)}
       aria-current={isChosen ? "true" : undefined}
       title={[about, why].filter((text) => text !== "").join("\n")}
     >

@@ -1,16 +1,16 @@
 import { useState } from "preact/hooks";
-import { startRun } from "../api/client.ts";
+import { createRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
-import { refine, toRun } from "../app/route.ts";
+import { replaceQuery, runHref } from "../app/route.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
-import { Copy } from "../parts/copy.tsx";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
+import { CopyButton } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { StateEditor } from "./edit.tsx";
 
-interface MomentProps {
-  readonly watch: ThreadWatch;
+interface CheckpointViewProps {
+  readonly watch: ThreadSubscription;
   readonly state: ThreadState;
   /** Oldest first. */
   readonly states: readonly ThreadState[];
@@ -19,7 +19,7 @@ interface MomentProps {
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
 /** A past state: the writes that changed it, its values, and buttons to continue from it. */
-export function CheckpointView({ watch, state, states }: MomentProps) {
+export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const [isEditing, setEditing] = useState(false);
   const { metadata, next, created_at, values } = state;
@@ -30,7 +30,7 @@ export function CheckpointView({ watch, state, states }: MomentProps) {
   );
   const fork = () =>
     runAction(async () => {
-      await startRun(watch.id, {
+      await createRun(watch.id, {
         assistant_id: assistant,
         input: null,
         checkpoint_id: idOf(state),
@@ -38,7 +38,7 @@ export function CheckpointView({ watch, state, states }: MomentProps) {
       });
       showNotice("The run has started from this state.");
       watch.refresh();
-      refine({ tab: null, at: null });
+      replaceQuery({ tab: null, at: null });
     });
   return (
     <article class="moment">
@@ -55,14 +55,14 @@ export function CheckpointView({ watch, state, states }: MomentProps) {
         <button type="button" onClick={() => setEditing(true)}>
           Edit state
         </button>
-        <Copy text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
+        <CopyButton text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
       </div>
       <p class="dim">
         {created_at !== null && <time dateTime={created_at}>{new Date(created_at).toLocaleString()}</time>}
         {typeof run === "string" && (
           <>
             {" "}
-            · by <a href={toRun(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
+            · by <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
           </>
         )}
         {" · "}
@@ -102,7 +102,7 @@ export function CheckpointView({ watch, state, states }: MomentProps) {
           checkpoint={idOf(state)}
           onStored={() => {
             watch.refresh();
-            refine({ at: null });
+            replaceQuery({ at: null });
           }}
           onClose={() => setEditing(false)}
         />

@@ -1,37 +1,37 @@
 import { useState } from "preact/hooks";
-import { createThread, startRun } from "../api/client.ts";
-import type { Json } from "../api/records.ts";
-import { go, to } from "../app/route.ts";
+import { createThread, createRun } from "../api/client.ts";
+import type { JsonRecord } from "../api/records.ts";
+import { navigate, hrefOf } from "../app/route.ts";
 import { runAction } from "../app/session.ts";
 import { useAssistants } from "../parts/assistants.ts";
 import { JsonField } from "../parts/json-field.tsx";
-import { isJson } from "../api/records.ts";
+import { isJsonRecord } from "../api/records.ts";
 import { RunForm } from "./run-form.tsx";
 
 /** Creates a thread with its first run. */
-export function NewThread({ graph }: { readonly graph: string | null }) {
+export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const assistants = useAssistants();
   // Null: the text is not a JSON object.
-  const [metadata, setMetadata] = useState<Json | null>({});
+  const [metadata, setMetadata] = useState<JsonRecord | null>({});
   const make = () => {
     if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
     return createThread(metadata);
   };
-  const start = (request: Json) =>
+  const start = (request: JsonRecord) =>
     runAction(async () => {
       const { thread_id } = await make();
-      await startRun(thread_id, { ...request, stream_subgraphs: true });
-      go(["threads", thread_id]);
+      await createRun(thread_id, { ...request, stream_subgraphs: true });
+      navigate(["threads", thread_id]);
     });
   const empty = () =>
     runAction(async () => {
       const { thread_id } = await make();
-      go(["threads", thread_id]);
+      navigate(["threads", thread_id]);
     });
   return (
     <article class="page new">
       <header class="head">
-        <a class="back" href={to([])} aria-label="To all threads">
+        <a class="back" href={hrefOf([])} aria-label="To all threads">
           ←
         </a>
         <div class="which">
@@ -59,7 +59,7 @@ export function NewThread({ graph }: { readonly graph: string | null }) {
             placeholder={'{"title": "a name for the list"}'}
             rows={2}
             isStrict
-            onChange={(value) => setMetadata(isJson(value) ? value : value === undefined ? {} : null)}
+            onChange={(value) => setMetadata(isJsonRecord(value) ? value : value === undefined ? {} : null)}
             onWrong={(why) => {
               if (why !== null) setMetadata(null);
             }}

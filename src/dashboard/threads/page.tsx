@@ -1,29 +1,29 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Run } from "../api/records.ts";
-import { route, to, toThread } from "../app/route.ts";
+import { currentLocation, hrefOf, threadHref } from "../app/route.ts";
 import { EventsTab } from "../runs/events.tsx";
-import { Empty, Failure } from "../parts/empty.tsx";
+import { EmptyState, LoadFailure } from "../parts/empty.tsx";
 import { Tabs } from "../parts/tabs.tsx";
-import { ThreadWatch } from "../live/thread-watch.ts";
+import { ThreadSubscription } from "../live/thread-watch.ts";
 import { GraphTab } from "../graphs/live.tsx";
-import { ThreadHead } from "./head.tsx";
+import { ThreadHeader } from "./head.tsx";
 import { HistoryTab } from "./history.tsx";
 import { RunsTab } from "./runs.tsx";
 import { ChatTab } from "./talk.tsx";
 
 /** The page of one thread, live. */
 export function ThreadPage({ id }: { readonly id: string }) {
-  const watch = useMemo(() => new ThreadWatch(id), [id]);
+  const watch = useMemo(() => new ThreadSubscription(id), [id]);
   useEffect(() => () => watch.close(), [watch]);
   const record = watch.record.value;
   const error = watch.error.value;
-  const tab = route.value.query.get("tab") ?? "talk";
+  const tab = currentLocation.value.query.get("tab") ?? "talk";
   if (watch.isMissing.value)
     return (
-      <Empty title="There is no such thread.">
+      <EmptyState title="There is no such thread.">
         <p class="dim">{error}</p>
-        <a href={to([])}>To the threads</a>
-      </Empty>
+        <a href={hrefOf([])}>To the threads</a>
+      </EmptyState>
     );
   if (record === null)
     return error === null ? (
@@ -31,31 +31,31 @@ export function ThreadPage({ id }: { readonly id: string }) {
         Reading…
       </p>
     ) : (
-      <Failure text={error} onRetry={() => watch.refresh()} />
+      <LoadFailure text={error} onRetry={() => watch.refresh()} />
     );
   const open = (runs: readonly Run[]) =>
     runs.filter(({ status }) => status === "pending" || status === "running").length;
   return (
     <article class="page">
-      <ThreadHead watch={watch} record={record} />
+      <ThreadHeader watch={watch} record={record} />
       <Tabs
         label="Views of the thread"
         current={tab}
         tabs={[
-          { id: "talk", title: "Now", href: toThread(id) },
-          { id: "runs", title: "Runs", href: toThread(id, "runs"), count: open(watch.runs.value) },
-          { id: "history", title: "History", href: toThread(id, "history") },
-          { id: "graph", title: "Graph", href: toThread(id, "graph") },
-          { id: "events", title: "Events", href: toThread(id, "events") },
+          { id: "talk", title: "Now", href: threadHref(id) },
+          { id: "runs", title: "Runs", href: threadHref(id, "runs"), count: open(watch.runs.value) },
+          { id: "history", title: "History", href: threadHref(id, "history") },
+          { id: "graph", title: "Graph", href: threadHref(id, "graph") },
+          { id: "events", title: "Events", href: threadHref(id, "events") },
         ]}
       />
-      {error !== null && <Failure text={error} onRetry={() => watch.refresh()} />}
+      {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
       <Side tab={tab} watch={watch} />
     </article>
   );
 }
 
-function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadWatch }) {
+function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadSubscription }) {
   switch (tab) {
     case "runs":
       return <RunsTab watch={watch} />;
@@ -64,7 +64,7 @@ function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadWatc
     case "graph":
       return <GraphTab watch={watch} />;
     case "events": {
-      void watch.changes.seen;
+      void watch.changes.count;
       const events = [...watch.traces.values()].flatMap((trace) => trace.events);
       return (
         <EventsTab

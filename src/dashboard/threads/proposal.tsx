@@ -1,10 +1,10 @@
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
-import type { Json, Schema } from "../api/records.ts";
+import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { Markdown } from "../parts/markdown.tsx";
-import type { Action, DecisionKind, Proposal, ActionDecision } from "./action.ts";
+import type { ProposedAction, DecisionKind, Proposal, ActionDecision } from "./action.ts";
 
 interface ProposalFormProps {
   readonly proposal: Proposal;
@@ -37,7 +37,7 @@ function ActionForm({
   action,
   onChange,
 }: {
-  action: Action;
+  action: ProposedAction;
   onChange: (said: ActionDecision | undefined) => void;
 }) {
   const id = useId();
@@ -89,8 +89,8 @@ function ActionForm({
 }
 
 /** Derives a schema from values, for a form that edits them. */
-function likeness(args: Json): Schema {
-  const typeOf = (value: unknown): Schema => {
+function likeness(args: JsonRecord): JsonSchema {
+  const typeOf = (value: unknown): JsonSchema => {
     const type = typeof value;
     return type === "string" || type === "number" || type === "boolean" ? { type } : {};
   };

@@ -1,18 +1,20 @@
-import { type Order, THREAD_STATUSES } from "../api/records.ts";
-import type { SearchTerms } from "./search.ts";
+import { type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
+import type { ThreadSearchTerms } from "./search.ts";
 
 /** The search text, filters and order of the list. */
-export interface Search extends SearchTerms {
-  readonly order: Order;
+export interface ThreadListSearch extends ThreadSearchTerms {
+  readonly order: ThreadListOrder;
 }
 
 const KEY = "heddle.search";
-const EVERYTHING: Search = { text: "", status: "", graph: "", order: "latest" };
+const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
 
 /** Returns the search of this browser tab from before a reload. */
-export function remembered(): Search {
+export function loadSearch(): ThreadListSearch {
   try {
-    const { text, status, graph, order } = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Search>;
+    const { text, status, graph, order } = JSON.parse(
+      sessionStorage.getItem(KEY) ?? "{}",
+    ) as Partial<ThreadListSearch>;
     return {
       text: typeof text === "string" ? text : "",
       status: THREAD_STATUSES.find((one) => one === status) ?? "",
@@ -24,4 +26,5 @@ export function remembered(): Search {
   }
 }
 
-export const remember = (search: Search): void => sessionStorage.setItem(KEY, JSON.stringify(search));
+export const saveSearch = (search: ThreadListSearch): void =>
+  sessionStorage.setItem(KEY, JSON.stringify(search));

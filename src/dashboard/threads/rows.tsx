@@ -14,7 +14,7 @@ interface RowsProps {
 }
 
 /** A virtual list of any length: only visible rows are rendered. */
-export function Rows({ list, row }: RowsProps) {
+export function VirtualThreadList({ list, row }: RowsProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const [, render] = useState(0);
   const count = list.total.value ?? 0;

@@ -1,6 +1,6 @@
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
-import { type Assistant, isJson, type Json, type Schema } from "../api/records.ts";
+import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { showNotice } from "../app/session.ts";
 import { assistantLabel } from "../parts/assistants.ts";
 import { useChecks } from "../parts/checks.ts";
@@ -22,7 +22,7 @@ interface RunFormProps {
   readonly isCompact?: boolean;
   readonly submit: string;
   /** Resolves with false if the server refused the run; the input stays. */
-  readonly onRun: (request: Json) => Promise<boolean>;
+  readonly onRun: (request: JsonRecord) => Promise<boolean>;
 }
 
 /** The form for a new run: a message if the graph has a conversation, a form made from its input schema, or JSON. */
@@ -40,7 +40,7 @@ export function RunForm({
   const [wanted, setOpen] = useState<boolean | null>(null);
   const isOpen = wanted ?? !isCompact;
   const [chosen, setChosen] = useState<string | undefined>();
-  const [input, setInput] = useState<Json>({});
+  const [input, setInput] = useState<JsonRecord>({});
   const [text, setText] = useState("");
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
@@ -108,7 +108,7 @@ export function RunForm({
             rows={3}
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
-            onChange={(value) => setInput(isJson(value) ? value : {})}
+            onChange={(value) => setInput(isJsonRecord(value) ? value : {})}
             onWrong={(why) => checks.onUnread("", why)}
           />
         )
@@ -204,17 +204,17 @@ export function RunForm({
 }
 
 /** Returns the input's property that takes messages. */
-function messagesProperty(schema: Schema | null): string | null {
+function messagesProperty(schema: JsonSchema | null): string | null {
   const entries = Object.entries(schema?.properties ?? {});
   return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;
 }
 
-function without(schema: Schema, name: string): Schema {
+function without(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: _, ...properties } = schema.properties ?? {};
   return { ...schema, properties };
 }
 
-const withMessage = (input: Json, key: string, text: string): Json => ({
+const withMessage = (input: JsonRecord, key: string, text: string): JsonRecord => ({
   ...input,
   [key]: [{ role: "user", content: text }],
 });

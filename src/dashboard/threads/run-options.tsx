@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import { isJson, type Json, type Schema } from "../api/records.ts";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { Dialog } from "../parts/confirm.tsx";
 import { useChecks } from "../parts/checks.ts";
 import { Fields } from "../parts/form.tsx";
@@ -9,8 +9,8 @@ export interface RunSettings {
   readonly strategy: "enqueue" | "interrupt" | "rollback" | "reject";
   readonly before?: string;
   readonly after?: string;
-  readonly config?: Json;
-  readonly context?: Json;
+  readonly config?: JsonRecord;
+  readonly context?: JsonRecord;
   readonly checkpoint?: string;
   /** Texts of fields that are not JSON objects. The form cannot be sent while there is one. */
   readonly unread?: Readonly<Partial<Record<Name, string>>>;
@@ -30,7 +30,10 @@ const namesOf = (text: string | undefined): readonly string[] | "*" | undefined 
 };
 
 /** Converts the settings to the fields of a run request. */
-export function optionsOf({ strategy, before, after, config, context }: RunSettings, isBusy: boolean): Json {
+export function optionsOf(
+  { strategy, before, after, config, context }: RunSettings,
+  isBusy: boolean,
+): JsonRecord {
   const [interrupt_before, interrupt_after] = [namesOf(before), namesOf(after)];
   return {
     ...(isBusy && { multitask_strategy: strategy }),
@@ -44,7 +47,7 @@ export function optionsOf({ strategy, before, after, config, context }: RunSetti
 interface RunOptionsProps {
   readonly settings: RunSettings;
   readonly isBusy: boolean;
-  readonly context: Schema | null;
+  readonly context: JsonSchema | null;
   readonly onChange: (settings: RunSettings) => void;
 }
 
@@ -131,7 +134,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
   );
 }
 
-function put(settings: RunSettings, name: Name, value: Json | undefined, text?: string): RunSettings {
+function put(settings: RunSettings, name: Name, value: JsonRecord | undefined, text?: string): RunSettings {
   const { [name]: _, unread: { [name]: __, ...others } = {}, ...rest } = settings;
   return {
     ...rest,
@@ -143,10 +146,10 @@ function put(settings: RunSettings, name: Name, value: Json | undefined, text?: 
 interface SettingProps {
   readonly label: string;
   readonly id: string;
-  readonly value: Json | undefined;
+  readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
   /** Called with an object, with nothing, or with a text that is neither. */
-  readonly onChange: (value: Json | undefined, unread?: string) => void;
+  readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }
 
 function Setting({ label, id, value, unread, onChange }: SettingProps) {
@@ -166,7 +169,7 @@ function Setting({ label, id, value, unread, onChange }: SettingProps) {
         {...(unread !== undefined && { "aria-describedby": `${id}-wrong` })}
         onWrong={setWhy}
         onChange={(given, text) =>
-          isJson(given) ? onChange(given) : onChange(undefined, text.trim() === "" ? undefined : text)
+          isJsonRecord(given) ? onChange(given) : onChange(undefined, text.trim() === "" ? undefined : text)
         }
       />
       {unread !== undefined && (

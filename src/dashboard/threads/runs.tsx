@@ -1,24 +1,24 @@
 import { useState } from "preact/hooks";
-import { cancelRun, deleteRun, startRun } from "../api/client.ts";
+import { cancelRun, deleteRun, createRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
-import { toRun, toThread } from "../app/route.ts";
+import { runHref, threadHref } from "../app/route.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import { pausedRunOf, questionText } from "../live/waiting.ts";
 import { Confirm } from "../parts/confirm.tsx";
-import { Empty } from "../parts/empty.tsx";
-import { Age, formatDuration, shortId, Status } from "../parts/status.tsx";
+import { EmptyState } from "../parts/empty.tsx";
+import { Age, formatDuration, shortId, StatusBadge } from "../parts/status.tsx";
 
 /** The runs of a thread, and the queued ones with their positions. */
-export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
+export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const [deleting, setDeleting] = useState<Run | null>(null);
   const [marked, setMarked] = useState<readonly string[]>([]);
   const runs = watch.runs.value;
   const record = watch.record.value;
   const waiting = record === null ? null : pausedRunOf(record, runs);
   const queue = watch.queue.map(({ run_id }) => run_id);
-  if (runs.length === 0) return <Empty title="This thread has no runs yet." />;
+  if (runs.length === 0) return <EmptyState title="This thread has no runs yet." />;
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
       await work();
@@ -36,7 +36,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
           {queue.length > 0 && `, ${queue.length} in the queue`}. Select two to compare them.
         </p>
         {first !== undefined && second !== undefined && (
-          <a class="button primary" href={toRun(watch.id, first, { with: second })}>
+          <a class="button primary" href={runHref(watch.id, first, { with: second })}>
             Compare
           </a>
         )}
@@ -50,11 +50,11 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
               checked={marked.includes(run.run_id)}
               onChange={() => mark(run.run_id)}
             />
-            <a class="main" href={toRun(watch.id, run.run_id)}>
+            <a class="main" href={runHref(watch.id, run.run_id)}>
               {waiting?.run === run.run_id ? (
-                <Status of="interrupted" words={questionText(waiting)} />
+                <StatusBadge of="interrupted" words={questionText(waiting)} />
               ) : (
-                <Status of={run.status} />
+                <StatusBadge of={run.status} />
               )}
               <code>…{shortId(run.run_id)}</code>
               {queue.includes(run.run_id) && (
@@ -73,7 +73,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
             </span>
             <span class="actions">
               {waiting?.run === run.run_id && (
-                <a class="button primary" href={toThread(watch.id)}>
+                <a class="button primary" href={threadHref(watch.id)}>
                   {waiting.questions.length > 0 ? "Answer" : "Go on"}
                 </a>
               )}
@@ -84,7 +84,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadWatch }) {
                     class="quiet"
                     title="Starts another run with the same input"
                     onClick={() =>
-                      void act(() => startRun(watch.id, requestLike(run)), "The run is started again.")
+                      void act(() => createRun(watch.id, requestLike(run)), "The run is started again.")
                     }
                   >
                     Run again

@@ -1,10 +1,10 @@
-import type { ThreadFilter, ThreadStatus } from "../api/records.ts";
+import type { ThreadListFilter, ApiThreadStatus } from "../api/records.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export interface SearchTerms {
+export interface ThreadSearchTerms {
   readonly text: string;
-  readonly status: ThreadStatus | "";
+  readonly status: ApiThreadStatus | "";
   readonly graph: string;
 }
 
@@ -15,7 +15,7 @@ export const unknownTerms = (text: string): readonly string[] =>
   wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
 
 /** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */
-export function filterOf({ text, status, graph }: SearchTerms): ThreadFilter {
+export function threadFilterOf({ text, status, graph }: ThreadSearchTerms): ThreadListFilter {
   const words = wordsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
   const pairs = words.map(pairOf).filter((pair) => pair !== null);

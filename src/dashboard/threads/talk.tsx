@@ -1,17 +1,17 @@
 import { useEffect, useRef } from "preact/hooks";
 import { isDone } from "../api/records.ts";
 import { conversationKey, conversationOf, type ChatMessage } from "../live/messages.ts";
-import type { ThreadWatch } from "../live/thread-watch.ts";
+import type { ThreadSubscription } from "../live/thread-watch.ts";
 import type { Trace } from "../live/trace.ts";
-import { Empty } from "../parts/empty.tsx";
+import { EmptyState } from "../parts/empty.tsx";
 import { JsonTree } from "../parts/json.tsx";
-import { toRun } from "../app/route.ts";
-import { Bubble } from "./bubble.tsx";
+import { runHref } from "../app/route.ts";
+import { MessageBubble } from "./bubble.tsx";
 import { Composer } from "./composer.tsx";
 
 /** The chat: the current conversation and state, the messages being streamed, and the input area. */
-export function ChatTab({ watch }: { readonly watch: ThreadWatch }) {
-  void watch.changes.seen;
+export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
+  void watch.changes.count;
   const state = watch.state.value;
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
@@ -30,21 +30,21 @@ export function ChatTab({ watch }: { readonly watch: ThreadWatch }) {
     <div class="talk">
       <div class="flow" ref={end} tabIndex={0} aria-label="Conversation and state">
         {isEmpty && (
-          <Empty title="Nothing has happened on this thread yet.">
+          <EmptyState title="Nothing has happened on this thread yet.">
             <p class="dim">Start a run below.</p>
-          </Empty>
+          </EmptyState>
         )}
         {said.length > 0 && (
           <ol class="messages">
             {said.map((message, i) => (
-              <Bubble key={message.id || i} message={message} calls={calls} />
+              <MessageBubble key={message.id || i} message={message} calls={calls} />
             ))}
           </ol>
         )}
         {coming.length > 0 && (
           <ol class="messages coming" aria-live="polite" aria-busy={latest !== undefined && !isDone(latest)}>
             {coming.map((message) => (
-              <Bubble
+              <MessageBubble
                 key={message.id}
                 message={message}
                 calls={calls}
@@ -64,14 +64,14 @@ export function ChatTab({ watch }: { readonly watch: ThreadWatch }) {
           <div class="failure" role="alert">
             <span>
               The last run failed{why === null ? "" : `: ${why.error}: ${why.message}`}.{" "}
-              <a href={toRun(watch.id, latest.run_id)}>See where</a>
+              <a href={runHref(watch.id, latest.run_id)}>See where</a>
             </span>
           </div>
         )}
         {latest !== undefined && !isDone(latest) && (
           <p class="working">
             <span class="dot busy" aria-hidden="true" /> {workOf(trace)}{" "}
-            <a href={toRun(watch.id, latest.run_id)}>follow the run</a>
+            <a href={runHref(watch.id, latest.run_id)}>follow the run</a>
           </p>
         )}
       </div>
@@ -81,7 +81,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadWatch }) {
 }
 
 /** Returns the newest known state: the record's, or a later one from the stream. */
-function valuesOf(watch: ThreadWatch, trace: Trace | undefined) {
+function valuesOf(watch: ThreadSubscription, trace: Trace | undefined) {
   const state = watch.state.value;
   const last = trace?.stepsOf("").at(-1);
   const isLater = last !== undefined && last.checkpoint > (state?.checkpoint?.checkpoint_id ?? "");

@@ -1,5 +1,5 @@
 import { useEffect, useId } from "preact/hooks";
-import { isJson, type Schema } from "../api/records.ts";
+import { isJsonRecord, type JsonSchema } from "../api/records.ts";
 import { missingIn, useChecks } from "../parts/checks.ts";
 import { Field, Fields } from "../parts/form.tsx";
 import { JsonField } from "../parts/json-field.tsx";
@@ -16,11 +16,11 @@ export const ANSWER_METHODS = {
 } as const;
 export type AnswerMethod = keyof typeof ANSWER_METHODS;
 
-interface WayProps {
+interface AnswerProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-export function TextAnswer({ onChange }: WayProps) {
+export function TextAnswer({ onChange }: AnswerProps) {
   return (
     <textarea
       rows={2}
@@ -30,7 +30,7 @@ export function TextAnswer({ onChange }: WayProps) {
   );
 }
 
-export function YesNoAnswer({ onChange }: WayProps) {
+export function YesNoAnswer({ onChange }: AnswerProps) {
   const id = useId();
   return (
     <div class="bar" role="radiogroup" aria-label="Answer">
@@ -43,7 +43,7 @@ export function YesNoAnswer({ onChange }: WayProps) {
   );
 }
 
-export function JsonAnswer({ onChange }: WayProps) {
+export function JsonAnswer({ onChange }: AnswerProps) {
   const id = useId();
   return (
     <JsonField
@@ -60,15 +60,15 @@ export function JsonAnswer({ onChange }: WayProps) {
 
 export const FieldsAnswer = KeyValueFields;
 
-interface FormWayProps extends WayProps {
-  readonly schema: Schema;
+interface FormAnswerProps extends AnswerProps {
+  readonly schema: JsonSchema;
   readonly value: unknown;
   /** Called with the input, complete or not. */
   readonly onEnter: (value: unknown) => void;
 }
 
 /** A form generated from the schema that the graph supplied with its question. */
-export function FormAnswer({ schema, value, onEnter, onChange }: FormWayProps) {
+export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps) {
   const checks = useChecks(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
   const { size } = checks.faults;
@@ -90,7 +90,7 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormWayProps) {
   const missing = missingIn(checks.faults.values());
   return (
     <>
-      <Fields schema={schema} value={isJson(value) ? value : {}} checks={checks} onChange={onEnter} />
+      <Fields schema={schema} value={isJsonRecord(value) ? value : {}} checks={checks} onChange={onEnter} />
       {missing.length > 0 && <p class="hint">Missing: {missing.join(", ")}.</p>}
     </>
   );
