@@ -87,7 +87,7 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
     `import { graph } from "../graph/graph-builder.ts";`,
     "src/demo/x.ts must not import src/graph/graph-builder.ts",
   ],
-  ["src/dashboard/docs/guide.ts", `import runs from "../../guide/runs.md";`, undefined],
+  ["src/dashboard/docs/guide-contents.ts", `import runs from "../../guide/runs.md";`, undefined],
   [
     "src/dashboard/docs/x.ts",
     `import runs from "../../guide/runs.md";`,

@@ -1,7 +1,7 @@
-import { stateLabel, type ActiveStateValue } from "./inspector/chart.ts";
-import { createTextElement } from "./inspector/element.ts";
-import { ChartPanel } from "./inspector/figures.ts";
-import { FeedForwarder } from "./inspector/handover.ts";
+import { stateLabel, type ActiveStateValue } from "./inspector/chart-model.ts";
+import { createTextElement } from "./inspector/text-element.ts";
+import { ChartPanel } from "./inspector/chart-panel.ts";
+import { FeedForwarder } from "./inspector/feed-forwarder.ts";
 import {
   type Actor,
   isLive,
@@ -9,10 +9,10 @@ import {
   FeedModel,
   actorLabel,
   actorState,
-} from "./inspector/model.ts";
-import { EMPTY_THREAD_HISTORY, readThreadHistory } from "./inspector/past.ts";
-import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/server.ts";
-import { storeApiKey, ApiKeyRequired } from "./server.ts";
+} from "./inspector/feed-model.ts";
+import { EMPTY_THREAD_HISTORY, readThreadHistory } from "./inspector/thread-history.ts";
+import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspect-requests.ts";
+import { storeApiKey, ApiKeyRequired } from "./requests.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
 const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;

@@ -22,7 +22,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = Objec
 export const BROWSER_CODE = "src/dashboard";
 
 /** The only file that may import Markdown: its bundle holds the text of the guide. */
-export const GUIDE_PAGES = "src/dashboard/docs/guide.ts";
+export const GUIDE_PAGES = "src/dashboard/docs/guide-contents.ts";
 
 /** User code, in which time passes as it likes. */
 export const USER_CODE = "src/demo";
@@ -52,14 +52,14 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],
   "typebox/compile": ["src/schemas/typebox.ts"],
-  "typebox/schema": ["src/dashboard/parts/schema.ts"],
-  "elkjs/lib/elk-api.js": ["src/dashboard/inspector/draw.ts"],
+  "typebox/schema": ["src/dashboard/components/form-schema.ts"],
+  "elkjs/lib/elk-api.js": ["src/dashboard/inspector/chart-drawing.ts"],
   preact: ["src/dashboard/"],
   "preact/hooks": ["src/dashboard/"],
   "@preact/signals": ["src/dashboard/"],
-  "@tanstack/virtual-core": ["src/dashboard/threads/rows.tsx"],
-  diff: ["src/dashboard/parts/diff.tsx"],
-  marked: ["src/dashboard/parts/markdown.tsx"],
+  "@tanstack/virtual-core": ["src/dashboard/threads/virtual-thread-list.tsx"],
+  diff: ["src/dashboard/components/diff.tsx"],
+  marked: ["src/dashboard/components/markdown.tsx"],
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/graph-loader/"],
   "tsx/esm/api": ["src/graph-loader/"],

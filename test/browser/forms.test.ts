@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "../../src/dashboard/api/records.ts";
-import { formErrors } from "../../src/dashboard/parts/schema.ts";
-import { changesOf, fieldsOf } from "../../src/dashboard/threads/changes.ts";
+import { formErrors } from "../../src/dashboard/components/form-schema.ts";
+import { changesOf, fieldsOf } from "../../src/dashboard/threads/editable-fields.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get } from "../e2e/support/wire.ts";

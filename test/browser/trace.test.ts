@@ -1,10 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { conversationOf, messageOf } from "../../src/dashboard/live/messages.ts";
-import { visibleChart, marksOf, subgraphsOf, pathsOfTrace } from "../../src/dashboard/graphs/chart.ts";
-import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart.ts";
-import { markPaths } from "../../src/dashboard/inspector/taken.ts";
+import { conversationOf, messageOf } from "../../src/dashboard/live/chat-messages.ts";
+import {
+  visibleChart,
+  marksOf,
+  subgraphsOf,
+  pathsOfTrace,
+} from "../../src/dashboard/graphs/visible-chart.ts";
+import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
+import { markPaths } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { pausedRunOf, questionText } from "../../src/dashboard/live/waiting.ts";
+import { pausedRunOf, questionText } from "../../src/dashboard/live/paused-run.ts";
 import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
 import {
   timelineGroups,
@@ -12,8 +17,8 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
-} from "../../src/dashboard/runs/layout.ts";
-import { threadFilterOf } from "../../src/dashboard/threads/search.ts";
+} from "../../src/dashboard/runs/timeline-rows.ts";
+import { threadFilterOf } from "../../src/dashboard/threads/thread-search-filter.ts";
 
 const T = "2026-01-01T00:00:00.000+00:00";
 const later = (ms: number) => new Date(Date.parse(T) + ms).toISOString();

@@ -1,4 +1,4 @@
-import { sendRequest, fetchJson } from "../server.ts";
+import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
   WebhookRow,

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired } from "../server.ts";
+import { ApiKeyRequired } from "../requests.ts";
 
 /** True while the server requires a key that the user has not given. */
 export const isLocked = signal(false);

@@ -1,5 +1,5 @@
-import { MarkdownDocument, plainText, type Rendering, WebLink } from "../parts/markdown.tsx";
-import { fragmentOf, fragmentOfLink, guide, type GuidePage, overview } from "./guide.ts";
+import { MarkdownDocument, plainText, type Rendering, WebLink } from "../components/markdown.tsx";
+import { fragmentOf, fragmentOfLink, guide, type GuidePage, overview } from "./guide-contents.ts";
 import { operationsOf, type OpenApi } from "./openapi.ts";
 
 interface GuidePageViewProps {

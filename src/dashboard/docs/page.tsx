@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ThemeButton } from "../app/theme-button.tsx";
-import { LoadFailure } from "../parts/empty.tsx";
-import { fragmentOf, guide, overview } from "./guide.ts";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { fragmentOf, guide, overview } from "./guide-contents.ts";
 import { GuidePageView } from "./guide-page.tsx";
 import { operationsOf, type OpenApi } from "./openapi.ts";
 import { fragmentOfTag, Reference } from "./reference.tsx";

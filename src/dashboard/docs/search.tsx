@@ -1,4 +1,4 @@
-import { allSections, type Section } from "./guide.ts";
+import { allSections, type Section } from "./guide-contents.ts";
 import { operationsOf, type OpenApi, type LocatedOperation } from "./openapi.ts";
 import { OperationView } from "./operation.tsx";
 

@@ -1,13 +1,13 @@
 import { getSchemas } from "../api/client.ts";
-import type { ChartDefinition } from "../inspector/chart.ts";
-import { fetchJson } from "../server.ts";
-import { hrefOf } from "../app/route.ts";
-import { assistantLabel, useAssistants } from "../parts/assistants.ts";
-import { CopyButton } from "../parts/copy.tsx";
-import { EmptyState, LoadFailure } from "../parts/empty.tsx";
-import { JsonTree } from "../parts/json.tsx";
-import { useResource } from "../parts/resource.ts";
-import { StatechartView } from "./figure.tsx";
+import type { ChartDefinition } from "../inspector/chart-model.ts";
+import { fetchJson } from "../requests.ts";
+import { hrefOf } from "../app/page-location.ts";
+import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { StatechartView } from "./statechart-view.tsx";
 
 /** The assistants: their graphs as charts, and their input and output schemas. */
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {

@@ -2,8 +2,8 @@ import { signal } from "@preact/signals";
 import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, errorMessage } from "../app/session.ts";
-import { ApiKeyRequired } from "../server.ts";
-import { ThreadDescriptions } from "./abouts.ts";
+import { ApiKeyRequired } from "../requests.ts";
+import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
 export const THREADS_PER_REQUEST = 100;

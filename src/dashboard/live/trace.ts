@@ -1,5 +1,5 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
-import { appended, type ChatMessage } from "./messages.ts";
+import { appended, type ChatMessage } from "./chat-messages.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {

@@ -1,7 +1,7 @@
 import type { LogLine } from "../live/trace.ts";
-import { CopyButton } from "../parts/copy.tsx";
-import { JsonTree } from "../parts/json.tsx";
-import { formatDuration } from "../parts/status.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { formatDuration } from "../components/status-badge.tsx";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];

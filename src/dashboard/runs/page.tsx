@@ -1,23 +1,23 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { cancelRun, createRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
-import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/route.ts";
+import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/session.ts";
-import { RunSubscription } from "../live/run-watch.ts";
-import { type PausedRun, questionText } from "../live/waiting.ts";
-import { CopyButton } from "../parts/copy.tsx";
-import { EmptyState, LoadFailure } from "../parts/empty.tsx";
-import { JsonTree } from "../parts/json.tsx";
-import { Age, formatDuration, shortId, StatusBadge } from "../parts/status.tsx";
-import { toLine } from "../parts/words.ts";
-import { Tabs } from "../parts/tabs.tsx";
-import { ActorsGraph } from "../graphs/live.tsx";
-import { requestLike } from "../threads/runs.tsx";
-import { RunComparison } from "./compare.tsx";
-import { EventsTab } from "./events.tsx";
-import { replayOriginOf } from "./layout.ts";
-import { TimelineTab } from "./timeline.tsx";
+import { RunSubscription } from "../live/run-subscription.ts";
+import { type PausedRun, questionText } from "../live/paused-run.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
+import { toLine } from "../components/value-text.ts";
+import { Tabs } from "../components/tabs.tsx";
+import { ActorsGraph } from "../graphs/graph-tab.tsx";
+import { requestLike } from "../threads/runs-tab.tsx";
+import { RunComparison } from "./run-comparison.tsx";
+import { EventsTab } from "./events-tab.tsx";
+import { replayOriginOf } from "./timeline-rows.ts";
+import { TimelineTab } from "./timeline-tab.tsx";
 
 /** The page of one run, live or ended. */
 export function RunPage({ thread, run: id }: { readonly thread: string; readonly run: string }) {

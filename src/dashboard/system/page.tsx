@@ -1,13 +1,19 @@
 import { useState } from "preact/hooks";
-import { hrefOf } from "../app/route.ts";
+import { hrefOf } from "../app/page-location.ts";
 import { errorMessage } from "../app/session.ts";
-import { LoadFailure } from "../parts/empty.tsx";
-import { formatDuration, StatusBadge } from "../parts/status.tsx";
-import { TimeSeriesChart } from "./chart.tsx";
-import { DeadLetterList } from "./letters.tsx";
-import { SAMPLE_INTERVAL_MS, MAX_SAMPLES, type ServerSample, takeSample, metricsSamples } from "./look.ts";
-import { usePolling } from "./polling.ts";
-import { seriesOf } from "./series.ts";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { formatDuration, StatusBadge } from "../components/status-badge.tsx";
+import { TimeSeriesChart } from "./time-series-chart.tsx";
+import { DeadLetterList } from "./dead-letter-list.tsx";
+import {
+  SAMPLE_INTERVAL_MS,
+  MAX_SAMPLES,
+  type ServerSample,
+  takeSample,
+  metricsSamples,
+} from "./server-sample.ts";
+import { usePolling } from "./use-polling.ts";
+import { seriesOf } from "./metric-series.ts";
 
 /** Milliseconds until the second sample, because rates need two. */
 const SOON = 500;

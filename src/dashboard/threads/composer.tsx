@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import { getQuestions, createRun } from "../api/client.ts";
 import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
 import { runAction } from "../app/session.ts";
-import type { ThreadSubscription } from "../live/thread-watch.ts";
-import { useAssistants } from "../parts/assistants.ts";
-import { useResource } from "../parts/resource.ts";
-import { InterruptAnswers } from "./answers.tsx";
-import { StateEditor } from "./edit.tsx";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { useAssistants } from "../components/use-assistants.ts";
+import { useResource } from "../components/use-resource.ts";
+import { InterruptAnswers } from "./interrupt-answers.tsx";
+import { StateEditor } from "./state-editor.tsx";
 import { RunForm } from "./run-form.tsx";
 
 /** The input area: an answer if a question is pending, else the input of a new run. */

@@ -1,15 +1,15 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Run } from "../api/records.ts";
-import { currentLocation, hrefOf, threadHref } from "../app/route.ts";
-import { EventsTab } from "../runs/events.tsx";
-import { EmptyState, LoadFailure } from "../parts/empty.tsx";
-import { Tabs } from "../parts/tabs.tsx";
-import { ThreadSubscription } from "../live/thread-watch.ts";
-import { GraphTab } from "../graphs/live.tsx";
-import { ThreadHeader } from "./head.tsx";
-import { HistoryTab } from "./history.tsx";
-import { RunsTab } from "./runs.tsx";
-import { ChatTab } from "./talk.tsx";
+import { currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
+import { EventsTab } from "../runs/events-tab.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { Tabs } from "../components/tabs.tsx";
+import { ThreadSubscription } from "../live/thread-subscription.ts";
+import { GraphTab } from "../graphs/graph-tab.tsx";
+import { ThreadHeader } from "./thread-header.tsx";
+import { HistoryTab } from "./history-tab.tsx";
+import { RunsTab } from "./runs-tab.tsx";
+import { ChatTab } from "./chat-tab.tsx";
 
 /** The page of one thread, live. */
 export function ThreadPage({ id }: { readonly id: string }) {

@@ -2,13 +2,13 @@ import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { showNotice } from "../app/session.ts";
-import { assistantLabel } from "../parts/assistants.ts";
-import { useChecks } from "../parts/checks.ts";
-import { Fields } from "../parts/form.tsx";
-import { JsonField } from "../parts/json-field.tsx";
-import { useResource } from "../parts/resource.ts";
-import { formErrors } from "../parts/schema.ts";
-import { CopyCode } from "./code.tsx";
+import { assistantLabel } from "../components/use-assistants.ts";
+import { useChecks } from "../components/form-checks.ts";
+import { Fields } from "../components/schema-form.tsx";
+import { JsonField } from "../components/json-field.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { formErrors } from "../components/form-schema.ts";
+import { CopyCode } from "./request-code.tsx";
 import { optionsOf, RunOptions, type RunSettings, wrongWith } from "./run-options.tsx";
 
 interface RunFormProps {

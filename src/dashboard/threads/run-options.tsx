@@ -1,9 +1,9 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { Dialog } from "../parts/confirm.tsx";
-import { useChecks } from "../parts/checks.ts";
-import { Fields } from "../parts/form.tsx";
-import { JsonField } from "../parts/json-field.tsx";
+import { Dialog } from "../components/dialogs.tsx";
+import { useChecks } from "../components/form-checks.ts";
+import { Fields } from "../components/schema-form.tsx";
+import { JsonField } from "../components/json-field.tsx";
 
 export interface RunSettings {
   readonly strategy: "enqueue" | "interrupt" | "rollback" | "reject";

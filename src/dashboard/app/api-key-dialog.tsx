@@ -1,0 +1,46 @@
+import { createRef } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { storeApiKey, ApiKeyRequired, fetchJson } from "../requests.ts";
+import { errorMessage } from "./session.ts";
+
+/** Asks for the API key and tries it. */
+export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {
+  const [wrong, setWrong] = useState("");
+  const secret = createRef<HTMLInputElement>();
+  useEffect(() => secret.current?.focus(), []);
+  const submit = async () => {
+    storeApiKey(secret.current?.value ?? "");
+    try {
+      await fetchJson("assistants/count", { body: {} });
+      onEntered();
+    } catch (cause) {
+      if (!(cause instanceof ApiKeyRequired)) return setWrong(errorMessage(cause));
+      setWrong("The server does not know this key.");
+      secret.current?.select();
+    }
+  };
+  return (
+    <main class="lock" id="main">
+      <form
+        class="card"
+        aria-labelledby="lock-title"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <h1 id="lock-title">API key required</h1>
+        <p class="dim">This server requires an API key. The key is stored in this tab only.</p>
+        <input type="text" name="username" autoComplete="username" value="heddle" hidden />
+        <label for="secret">API key</label>
+        <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
+        {wrong !== "" && (
+          <p class="bad" role="alert">
+            {wrong}
+          </p>
+        )}
+        <button class="primary">Enter</button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,160 @@
+import { useId } from "preact/hooks";
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
+import type { FormChecks } from "./form-checks.ts";
+import { JsonField } from "./json-field.tsx";
+import { simplifySchema, propertiesOf, fieldPath } from "./form-schema.ts";
+
+interface FieldsProps {
+  readonly schema: JsonSchema;
+  readonly value: JsonRecord;
+  readonly checks: FormChecks;
+  /** The path to the value; empty: the whole input. */
+  readonly at?: string;
+  readonly onChange: (value: JsonRecord) => void;
+}
+
+/** A form generated from a schema: one field for each property. */
+export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps) {
+  const entries = Object.entries(simplifySchema(schema, checks.root).properties ?? {});
+  const set = (name: string, inner: unknown) => {
+    const { [name]: _, ...rest } = value;
+    onChange(inner === undefined ? rest : { ...rest, [name]: inner });
+  };
+  return (
+    <div class="fields">
+      {entries.map(([name, inner]) => (
+        <Field
+          key={name}
+          name={name}
+          schema={inner}
+          isRequired={schema.required?.includes(name) ?? false}
+          value={value[name]}
+          checks={checks}
+          at={fieldPath(at, name)}
+          onChange={(given) => set(name, given)}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+  readonly value: unknown;
+  readonly checks: FormChecks;
+  readonly at: string;
+  readonly onChange: (value: unknown) => void;
+}
+
+export function Field({ name, schema, isRequired, value, checks, at, onChange }: FieldProps) {
+  const id = useId();
+  const plain = simplifySchema(schema, checks.root);
+  const properties = propertiesOf(plain, at);
+  const fault = checks.faults.get(at);
+  const wrong = fault !== undefined && (checks.isAsked || !fault.isMissing) ? fault.text : null;
+  const hint = schema.description;
+  const shared = {
+    id,
+    "aria-required": isRequired,
+    "aria-invalid": wrong !== null,
+    ...(wrong !== null && { "aria-describedby": `${id}-wrong` }),
+  };
+  return (
+    <div class="field">
+      <label for={id}>
+        {schema.title ?? name}
+        {isRequired && <span class="dim"> (required)</span>}
+      </label>
+      {plain.enum !== undefined ? (
+        <select
+          {...shared}
+          onChange={(event) => onChange(plain.enum?.[event.currentTarget.selectedIndex - 1])}
+        >
+          <option selected={value === undefined}>–</option>
+          {plain.enum.map((one) => (
+            <option key={String(one)} selected={one === value}>
+              {String(one)}
+            </option>
+          ))}
+        </select>
+      ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
+        // A choice that is not made differs from "no".
+        <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
+          {[true, false].map((one) => (
+            <label key={String(one)} class="inline">
+              <input type="radio" name={id} checked={value === one} onChange={() => onChange(one)} />{" "}
+              {one ? "yes" : "no"}
+            </label>
+          ))}
+        </div>
+      ) : plain.type === "boolean" ? (
+        <input
+          {...shared}
+          type="checkbox"
+          checked={(value ?? plain.default) === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+      ) : plain.type === "number" || plain.type === "integer" ? (
+        <input
+          {...shared}
+          type="number"
+          step={plain.type === "integer" ? 1 : "any"}
+          value={value === undefined || value === null ? "" : String(value)}
+          placeholder={plain.default === undefined ? "" : String(plain.default)}
+          onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
+            // Some browsers accept any text here. The value of a text that is not a number is empty.
+            checks.onUnread(at, validity.badInput ? "must be a number" : null);
+            onChange(text === "" ? undefined : valueAsNumber);
+          }}
+        />
+      ) : plain.type === "string" ? (
+        <textarea
+          {...shared}
+          rows={typeof value === "string" ? Math.min(8, value.split("\n").length) : 1}
+          value={typeof value === "string" ? value : ""}
+          placeholder={typeof plain.default === "string" ? plain.default : ""}
+          onInput={({ currentTarget }) =>
+            onChange(currentTarget.value === "" ? undefined : currentTarget.value)
+          }
+        />
+      ) : properties !== undefined ? (
+        <fieldset id={id} aria-label={name}>
+          <Fields
+            schema={plain}
+            value={isJsonRecord(value) ? value : {}}
+            checks={checks}
+            at={at}
+            // An optional object becomes undefined when its last field is cleared.
+            onChange={(given) => onChange(!isRequired && Object.keys(given).length === 0 ? undefined : given)}
+          />
+        </fieldset>
+      ) : (
+        <JsonField
+          {...shared}
+          value={value}
+          placeholder={placeholderOf(plain)}
+          isQuiet
+          onChange={onChange}
+          onWrong={(why) => checks.onUnread(at, why)}
+        />
+      )}
+      {wrong !== null && (
+        <p class="hint bad" role="alert" id={`${id}-wrong`}>
+          {wrong}
+        </p>
+      )}
+      {hint !== undefined && <p class="hint">{hint}</p>}
+    </div>
+  );
+}
+
+const placeholderOf = ({ type, default: initial }: JsonSchema): string =>
+  initial !== undefined
+    ? JSON.stringify(initial)
+    : type === "array"
+      ? "[ ]"
+      : type === "object"
+        ? "{ }"
+        : "text or JSON";

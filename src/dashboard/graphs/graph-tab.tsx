@@ -1,0 +1,125 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { RunSubscription } from "../live/run-subscription.ts";
+import { fetchJson } from "../requests.ts";
+import { navigate } from "../app/page-location.ts";
+import type { ChartDefinition } from "../inspector/chart-model.ts";
+import { stateLabel } from "../inspector/chart-model.ts";
+import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import type { Task, Trace } from "../live/trace.ts";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { pathOf, pathsOfTrace } from "./visible-chart.ts";
+import { StatechartView } from "./statechart-view.tsx";
+
+/** The graph of a thread with its running nodes, and the statecharts of its actors. */
+export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
+  void watch.changes.count;
+  const latest = watch.runs.value.find(({ status }) => status !== "pending");
+  const known = latest === undefined ? undefined : watch.traces.get(latest.run_id);
+  // A run that ended before this page was opened is read from its first event.
+  const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
+  const trace = known ?? recalled;
+  const graph = watch.record.value?.metadata["graph_id"];
+  if (typeof graph !== "string") return <EmptyState title="No graph has run on this thread yet." />;
+  return (
+    <ActorsGraph
+      model={watch.model}
+      traces={trace === undefined ? [] : [trace]}
+      graph={graph}
+      onTask={({ id, step }) => {
+        if (trace !== undefined) navigate(["threads", watch.id, "runs", trace.run], { step, task: id });
+      }}
+    />
+  );
+}
+
+function useRecalled(thread: string, run: string | undefined): Trace | undefined {
+  const watch = useMemo(
+    () => (run === undefined ? null : new RunSubscription(thread, run, false)),
+    [thread, run],
+  );
+  useEffect(() => () => watch?.close(), [watch]);
+  void watch?.changes.count;
+  return watch?.trace;
+}
+
+interface ActorsGraphProps {
+  readonly model: FeedModel;
+  readonly traces: readonly Trace[];
+  readonly graph?: string | undefined;
+  readonly onTask: (task: Task) => void;
+}
+
+export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) {
+  const actor = model.latest("graph");
+  const name = actor?.name ?? graph;
+  const found = useResource(
+    async () => (name === undefined || actor !== undefined ? null : machineOf(name)),
+    [name, actor === undefined],
+  );
+  const definition = actor?.definition ?? found.value ?? null;
+  const tasks = traces.flatMap((trace) => [...trace.tasks.values()]);
+  if (definition === null)
+    return found.error === null ? (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <LoadFailure text={found.error} onRetry={found.reload} />
+    );
+  const value = actor !== undefined && isLive(actor) ? actor.message.snapshot?.value : undefined;
+  const actors = (["run", "thread"] as const)
+    .map((kind) => model.latest(kind))
+    .filter((one) => one !== undefined);
+  return (
+    <div class="pad graphs">
+      <StatechartView
+        definition={definition}
+        value={value}
+        tasks={tasks}
+        label={`Graph ${name ?? ""}`}
+        ways={traces.flatMap(pathsOfTrace)}
+        onNode={(path) => {
+          const task = tasks.findLast((one) => pathOf(one) === path);
+          if (task !== undefined) onTask(task);
+        }}
+      />
+      <ul class="legend" aria-label="Legend">
+        {(["running", "done", "interrupted", "failed"] as const).map((mark) => (
+          <li key={mark}>
+            <span class={`swatch ${mark}`} aria-hidden="true" /> {mark}
+          </li>
+        ))}
+      </ul>
+      {actors.map((one) => (
+        <ActorChart key={one.kind} actor={one} />
+      ))}
+    </div>
+  );
+}
+
+function ActorChart({ actor }: { readonly actor: Actor }) {
+  const words = stateLabel(actor.message.snapshot?.value);
+  return (
+    <details class="more">
+      <summary>
+        Statechart of the {actor.kind}: <strong>{words}</strong>
+      </summary>
+      <StatechartView
+        definition={actor.definition}
+        isChart
+        value={actor.message.snapshot?.value}
+        tasks={[]}
+        label={`Statechart of the ${actor.kind}: ${words}`}
+      />
+    </details>
+  );
+}
+
+async function machineOf(graph: string): Promise<string> {
+  const { definition } = await fetchJson<{ readonly definition: ChartDefinition }>(
+    `inspect/machines/${encodeURIComponent(`graph:${graph}`)}`,
+  );
+  return JSON.stringify(definition);
+}

@@ -1,0 +1,141 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import {
+  buildChart,
+  type ChartDefinition,
+  activeStates,
+  indexesByPath,
+  type ActiveStateValue,
+} from "../inspector/chart-model.ts";
+import { ChartDrawing, markArrows } from "../inspector/chart-drawing.ts";
+import { addedArrowsKey, markPaths, type NodePath } from "../inspector/taken-transitions.ts";
+import { Zoom } from "../inspector/chart-zoom.ts";
+import type { Task } from "../live/trace.ts";
+import { errorMessage } from "../app/session.ts";
+import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
+
+/** Layouts are computed once and shared by all figures of the page. */
+const drawing = new ChartDrawing("dashboard/elk-worker.js");
+
+const NOWHERE: readonly NodePath[] = [];
+
+interface FigureProps {
+  /** The XState definition of the statechart, as JSON. */
+  readonly definition: string;
+  readonly value: ActiveStateValue | undefined;
+  readonly tasks: readonly Task[];
+  readonly label: string;
+  /** The paths that runs have taken; their arrows are marked. */
+  readonly ways?: readonly NodePath[];
+  /** True for an actor's own statechart: it is drawn fully expanded, and every active state is highlighted. */
+  readonly isChart?: boolean;
+  readonly onNode?: (path: string) => void;
+}
+
+/** A statechart with highlights: the running states, and the results of the others. */
+export function StatechartView({
+  definition,
+  value,
+  tasks,
+  label,
+  ways = NOWHERE,
+  isChart = false,
+  onNode,
+}: FigureProps) {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [wrong, setWrong] = useState("");
+  const box = useRef<HTMLDivElement>(null);
+  const svg = useRef<SVGSVGElement | null>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const zoom = useRef<Zoom | null>(null);
+  useEffect(() => {
+    if (box.current === null) return undefined;
+    const made = new Zoom(box.current);
+    zoom.current = made;
+    bar.current?.replaceChildren(made.bar);
+    return () => made.close();
+  }, []);
+  const parsed = useMemo(() => JSON.parse(definition) as ChartDefinition, [definition]);
+  const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
+  const declared = useMemo(() => (isChart ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
+  const gone = markPaths(declared, ways);
+  const { chart } = gone;
+  const further = addedArrowsKey(chart, declared);
+  const marks = isChart
+    ? new Map([...activeStates(chart, value)].map((place) => [place, "running"]))
+    : marksOf(chart, value, tasks);
+  const light = () => {
+    for (const group of svg.current?.querySelectorAll<SVGElement>("[data-state]") ?? []) {
+      const mark = marks.get(Number(group.dataset["state"]));
+      for (const name of ["running", "done", "failed", "interrupted", "retrying", "stopped"]) {
+        group.classList.toggle(name, mark === name);
+      }
+      group.classList.toggle("lit", mark === "running" || mark === "retrying" || mark === "interrupted");
+    }
+    svg.current?.setAttribute("aria-label", label);
+    if (svg.current !== null) markArrows(svg.current, gone);
+    zoom.current?.show();
+  };
+  const lit = useRef(light);
+  lit.current = light;
+  useEffect(() => {
+    let isOld = false;
+    drawing.draw(chart, `${definition} ${[...open].join(" ")} ${further}`).then(
+      (made) => {
+        if (isOld) return;
+        svg.current = made;
+        const paths = new Map([...indexesByPath(chart)].map(([path, place]) => [String(place), path]));
+        for (const group of made.querySelectorAll<SVGElement>("[data-state]")) {
+          const path = paths.get(group.dataset["state"] ?? "");
+          if (path !== undefined) group.dataset["node"] = path;
+        }
+        box.current?.replaceChildren(made);
+        lit.current();
+      },
+      (cause: unknown) => setWrong(errorMessage(cause)),
+    );
+    return () => {
+      isOld = true;
+    };
+  }, [declared, further]);
+  useEffect(light);
+  const toggle = (path: string) => {
+    const next = new Set(open);
+    if (!next.delete(path)) next.add(path);
+    setOpen(next);
+  };
+  return (
+    <figure>
+      {subgraphs.length > 0 && (
+        <figcaption class="bar">
+          <span class="dim">Subgraphs:</span>
+          {subgraphs.map((path) => (
+            <button
+              key={path}
+              type="button"
+              class="quiet"
+              aria-pressed={open.has(path)}
+              onClick={() => toggle(path)}
+            >
+              {path}
+            </button>
+          ))}
+        </figcaption>
+      )}
+      <div class="zooms" ref={bar} />
+      {wrong !== "" && <p class="failure">The chart could not be drawn: {wrong}</p>}
+      <div
+        class="scroll"
+        tabIndex={0}
+        aria-label={label}
+        role="group"
+        ref={box}
+        onClick={(event) => {
+          const node = (event.target as Element).closest<SVGElement>("[data-node]")?.dataset["node"];
+          if (node !== undefined) onNode?.(node);
+        }}
+      >
+        <p class="dim drawing">Drawing…</p>
+      </div>
+    </figure>
+  );
+}

@@ -1,0 +1,82 @@
+import {
+  type ChartModel,
+  buildChart,
+  type ChartDefinition,
+  joinPath,
+  activeStates,
+  indexesByPath,
+  type ActiveStateValue,
+} from "../inspector/chart-model.ts";
+import type { NodePath } from "../inspector/taken-transitions.ts";
+import type { Task, TaskStatus, Trace } from "../live/trace.ts";
+
+/**
+ * Returns a chart that draws the contents of the subgraphs in `open` only. The set contains node paths, joined by
+ * slashes.
+ */
+export function visibleChart(definition: ChartDefinition, open: ReadonlySet<string>): ChartModel {
+  return buildChart(closed(definition, open, ""));
+}
+
+function closed(definition: ChartDefinition, open: ReadonlySet<string>, path: string): ChartDefinition {
+  if (definition.states === undefined) return definition;
+  const states = Object.fromEntries(
+    Object.entries(definition.states).map(([name, inner]) => {
+      const here = inner.id === undefined ? path : joinPath(path, name);
+      if (inner.id === undefined || inner.states === undefined || open.has(here))
+        return [name, closed(inner, open, here)];
+      const { states: _, type: __, initial: ___, ...leaf } = inner;
+      return [name, leaf];
+    }),
+  );
+  return { ...definition, states };
+}
+
+/** Returns the paths of the nodes that contain subgraphs. */
+export function subgraphsOf(definition: ChartDefinition, path = ""): readonly string[] {
+  return Object.entries(definition.states ?? {}).flatMap(([name, inner]) => {
+    const here = inner.id === undefined ? path : joinPath(path, name);
+    const own = inner.id !== undefined && inner.states !== undefined ? [here] : [];
+    return [...own, ...subgraphsOf(inner, here)];
+  });
+}
+
+export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
+  [...ns.split("|").map((part) => part.split(":")[0] ?? ""), name].filter((part) => part !== "").join("/");
+
+/** Returns the mark of each state of the chart: running, or the result of its last task. */
+export function marksOf(
+  chart: ChartModel,
+  value: ActiveStateValue | undefined,
+  tasks: Iterable<Task>,
+): ReadonlyMap<number, TaskStatus> {
+  const marks = new Map<number, TaskStatus>();
+  const places = indexesByPath(chart);
+  for (const task of tasks) {
+    const path = pathOf(task);
+    const place = places.get(path);
+    const before = place === undefined ? undefined : marks.get(place);
+    if (place !== undefined && task.status !== "waiting" && before !== "running")
+      marks.set(place, task.status);
+  }
+  for (const place of activeStates(chart, value)) {
+    const mark = marks.get(place);
+    if (mark !== "interrupted" && mark !== "failed" && chart.states[place]?.isNode === true)
+      marks.set(place, "running");
+  }
+  return marks;
+}
+
+/** Returns the path that a run has taken through its graph and through each subgraph. */
+export function pathsOfTrace(trace: Trace): readonly NodePath[] {
+  const all = new Map<string, Trace["steps"]>();
+  for (const step of trace.steps) all.set(step.ns, [...(all.get(step.ns) ?? []), step]);
+  return [...all].map(([ns, steps]) => {
+    const path = pathOf({ ns, name: "" });
+    const [first] = steps;
+    // The run continued from a state of another run.
+    const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
+    const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
+    return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));
+  });
+}

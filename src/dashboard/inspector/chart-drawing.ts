@@ -1,0 +1,179 @@
+import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
+import type { ChartModel, DrawnState } from "./chart-model.ts";
+import type { ChartWithPaths } from "./taken-transitions.ts";
+
+const SVG = "http://www.w3.org/2000/svg";
+/** Characters: the longest line of a label. */
+const LONGEST = 32;
+/** The largest number of lines of a label. */
+const LINES = 4;
+
+const OPTIONS = {
+  "elk.algorithm": "layered",
+  "elk.direction": "DOWN",
+  "elk.hierarchyHandling": "INCLUDE_CHILDREN",
+  "elk.edgeRouting": "ORTHOGONAL",
+  "elk.json.edgeCoords": "ROOT",
+  "elk.json.shapeCoords": "ROOT",
+  "elk.spacing.nodeNode": "28",
+  "elk.spacing.edgeLabel": "4",
+  "elk.layered.spacing.nodeNodeBetweenLayers": "30",
+  "elk.layered.spacing.edgeNodeBetweenLayers": "16",
+  "elk.edgeLabels.inline": "false",
+  "elk.padding": "[top=12,left=12,bottom=12,right=12]",
+};
+
+/** Draws charts. Each layout is computed once, in a worker. */
+export class ChartDrawing {
+  readonly #elk;
+  readonly #laid = new Map<string, Promise<ElkNode>>();
+
+  /** `worker`: the URL of the worker's script. */
+  constructor(worker: string) {
+    this.#elk = new elk.default({ workerFactory: () => new Worker(worker, { type: "module" }) });
+  }
+
+  /** `key`: identifies the chart in the cache of layouts. */
+  async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
+    const laid = this.#laid.get(key) ?? this.#elk.layout(graphOf(chart));
+    this.#laid.set(key, laid);
+    return svgOf(chart, await laid);
+  }
+}
+
+function graphOf({ root, arrows }: ChartModel): ElkNode {
+  const edges = arrows.map(({ from, to, labels }, i): ElkExtendedEdge => {
+    const text = shown(labels);
+    const width = Math.max(...text.map(widthOf), 0) + 6;
+    return {
+      id: `e${i}`,
+      sources: [`s${from}`],
+      targets: [`s${to}`],
+      labels:
+        text.length === 0 ? [] : [{ id: `l${i}`, text: text.join("\n"), width, height: text.length * 14 }],
+    };
+  });
+  return { id: "root", layoutOptions: OPTIONS, children: root.map(nodeOf), edges };
+}
+
+function nodeOf(state: DrawnState): ElkNode {
+  const width = Math.min(state.name.length, LONGEST) * 7.6 + 28;
+  if (state.children.length === 0) return { id: `s${state.index}`, width, height: 34 };
+  return {
+    id: `s${state.index}`,
+    children: state.children.map(nodeOf),
+    layoutOptions: {
+      "elk.padding": "[top=36,left=14,bottom=14,right=14]",
+      "elk.nodeSize.constraints": "MINIMUM_SIZE",
+      "elk.nodeSize.minimum": `(${width},60)`,
+    },
+  };
+}
+
+function shown(labels: readonly string[]): readonly string[] {
+  // A guard gets a line of its own: charts with many guards would get too wide to read.
+  const lines = labels
+    .flatMap((label) => label.split(/ (?=\[)/))
+    .filter((line) => line !== "")
+    .map(cut);
+  return lines.length <= LINES
+    ? lines
+    : [...lines.slice(0, LINES - 1), `and ${lines.length - LINES + 1} more`];
+}
+
+/** Returns the approximate width of a label in pixels. Capitals are wider. */
+const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_]/g)?.length ?? 0) * 1.6;
+
+const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
+
+function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
+  const { width = 100, height = 100 } = laid;
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const words: SVGElement[] = [];
+  const boxes = (nodes: readonly ElkNode[] = []): void => {
+    for (const node of nodes) {
+      const state = chart.states[Number(node.id.slice(1))];
+      if (state === undefined) continue;
+      const title = titleOf(state, node);
+      svg.append(box(state, node, title));
+      if (state.children.length > 0) words.push(title);
+      boxes(node.children);
+    }
+  };
+  boxes(laid.children);
+  for (const edge of laid.edges ?? []) {
+    const place = Number(edge.id.slice(1));
+    const arrow = chart.arrows[place];
+    for (const { startPoint, bendPoints = [], endPoint } of edge.sections ?? []) {
+      const points = [startPoint, ...bendPoints, endPoint];
+      const d = points.map(({ x, y }, i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join("");
+      const kind = arrow?.maybe === true ? "edge maybe" : "edge";
+      svg.append(make("path", { class: kind, d, "data-arrow": place }));
+      svg.append(tip(points.at(-2) ?? startPoint, endPoint, place));
+    }
+    for (const { x = 0, y = 0, text = "" } of edge.labels ?? []) {
+      text.split("\n").forEach((line, i) => {
+        const label = make("text", { class: "label", x: x + 2, y: y + 11 + i * 14 });
+        label.textContent = line;
+        words.push(label);
+      });
+    }
+  }
+  // Labels are drawn above all lines, including the lines that lead into a box with other boxes in it.
+  svg.append(...words);
+  return svg as SVGSVGElement;
+}
+
+function titleOf(state: DrawnState, { x = 0, y = 0, width = 0, height = 0 }: ElkNode): SVGElement {
+  const isInside = state.children.length > 0;
+  const text = make("text", {
+    class: isInside ? "title" : "name",
+    x: isInside ? x + 18 : x + width / 2,
+    y: isInside ? y + 22 : y + height / 2 + 4.5,
+    "text-anchor": isInside ? "start" : "middle",
+  });
+  text.textContent = cut(state.name);
+  return text;
+}
+
+function box(
+  state: DrawnState,
+  { x = 0, y = 0, width = 0, height = 0 }: ElkNode,
+  title: SVGElement,
+): SVGElement {
+  const group = make("g", {
+    class: state.kind,
+    "data-state": state.index,
+    "data-path": state.path.join("/"),
+  });
+  group.append(make("rect", { class: "box", x, y, width, height, rx: state.kind === "leaf" ? 8 : 5 }));
+  if (state.isInitial) group.append(make("circle", { class: "tip", cx: x + 9, cy: y + 9, r: 3.5 }));
+  if (state.children.length === 0) group.append(title);
+  return group;
+}
+
+function tip(from: { x: number; y: number }, to: { x: number; y: number }, place: number): SVGElement {
+  const angle = (Math.atan2(to.y - from.y, to.x - from.x) * 180) / Math.PI;
+  return make("path", {
+    class: "tip",
+    "data-arrow": place,
+    d: "M0 0L-8 -4L-8 4Z",
+    transform: `translate(${to.x} ${to.y}) rotate(${angle})`,
+  });
+}
+
+function make(name: string, attributes: { readonly [name: string]: string | number }): SVGElement {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+/** Marks the arrows that were taken, and those of left states that were not. */
+export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithPaths): void {
+  for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
+    const place = Number(part.dataset["arrow"]);
+    const from = chart.arrows[place]?.from;
+    part.classList.toggle("taken", taken.has(place));
+    part.classList.toggle("untaken", from !== undefined && left.has(from) && !taken.has(place));
+  }
+}

@@ -1,0 +1,122 @@
+import { activeStates } from "./chart-model.ts";
+import { ChartDrawing, markArrows } from "./chart-drawing.ts";
+import { createTextElement } from "./text-element.ts";
+import { type Actor, actorLabel, actorState } from "./feed-model.ts";
+import { addedArrowsKey, markPaths, type NodePath } from "./taken-transitions.ts";
+import { Zoom } from "./chart-zoom.ts";
+
+/** The slots for charts on the page, in order. */
+const SLOTS = ["chosen", "graph", "run", "thread"] as const;
+export type ChartSlotName = (typeof SLOTS)[number];
+
+/** A chart on the page. The actor that it shows may change. */
+interface ChartSlot {
+  readonly element: HTMLElement;
+  readonly zoom: Zoom;
+  /** Identifies the drawn chart. */
+  definition: string;
+  svg: SVGSVGElement | null;
+}
+
+interface Events {
+  drawn(): void;
+  failed(cause: unknown): void;
+}
+
+/** The charts of the inspector, with the active states of their actors highlighted. */
+export class ChartPanel {
+  readonly #root: HTMLElement;
+  readonly #wide: HTMLElement;
+  readonly #events: Events;
+  readonly #drawing = new ChartDrawing("inspector/elk-worker.js");
+  readonly #figures = new Map<ChartSlotName, ChartSlot>();
+
+  /** `wide`: the element for the thread's chart, which is much wider than the others. */
+  constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
+    this.#root = root;
+    this.#wide = wide;
+    this.#events = events;
+  }
+
+  drop(slot: ChartSlotName): void {
+    this.#figures.get(slot)?.zoom.close();
+    this.#figures.get(slot)?.element.remove();
+    this.#figures.delete(slot);
+  }
+
+  /** `ways`: the paths that runs have taken through the graph. */
+  show(slot: ChartSlotName, actor: Actor, ways: readonly NodePath[]): void {
+    const figure = this.#figures.get(slot) ?? this.#add(slot);
+    const { element } = figure;
+    const { tags = [] } = actor.message.snapshot ?? {};
+    const words = actorState(actor);
+    const says = tags.length === 0 ? words : `${words} (${tags.join(", ")})`;
+    element
+      .querySelector("figcaption")
+      ?.replaceChildren(
+        createTextElement("strong", actorLabel(actor)),
+        createTextElement("span", says, "state"),
+      );
+    element.dataset["actor"] = actor.id;
+    const gone = markPaths(actor.chart, ways);
+    const definition = `${actor.definition} ${addedArrowsKey(gone.chart, actor.chart)}`;
+    if (figure.definition !== definition) {
+      figure.definition = definition;
+      this.#drawing.draw(gone.chart, definition).then(
+        (svg) => {
+          if (figure.definition !== definition) return;
+          figure.svg = svg;
+          element.querySelector(".scroll")?.replaceChildren(svg);
+          this.#events.drawn();
+        },
+        (cause: unknown) => this.#events.failed(cause),
+      );
+    }
+    if (figure.svg === null) return;
+    highlightStates(figure.svg, actor, `${actorLabel(actor)}: ${says}`);
+    markArrows(figure.svg, gone);
+    figure.zoom.show();
+  }
+
+  #add(slot: ChartSlotName): ChartSlot {
+    const element = document.createElement("figure");
+    element.dataset["slot"] = slot;
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.append(createTextElement("p", "Drawing…", "state"));
+    const zoom = new Zoom(scroll);
+    const head = document.createElement("div");
+    head.className = "bar";
+    head.append(document.createElement("figcaption"), zoom.bar);
+    element.append(head, scroll);
+    const root = slot === "thread" ? this.#wide : this.#root;
+    const after = SLOTS.slice(SLOTS.indexOf(slot) + 1).map((name) => this.#figures.get(name)?.element);
+    root.insertBefore(element, after.find((one) => one?.parentElement === root) ?? null);
+    const figure: ChartSlot = { element, zoom, definition: "", svg: null };
+    this.#figures.set(slot, figure);
+    return figure;
+  }
+}
+
+const MARKS = ["running", "interrupted", "failed"] as const;
+
+/** Returns the mark for an actor's active states. */
+function markOf(actor: Actor): (typeof MARKS)[number] {
+  const { tags = [], status } = actor.message.snapshot ?? {};
+  const words = actorState(actor);
+  if (status === "error" || tags.includes("failed") || ["error", "failed", "timeout"].includes(words))
+    return "failed";
+  return tags.length > 0 || words === "interrupted" ? "interrupted" : "running";
+}
+
+function highlightStates(svg: SVGSVGElement, actor: Actor, label: string): void {
+  const lit = activeStates(actor.chart, actor.message.snapshot?.value);
+  const mark = markOf(actor);
+  for (const group of svg.querySelectorAll<SVGElement>("[data-state]")) {
+    const isLit = lit.has(Number(group.dataset["state"]));
+    group.classList.toggle("lit", isLit);
+    for (const one of MARKS) group.classList.toggle(one, isLit && one === mark);
+  }
+  svg.setAttribute("aria-label", label);
+}

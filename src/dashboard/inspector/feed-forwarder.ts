@@ -1,0 +1,56 @@
+import type { FeedMessage, FeedModel } from "./feed-model.ts";
+
+/** Milliseconds: a page that stays silent for this long is considered not to listen. */
+const PATIENCE = 5_000;
+
+/**
+ * Forwards the feed to another page, by the protocol of Stately's inspector. The page announces that it is connected,
+ * again after each reload. It then receives every live actor, the last events, and all further events.
+ */
+export class FeedForwarder {
+  readonly #viewer: URL;
+  readonly #model: FeedModel;
+  readonly #say: (text: string) => void;
+  #window: Window | null = null;
+  #connected = false;
+
+  constructor(viewer: string, model: FeedModel, say: (text: string) => void) {
+    this.#viewer = new URL(viewer);
+    this.#model = model;
+    this.#say = say;
+    addEventListener("message", (event) => this.#heard(event));
+    addEventListener("pagehide", () => this.#post({ type: "@statelyai.disconnected" }));
+  }
+
+  get viewer(): string {
+    return this.#viewer.href;
+  }
+
+  /** MUST be called during a click: browsers block other popups. */
+  open(): void {
+    this.#connected = false;
+    this.#window = window.open(this.#viewer, "xstateinspector");
+    if (this.#window === null) return this.#say("The browser did not open the window.");
+    this.#say(`Waiting for ${this.#viewer.host}…`);
+    setTimeout(() => {
+      if (!this.#connected) this.#say(`${this.#viewer.host} does not answer. This page shows the same data.`);
+    }, PATIENCE);
+  }
+
+  send(message: FeedMessage): void {
+    if (this.#connected) this.#post(message);
+  }
+
+  #heard({ source, origin, data }: MessageEvent): void {
+    if (source === null || source !== this.#window || origin !== this.#viewer.origin) return;
+    if ((data as { readonly type?: unknown } | null)?.type !== "@statelyai.connected") return;
+    this.#connected = true;
+    this.#say(`Forwarding to ${this.#viewer.host}.`);
+    for (const { message } of this.#model.actors.values()) this.#post(message);
+    for (const event of this.#model.events) this.#post(event);
+  }
+
+  #post(message: object): void {
+    this.#window?.postMessage(message, this.#viewer.origin);
+  }
+}

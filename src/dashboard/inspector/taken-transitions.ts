@@ -1,0 +1,57 @@
+import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
+
+/**
+ * The nodes of a graph that ran in each superstep, in order, each by its path. `__start__` and `__end__` are nodes too.
+ */
+export type NodePath = readonly (readonly string[])[];
+
+/** A chart and its taken arrows. */
+export interface ChartWithPaths {
+  readonly chart: ChartModel;
+  readonly taken: ReadonlySet<number>;
+  /** States that the run has left through another arrow: their remaining arrows were not chosen. */
+  readonly left: ReadonlySet<number>;
+}
+
+/** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
+export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithPaths {
+  const places = indexesByPath(chart);
+  const arrows: Arrow[] = [...chart.arrows];
+  const taken = new Set<number>();
+  const left = new Set<number>();
+  const between = (from: number, to: number) =>
+    arrows.findIndex((arrow) => arrow.from === from && arrow.to === to);
+  const placed = (names: readonly string[]) =>
+    [...new Set(names)].map((name) => places.get(name)).filter((place) => place !== undefined);
+  for (const way of ways) {
+    for (let i = 0; i + 1 < way.length; i++) {
+      const [from, to] = [placed(way[i] ?? []), placed(way[i + 1] ?? [])];
+      const strays: number[] = [];
+      const declared = new Set<number>();
+      for (const target of to) {
+        const by = from.filter((source) => between(source, target) >= 0);
+        for (const source of by) {
+          taken.add(between(source, target));
+          declared.add(source);
+        }
+        if (by.length === 0) strays.push(target);
+      }
+      for (const source of from) left.add(source);
+      const undecided = from.filter((source) => !declared.has(source));
+      for (const target of strays) {
+        for (const source of undecided.length > 0 ? undecided : from) {
+          taken.add(arrows.length);
+          arrows.push({ from: source, to: target, labels: [], maybe: false });
+        }
+      }
+    }
+  }
+  return { chart: arrows.length === chart.arrows.length ? chart : { ...chart, arrows }, taken, left };
+}
+
+/** Returns a key for the arrows that were added to the declared chart. */
+export const addedArrowsKey = (chart: ChartModel, declared: ChartModel): string =>
+  chart.arrows
+    .slice(declared.arrows.length)
+    .map(({ from, to }) => `${from}>${to}`)
+    .join(" ");

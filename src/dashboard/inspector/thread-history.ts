@@ -1,0 +1,74 @@
+import type { ThreadState } from "../api/records.ts";
+import { RequestError, fetchJson } from "../requests.ts";
+import type { RecordedTransition } from "./feed-model.ts";
+import type { NodePath } from "./taken-transitions.ts";
+
+/** The largest number of states read. */
+const MAX_STATES = 60;
+
+type State = Pick<ThreadState, "next" | "metadata" | "created_at" | "checkpoint" | "parent_checkpoint">;
+
+/** The history of a thread before the page was opened. */
+export interface ThreadHistory {
+  /** The steps of the graph, oldest first. */
+  readonly steps: readonly RecordedTransition[];
+  /** The path through the graph since its last input. */
+  readonly path: NodePath;
+  /** The error of the last run; null if it did not fail. */
+  readonly error: { readonly error: string; readonly message: string } | null;
+  readonly isMissing: boolean;
+}
+
+export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null, isMissing: false };
+
+export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
+  try {
+    const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
+    const [record, states] = await Promise.all([
+      fetchJson<{ readonly error?: ThreadHistory["error"] }>(`threads/${encodeURIComponent(thread)}`),
+      fetchJson<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
+        body: { limit: MAX_STATES, select },
+      }),
+    ]);
+    const line = ancestorsOf(states);
+    return { steps: line.map(stepOf), path: wayOf(line), error: record.error ?? null, isMissing: false };
+  } catch (cause) {
+    const isMissing = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
+    return { ...EMPTY_THREAD_HISTORY, isMissing };
+  }
+}
+
+const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";
+
+/** Returns the states that led to the latest one, oldest first, without those of other branches. */
+function ancestorsOf(states: readonly State[]): readonly State[] {
+  const line: State[] = [];
+  let [at] = states;
+  while (at !== undefined) {
+    line.unshift(at);
+    const parent: string | undefined = at.parent_checkpoint?.checkpoint_id;
+    at = parent === undefined ? undefined : states.find((one) => idOf(one) === parent);
+  }
+  return line;
+}
+
+/** Returns the next nodes of a state; the end node if there are none. */
+const nextOf = ({ next }: State): readonly string[] => (next.length === 0 ? ["__end__"] : next);
+
+function wayOf(line: readonly State[]): NodePath {
+  const begun = line.findLastIndex(({ metadata }) => metadata["source"] === "input");
+  const since = line.slice(Math.max(0, begun)).filter(({ metadata }) => metadata["source"] !== "update");
+  return since.map(nextOf);
+}
+
+function stepOf(state: State, i: number): RecordedTransition {
+  const { metadata, created_at } = state;
+  return {
+    seq: i,
+    at: Date.parse(created_at ?? ""),
+    actor: `graph ${String(metadata["graph_id"] ?? "")}`,
+    kind: "graph",
+    event: `${String(metadata["source"])} ${String(metadata["step"])}`,
+    words: nextOf(state).join(" + "),
+  };
+}

@@ -1,0 +1,97 @@
+import { signal } from "@preact/signals";
+import { showError } from "../app/session.ts";
+import { ApiKeyRequired, openSocket } from "../requests.ts";
+
+export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
+
+interface SocketOptions {
+  readonly path: string;
+  /** Called at each connect. */
+  readonly query: () => URLSearchParams;
+  readonly onOpen?: () => void;
+  readonly onMessage: (data: string) => void;
+  /** Called when the server has sent everything and closes the socket. */
+  readonly onEnd?: () => void;
+}
+
+/** Milliseconds until the first reconnect; doubled for each further one. */
+const FIRST_RETRY_MS = 300;
+/** Milliseconds: the longest pause before a reconnect. */
+const MAX_RETRY_MS = 10_000;
+
+/** A WebSocket that reconnects when it breaks, until it is closed or refused. */
+export class ReconnectingSocket {
+  readonly state = signal<SocketState>("connecting");
+  /** The reason of the refusal. */
+  reason = "";
+  readonly #options: SocketOptions;
+  #socket: WebSocket | null = null;
+  #tries = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+  readonly #online = () => {
+    if (this.state.peek() === "broken") this.#connect();
+  };
+
+  constructor(options: SocketOptions) {
+    this.#options = options;
+    addEventListener("online", this.#online);
+    this.#connect();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#online);
+    this.#socket?.close();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#timer);
+    this.state.value = this.#tries === 0 ? "connecting" : "broken";
+    openSocket(this.#options.path, this.#options.query()).then(
+      (socket) => this.#attach(socket),
+      (cause: unknown) => {
+        if (cause instanceof ApiKeyRequired) return this.#refuse(cause.message, cause);
+        this.#later();
+      },
+    );
+  }
+
+  #attach(socket: WebSocket): void {
+    if (this.#closed) return socket.close();
+    this.#socket = socket;
+    socket.addEventListener("open", () => {
+      this.#tries = 0;
+      this.state.value = "open";
+      this.#options.onOpen?.();
+    });
+    socket.addEventListener("message", ({ data }) => {
+      if (!this.#closed) this.#options.onMessage(data as string);
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      if (this.#closed || this.#socket !== socket) return;
+      if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
+      // The server refuses again what it has refused once: do not reconnect.
+      if (code >= 4000) return this.#refuse(reason, null);
+      if (code === 1000) {
+        this.state.value = "ended";
+        return this.#options.onEnd?.();
+      }
+      this.#later();
+    });
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    this.state.value = "broken";
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, MAX_RETRY_MS);
+    this.#timer = setTimeout(() => this.#connect(), wait);
+  }
+
+  #refuse(reason: string, cause: unknown): void {
+    this.reason = reason;
+    this.state.value = "refused";
+    if (cause !== null && !this.#closed) showError(cause);
+  }
+}

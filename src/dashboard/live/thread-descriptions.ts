@@ -1,0 +1,124 @@
+import { extractValues, getSchemas } from "../api/client.ts";
+import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
+import { simplifySchema } from "../components/form-schema.ts";
+import { toLine } from "../components/value-text.ts";
+import { messageOf } from "./chat-messages.ts";
+
+/** The largest number of threads in the cache. */
+const MAX_THREADS = 2_000;
+/** The largest number of state values that make a description. */
+const MAX_VALUES = 4;
+
+/** The parts of a graph's state that describe a thread: paths by name, and their initial values. */
+interface DescriptionPaths {
+  readonly extract: { readonly [name: string]: string };
+  readonly initial: { readonly [name: string]: unknown };
+  readonly isChat: boolean;
+}
+
+/**
+ * Short descriptions of threads: the first message, or some values of the state. Read for visible threads only, once
+ * for each change.
+ */
+export class ThreadDescriptions {
+  readonly #onChange: () => void;
+  readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
+  readonly #places = new Map<string, Promise<DescriptionPaths>>();
+  #wanted: readonly ThreadRow[] = [];
+  #isReading = false;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  of({ thread_id: id }: ThreadRow): string {
+    return this.#known.get(id)?.text ?? "";
+  }
+
+  /** Sets the visible rows. */
+  setVisibleRows(rows: readonly ThreadRow[]): void {
+    this.#wanted = rows;
+    if (!this.#isReading) void this.#read();
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const byAssistant = new Map<string, ThreadRow[]>();
+    for (const row of this.#wanted.filter((one) => this.#isNew(one)))
+      byAssistant.set(assistantOf(row), [...(byAssistant.get(assistantOf(row)) ?? []), row]);
+    this.#wanted = [];
+    await Promise.all([...byAssistant].map(([assistant, rows]) => this.#readOf(assistant, rows)));
+    this.#isReading = false;
+    if (byAssistant.size > 0) this.#onChange();
+    if (this.#wanted.length > 0) void this.#read();
+  }
+
+  #isNew(row: ThreadRow): boolean {
+    const known = this.#known.get(row.thread_id);
+    if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
+    // A busy thread changes all the time.
+    return row.status !== "busy" || known === undefined;
+  }
+
+  async #readOf(assistant: string, rows: readonly ThreadRow[]): Promise<void> {
+    // A description that cannot be read is left out: the row is shown without it.
+    const texts = await this.#textsOf(assistant, rows).catch(() => new Map<string, string>());
+    for (const { thread_id: id, updated_at: at } of rows) {
+      this.#known.delete(id);
+      this.#known.set(id, { at, text: texts.get(id) ?? "" });
+    }
+    const old = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - MAX_THREADS));
+    for (const id of old) this.#known.delete(id);
+  }
+
+  async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
+    const reading =
+      this.#places.get(assistant) ?? getSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
+    this.#places.set(assistant, reading);
+    const places = await reading;
+    if (Object.keys(places.extract).length === 0) return new Map();
+    const ids = rows.map(({ thread_id }) => thread_id);
+    const found = await extractValues(ids, places.extract);
+    return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(places, extracted)]));
+  }
+}
+
+/** Returns the assistant whose schema describes the thread's state; empty if no run has started on it. */
+const assistantOf = ({ metadata }: ThreadRow): string =>
+  typeof metadata["assistant_id"] === "string" ? metadata["assistant_id"] : "";
+
+/** Returns the paths to read. Channels whose names a path cannot contain are left out. */
+export function descriptionPaths(schema: JsonSchema | null): DescriptionPaths {
+  const entries = Object.entries(schema?.properties ?? {}).filter(([name]) => !/[.[\]]/.test(name));
+  const talk = entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages");
+  if (talk !== undefined)
+    return { extract: { said: `values.${talk[0]}[0].content` }, initial: {}, isChat: true };
+  const simple = entries
+    .map(([name, one]) => [name, simplifySchema(one, schema ?? one)] as const)
+    .filter(([, { type, items, properties }]) =>
+      type === undefined
+        ? items === undefined && properties === undefined
+        : type !== "array" && type !== "object",
+    )
+    .slice(0, MAX_VALUES);
+  return {
+    extract: Object.fromEntries(simple.map(([name]) => [name, `values.${name}`])),
+    initial: Object.fromEntries(simple.map(([name, one]) => [name, one.default])),
+    isChat: false,
+  };
+}
+
+/** Describes a thread: its first message, or the values that differ from their initial values. */
+export function descriptionText(
+  { initial, isChat: isTalk }: DescriptionPaths,
+  extracted: JsonRecord,
+): string {
+  if (isTalk) return toLine(messageOf({ content: extracted["said"] }).text);
+  const parts = Object.entries(extracted).filter(
+    ([name, value]) =>
+      value !== null && value !== "" && JSON.stringify(value) !== JSON.stringify(initial[name]),
+  );
+  return parts
+    .map(([name, value]) => (typeof value === "string" ? toLine(value) : `${name} ${toLine(value)}`))
+    .join(" · ");
+}

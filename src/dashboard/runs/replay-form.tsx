@@ -1,0 +1,53 @@
+import { useState } from "preact/hooks";
+import { createRun } from "../api/client.ts";
+import type { JsonRecord, Run } from "../api/records.ts";
+import { navigate } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/session.ts";
+import type { TraceStep } from "../live/trace.ts";
+import { StateForm, storeUpdate } from "../threads/state-editor.tsx";
+import type { ReplayOrigin } from "./timeline-rows.ts";
+
+interface ReplayProps {
+  readonly run: Run;
+  /** The state before the superstep. */
+  readonly from: TraceStep;
+  /** The displayed number of the superstep. */
+  readonly number: number;
+}
+
+/** Runs a superstep and everything after it again on a new branch, with the original state or a changed one. */
+export function ReplayForm({ run, from, number }: ReplayProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { thread_id: thread, assistant_id } = run;
+  const replay = (update: JsonRecord, asNode: string) =>
+    runAction(async () => {
+      const isSame = Object.keys(update).length === 0 && asNode === "";
+      const checkpoint_id = isSame
+        ? from.checkpoint
+        : await storeUpdate(thread, from.checkpoint, update, asNode);
+      const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
+      const request = { assistant_id, input: null, checkpoint_id, metadata, stream_subgraphs: true };
+      const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
+      showNotice("The replay has started.");
+      setOpen(false);
+      navigate(["threads", thread, "runs", run_id]);
+    });
+  return (
+    <p>
+      <button type="button" onClick={() => setOpen(true)}>
+        Replay from here…
+      </button>
+      {isOpen && (
+        <StateForm
+          title={`Replay from step ${number}: ${from.next.join(", ")}`}
+          hint="The step starts from this state; change it or leave it unchanged. The thread continues on a new branch and keeps the previous one."
+          values={from.values}
+          assistant={assistant_id}
+          submit="Replay"
+          onSubmit={replay}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </p>
+  );
+}

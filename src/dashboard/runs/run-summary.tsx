@@ -1,0 +1,43 @@
+import type { Task } from "../live/trace.ts";
+import { formatDuration } from "../components/status-badge.tsx";
+import { durationOf } from "./timeline-rows.ts";
+
+interface FindingsProps {
+  readonly failed: Task | null;
+  /** The error of the run. */
+  readonly error: { readonly error: string; readonly message: string } | null;
+  readonly slowest: Task | null;
+  readonly onChoose: (task: Task) => void;
+}
+
+/** The summary of a run: its failed task and error, and its slowest task. */
+export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) {
+  const why = failed?.error ?? (error === null ? null : `${error.error}: ${error.message}`);
+  return (
+    <>
+      {why !== null && (
+        <div class="failure" role="alert">
+          <span>
+            {failed === null ? "It failed: " : `${failed.name} failed: `}
+            {why}
+          </span>
+          {failed !== null && (
+            <button type="button" onClick={() => onChoose(failed)}>
+              Show where
+            </button>
+          )}
+        </div>
+      )}
+      {slowest !== null && (
+        <p class="dim findings">
+          Slowest node:{" "}
+          <button type="button" class="quiet link" onClick={() => onChoose(slowest)}>
+            {slowest.name}
+          </button>
+          , {formatDuration(durationOf(slowest) ?? 0)}
+          {slowest.status === "stopped" && ", until it was stopped"}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+import type { Task, Trace } from "../live/trace.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Diff } from "../components/diff.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { formatDuration, StatusBadge } from "../components/status-badge.tsx";
+import type { Run } from "../api/records.ts";
+import { ReplayForm } from "./replay-form.tsx";
+import { LogLines } from "./log-lines.tsx";
+
+interface DetailProps {
+  readonly trace: Trace;
+  readonly run: Run;
+  /** Null: the superstep as a whole. */
+  readonly task: Task | null;
+  /** The superstep's number in the API. */
+  readonly step: number;
+  readonly numberOf: (step: number) => number;
+  readonly onClose: () => void;
+}
+
+/** The input and output of a task, or the changes of a superstep. */
+export function TaskDetail({ trace, run, task, step, numberOf, onClose }: DetailProps) {
+  // A subgraph numbers its own supersteps.
+  const number = task === null || task.ns === "" ? numberOf(step) : step;
+  const states = trace.stepsOf(task?.ns ?? "");
+  const from = states.findLast((state) => state.step < step);
+  const before = from?.values;
+  const after = states.find((state) => state.step === step)?.values;
+  const said = (task?.messages ?? []).map((id) => trace.messages.get(id)).filter((one) => one !== undefined);
+  return (
+    <aside class="detail" aria-label={task === null ? `Superstep ${number}` : `Task ${task.name}`}>
+      <div class="bar">
+        <h3 class="space">
+          {task === null ? `Superstep ${number}` : task.name}{" "}
+          {task !== null && <StatusBadge of={task.status} />}
+        </h3>
+        <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+          ✕
+        </button>
+      </div>
+      {from !== undefined && from.ns === "" && <ReplayForm run={run} from={from} number={number} />}
+      {task === null && number !== step && (
+        <p class="dim">
+          Step {step} of the thread, which numbers the steps of all its runs and state updates.
+        </p>
+      )}
+      {task !== null && (
+        <>
+          <p class="dim">
+            step {number}
+            {task.begunAt !== null &&
+              task.endedAt !== null &&
+              ` · ${formatDuration(task.endedAt - task.begunAt)}`}
+            {task.tries > 1 && ` · ${task.tries} tries`}
+            {task.ns !== "" && ` · in ${task.ns.replaceAll(/:[^|]+/g, "").replaceAll("|", " › ")}`}
+          </p>
+          {task.error !== null && (
+            <p class="failure" role="alert">
+              {task.error}
+            </p>
+          )}
+          {task.error !== null && task.lines.every(({ stack }) => stack === undefined) && (
+            <p class="hint">
+              The server's log says where in the code; with <code>streams.stacks</code> set, so does this
+              page.
+            </p>
+          )}
+          {task.lines.length > 0 && <LogLines lines={task.lines} begunAt={task.begunAt} />}
+          {task.interrupts.length > 0 && (
+            <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />
+          )}
+          {said.length > 0 && (
+            <section>
+              <h4>
+                Tokens <CopyButton text={said.map(({ text }) => text).join("\n")} label="tokens" />
+              </h4>
+              {said.map((message) => (
+                <div class="text tokens" key={message.id}>
+                  {message.text}
+                  {message.calls.map((call) => (
+                    <code key={call.id}>
+                      {call.name}({call.args})
+                    </code>
+                  ))}
+                  {task.status === "running" && <span class="cursor" aria-hidden="true" />}
+                </div>
+              ))}
+            </section>
+          )}
+          <Part title="Output" value={task.status === "done" ? task.result : undefined} />
+        </>
+      )}
+      <section>
+        <h4>State: what the superstep changed</h4>
+        {after === undefined ? (
+          <p class="dim">The superstep has not stored a state.</p>
+        ) : (
+          <Diff before={before ?? {}} after={after} />
+        )}
+      </section>
+      {task !== null && <Part title="Input" value={task.input} />}
+      {task === null && after !== undefined && <Part title="State after it" value={after} />}
+    </aside>
+  );
+}
+
+function Part({ title, value }: { readonly title: string; readonly value: unknown }) {
+  if (value === undefined) return null;
+  return (
+    <section>
+      <h4>
+        {title} <CopyButton text={() => JSON.stringify(value, null, 2)} label={title.toLowerCase()} />
+      </h4>
+      <JsonTree value={value} open={2} />
+    </section>
+  );
+}

@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks";
+import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
+import type { WebhookRow } from "../api/records.ts";
+import { hrefOf } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/session.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { Age, shortId } from "../components/status-badge.tsx";
+
+/** The dead letters, with buttons to retry or delete them. They are loaded anew when their number, `count`, changes. */
+export function DeadLetterList({ count }: { readonly count: number }) {
+  const { value = [], error, reload } = useResource(() => listDeliveries("dead", 100), [count]);
+  const [deleting, setDeleting] = useState<WebhookRow | null>(null);
+  const act = (work: () => Promise<unknown>, said: string) =>
+    runAction(async () => {
+      await work();
+      showNotice(said);
+      reload();
+    });
+  if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
+  if (value.length === 0) return null;
+  return (
+    <section class="letters pad" aria-labelledby="letters-title">
+      <h3 id="letters-title">Dead letters</h3>
+      <ul>
+        {value.map((delivery) => (
+          <li class="card" key={delivery.id}>
+            <div class="what">
+              <code>{delivery.url}</code>
+              <p class="dim">
+                <a href={hrefOf(["threads", delivery.thread_id, "runs", delivery.run_id])}>
+                  run {shortId(delivery.run_id)}
+                </a>
+                , ended <Age since={delivery.created_at} isAgo />; tried{" "}
+                {delivery.attempts === 1 ? "once" : `${delivery.attempts} times`}
+              </p>
+              <p class="bad">{reasonOf(delivery)}</p>
+            </div>
+            <div class="bar">
+              <button
+                type="button"
+                onClick={() => void act(() => retryDelivery(delivery.id), "The webhook is sent again.")}
+              >
+                Send again
+              </button>
+              <button type="button" class="quiet" onClick={() => setDeleting(delivery)}>
+                Delete
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {deleting !== null && (
+        <Confirm
+          title="Delete this webhook?"
+          text={`${deleting.url} will not be notified of the end of the run.`}
+          yes="Delete it"
+          onYes={() => void act(() => deleteDelivery(deleting.id), "The webhook is deleted.")}
+          onClose={() => setDeleting(null)}
+        />
+      )}
+    </section>
+  );
+}
+
+const reasonOf = ({ last_status, last_error }: WebhookRow): string =>
+  last_error ?? (last_status === null ? "No answer" : `Answered ${last_status}`);

@@ -1,0 +1,196 @@
+import type { MetricsSample } from "./prometheus-metrics.ts";
+
+/** The data of one chart: a value for each sample, null where it is missing. */
+export interface Series {
+  readonly title: string;
+  /** Formats the unit beside the number. */
+  readonly unit: (value: number) => string;
+  readonly values: readonly (number | null)[];
+  /** Additional text about the current value. */
+  readonly note: string;
+  readonly isBad: boolean;
+}
+
+const whole = (value: number): string => Math.round(value).toLocaleString("en");
+
+export function perSecond(value: number): string {
+  return `${value < 10 && value > 0 ? value.toFixed(1) : whole(value)}/s`;
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log(value) / Math.log(1024)));
+  const scaled = value / 1024 ** power;
+  return `${scaled >= 10 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`;
+}
+
+const ms = (seconds: number): string => {
+  const value = seconds * 1_000;
+  return `${value < 10 ? value.toFixed(1) : whole(value)} ms`;
+};
+
+const percent = (value: number): string => `${whole(value * 100)} %`;
+
+type Read = (figures: MetricsSample) => number | undefined;
+
+/**
+ * Returns the rate per second between consecutive samples. A counter that has fallen was reset by a restart of the
+ * server.
+ */
+export function rates(looks: readonly MetricsSample[], read: Read): readonly (number | null)[] {
+  return looks.map((now, i) => {
+    const before = looks[i - 1];
+    if (before === undefined) return null;
+    const [from, to] = [read(before), read(now)];
+    if (from === undefined || to === undefined || to < from || now.at <= before.at) return null;
+    return ((to - from) * 1_000) / (now.at - before.at);
+  });
+}
+
+const levels = (looks: readonly MetricsSample[], read: Read): readonly (number | null)[] =>
+  looks.map((figures) => read(figures) ?? null);
+
+/** Returns the growth of one counter per unit of growth of another. */
+function shares(looks: readonly MetricsSample[], part: Read, of: Read): readonly (number | null)[] {
+  const [parts, wholes] = [rates(looks, part), rates(looks, of)];
+  return parts.map((value, i) => {
+    const all = wholes[i] ?? null;
+    return value === null || all === null ? null : all === 0 ? 0 : value / all;
+  });
+}
+
+const last = (values: readonly (number | null)[]): number | null => values.at(-1) ?? null;
+const formatted = (value: number | null, unit: (value: number) => string): string =>
+  value === null ? "–" : unit(value);
+
+/** Returns the charts of a server. Metrics that the server does not report are left out. */
+export function seriesOf(looks: readonly MetricsSample[], threads: number | undefined): readonly Series[] {
+  const now = looks.at(-1);
+  if (now === undefined) return [];
+  const ended = (wanted?: string): Read => {
+    const name = "heddle_runs_ended_total";
+    return (f) => f.sum(name, (labels) => wanted === undefined || labels.get("status") === wanted) ?? 0;
+  };
+  const busyAndIdle: Read = (f) => f.sum("heddle_actors", (labels) => labels.get("state") !== "waking");
+  const live = busyAndIdle(now) ?? 0;
+  const at = (name: string, label: string, value: string) => now.of(name, label, value) ?? 0;
+  const failures = last(rates(looks, (f) => (ended("error")(f) ?? 0) + (ended("timeout")(f) ?? 0)));
+  const active: Read = (f) => f.sum("heddle_event_loop_active_seconds_total");
+  const idle: Read = (f) => f.sum("heddle_event_loop_idle_seconds_total");
+  const loop = last(shares(looks, active, (f) => (active(f) ?? 0) + (idle(f) ?? 0)));
+  const written = last(rates(looks, (f) => f.sum("heddle_storage_written_bytes_total")));
+  const batches = last(rates(looks, (f) => f.sum("heddle_storage_batches_total")));
+  const cpu = rates(looks, (f) => f.sum("process_cpu_seconds_total"));
+  const errors = last(
+    rates(looks, (f) => f.sum("heddle_http_requests_total", (l) => l.get("status") === "5xx") ?? 0),
+  );
+  const dead = at("heddle_webhooks", "status", "dead");
+  const all: readonly Series[] = [
+    {
+      title: "Runs ended",
+      unit: perSecond,
+      values: rates(looks, ended()),
+      note: `${whole(ended()(now) ?? 0)} since the start${failures ? `, ${perSecond(failures)} failing` : ""}`,
+      isBad: (failures ?? 0) > 0,
+    },
+    {
+      title: "Runs in progress",
+      unit: whole,
+      values: levels(looks, (f) => f.sum("heddle_runs_running")),
+      note: `${whole(now.sum("heddle_runs_started_total") ?? 0)} started`,
+      isBad: false,
+    },
+    {
+      title: "Queued runs",
+      unit: whole,
+      values: levels(looks, (f) => f.sum("heddle_runs_queued")),
+      note: `${whole(now.sum("heddle_runs_waiting_for_slot") ?? 0)} waiting for a slot`,
+      isBad: false,
+    },
+    {
+      title: "Live actors",
+      unit: whole,
+      values: levels(looks, busyAndIdle),
+      note: `${whole(at("heddle_actors", "state", "idle"))} idle${
+        threads === undefined ? "" : `; ${whole(Math.max(0, threads - live))} in storage only`
+      }`,
+      isBad: false,
+    },
+    {
+      title: "Event-loop lag",
+      unit: ms,
+      values: shares(
+        looks,
+        (f) => f.sum("heddle_event_loop_lag_seconds_sum"),
+        (f) => f.sum("heddle_event_loop_lag_seconds_count"),
+      ),
+      note: `longest ${worst(looks)}; busy ${formatted(loop, percent)} of the time`,
+      isBad: false,
+    },
+    {
+      title: "Processor",
+      unit: percent,
+      values: cpu,
+      note: "100 % is one core",
+      isBad: false,
+    },
+    {
+      title: "Memory",
+      unit: bytes,
+      values: levels(looks, (f) => f.sum("process_resident_memory_bytes")),
+      note: `${bytes(now.sum("nodejs_heap_size_used_bytes") ?? 0)} of it JavaScript's heap`,
+      isBad: false,
+    },
+    {
+      title: "Storage",
+      unit: bytes,
+      values: levels(looks, (f) => f.sum("heddle_storage_size_bytes")),
+      note: `${formatted(written, (value) => `${bytes(value)}/s`)} written in ${formatted(batches, perSecond)} batches`,
+      isBad: false,
+    },
+    {
+      title: "Connections",
+      unit: whole,
+      values: levels(looks, (f) => f.sum("heddle_connections")),
+      note: `${whole(at("heddle_connections", "kind", "sse"))} event streams, ${whole(
+        at("heddle_connections", "kind", "websocket"),
+      )} WebSockets, ${whole(at("heddle_connections", "kind", "inspect"))} inspectors`,
+      isBad: false,
+    },
+    {
+      title: "Requests",
+      unit: perSecond,
+      values: rates(looks, (f) => f.sum("heddle_http_requests_total")),
+      note: errors ? `${perSecond(errors)} of them failed (5xx)` : "none failed (5xx)",
+      isBad: (errors ?? 0) > 0,
+    },
+    {
+      title: "Pending webhooks",
+      unit: whole,
+      values: levels(looks, (f) => f.of("heddle_webhooks", "status", "pending")),
+      note: "waiting for delivery or a retry",
+      isBad: false,
+    },
+    {
+      title: "Dead letters",
+      unit: whole,
+      values: levels(looks, (f) => f.of("heddle_webhooks", "status", "dead")),
+      note: "webhooks that could not be delivered",
+      isBad: dead > 0,
+    },
+  ];
+  return all.filter(({ values }) => values.some((value) => value !== null) || looks.length < 2);
+}
+
+/** Returns the upper bound of the histogram bucket with the longest delay between the last two samples. */
+function worst(looks: readonly MetricsSample[]): string {
+  const name = "heddle_event_loop_lag_seconds_bucket";
+  const [before, now] = looks.slice(-2);
+  if (before === undefined || now === undefined) return "–";
+  const grown = (bound: string) => (now.of(name, "le", bound) ?? 0) - (before.of(name, "le", bound) ?? 0);
+  const all = grown("+Inf");
+  if (all <= 0) return "–";
+  const bounds = now.samples(name).flatMap(({ labels }) => labels.get("le") ?? []);
+  const bound = bounds.find((one) => grown(one) === all);
+  return bound === undefined || bound === "+Inf" ? "over 5 s" : `below ${whole(Number(bound) * 1_000)} ms`;
+}

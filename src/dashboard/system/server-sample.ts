@@ -1,0 +1,65 @@
+import { signal } from "@preact/signals";
+import { getThreadCount } from "../api/client.ts";
+import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
+import { showError } from "../app/session.ts";
+import { sendRequest, ApiKeyRequired, fetchJson } from "../requests.ts";
+import { type MetricsSample, parseMetrics } from "./prometheus-metrics.ts";
+
+/** Milliseconds between two samples. */
+export const SAMPLE_INTERVAL_MS = 2_000;
+/** The number of samples kept: five minutes. */
+export const MAX_SAMPLES = 150;
+
+/** The latest sample of the server's state. */
+export interface ServerSample {
+  readonly version: string;
+  readonly transport: string;
+  /** Milliseconds: the duration of the request to `/ok`. */
+  readonly latency: number;
+  readonly threads: number | undefined;
+  readonly statuses: readonly (readonly [status: ApiThreadStatus, count: number])[];
+}
+
+interface Info {
+  readonly version: string;
+  readonly heddle?: { readonly transport?: { readonly kind?: string } };
+}
+
+/** The metrics of the last samples, oldest first. They stay when another page is shown. */
+export const metricsSamples = signal<readonly MetricsSample[]>([]);
+
+/** Resolves with undefined if the request fails. A missing key opens the key dialog. */
+async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (cause instanceof ApiKeyRequired) showError(cause);
+    return undefined;
+  }
+}
+
+export async function takeSample(): Promise<ServerSample> {
+  const began = performance.now();
+  await fetchJson("ok");
+  const latency = performance.now() - began;
+  const [info, text, threads, ...counts] = await Promise.all([
+    fetchJson<Info>("info"),
+    maybe(sendRequest("metrics").then((response) => response.text())),
+    maybe(getThreadCount({})),
+    ...THREAD_STATUSES.map((status) => maybe(getThreadCount({ status }))),
+  ]);
+  if (text !== undefined)
+    metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(
+      -MAX_SAMPLES,
+    );
+  return {
+    version: info.version,
+    transport: info.heddle?.transport?.kind ?? "?",
+    latency,
+    threads,
+    statuses: THREAD_STATUSES.flatMap((status, i) => {
+      const count = counts[i];
+      return count === undefined ? [] : [[status, count] as const];
+    }),
+  };
+}

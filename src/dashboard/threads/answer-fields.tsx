@@ -1,0 +1,97 @@
+import { useEffect, useId } from "preact/hooks";
+import { isJsonRecord, type JsonSchema } from "../api/records.ts";
+import { missingIn, useChecks } from "../components/form-checks.ts";
+import { Field, Fields } from "../components/schema-form.tsx";
+import { JsonField } from "../components/json-field.tsx";
+import { KeyValueFields } from "./key-value-fields.tsx";
+
+/** The input methods for an answer. */
+export const ANSWER_METHODS = {
+  form: "Form",
+  action: "Actions",
+  fields: "Fields",
+  text: "Text",
+  yes: "Yes / no",
+  json: "JSON",
+} as const;
+export type AnswerMethod = keyof typeof ANSWER_METHODS;
+
+interface AnswerProps {
+  readonly onChange: (answer: unknown) => void;
+}
+
+export function TextAnswer({ onChange }: AnswerProps) {
+  return (
+    <textarea
+      rows={2}
+      aria-label="Answer"
+      onInput={({ currentTarget: { value } }) => onChange(value === "" ? undefined : value)}
+    />
+  );
+}
+
+export function YesNoAnswer({ onChange }: AnswerProps) {
+  const id = useId();
+  return (
+    <div class="bar" role="radiogroup" aria-label="Answer">
+      {[true, false].map((one) => (
+        <label key={String(one)}>
+          <input type="radio" name={id} onChange={() => onChange(one)} /> {one ? "yes (true)" : "no (false)"}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+export function JsonAnswer({ onChange }: AnswerProps) {
+  const id = useId();
+  return (
+    <JsonField
+      id={id}
+      label="Answer, as JSON"
+      value={undefined}
+      rows={2}
+      placeholder={'{"ok": true}'}
+      isStrict
+      onChange={onChange}
+    />
+  );
+}
+
+export const FieldsAnswer = KeyValueFields;
+
+interface FormAnswerProps extends AnswerProps {
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+  /** Called with the input, complete or not. */
+  readonly onEnter: (value: unknown) => void;
+}
+
+/** A form generated from the schema that the graph supplied with its question. */
+export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps) {
+  const checks = useChecks(schema, value);
+  const isWhole = value !== undefined || schema.properties !== undefined;
+  const { size } = checks.faults;
+  useEffect(() => {
+    onChange(size === 0 && isWhole ? (value ?? {}) : undefined);
+  }, [value, size, isWhole]);
+  if (schema.properties === undefined)
+    return (
+      <Field
+        name="Answer"
+        at=""
+        schema={schema}
+        isRequired
+        value={value}
+        checks={checks}
+        onChange={onEnter}
+      />
+    );
+  const missing = missingIn(checks.faults.values());
+  return (
+    <>
+      <Fields schema={schema} value={isJsonRecord(value) ? value : {}} checks={checks} onChange={onEnter} />
+      {missing.length > 0 && <p class="hint">Missing: {missing.join(", ")}.</p>}
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+import { useState } from "preact/hooks";
+import { createRun } from "../api/client.ts";
+import type { ThreadState } from "../api/records.ts";
+import { replaceQuery, runHref } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/session.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Diff } from "../components/diff.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { StateEditor } from "./state-editor.tsx";
+
+interface CheckpointViewProps {
+  readonly watch: ThreadSubscription;
+  readonly state: ThreadState;
+  /** Oldest first. */
+  readonly states: readonly ThreadState[];
+}
+
+const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
+
+/** A past state: the writes that changed it, its values, and buttons to continue from it. */
+export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
+  const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
+  const [isEditing, setEditing] = useState(false);
+  const { metadata, next, created_at, values } = state;
+  const before = states.find((one) => idOf(one) === against);
+  const run = metadata["run_id"];
+  const assistant = [metadata["assistant_id"], watch.record.value?.metadata["assistant_id"]].find(
+    (one) => typeof one === "string",
+  );
+  const fork = () =>
+    runAction(async () => {
+      await createRun(watch.id, {
+        assistant_id: assistant,
+        input: null,
+        checkpoint_id: idOf(state),
+        stream_subgraphs: true,
+      });
+      showNotice("The run has started from this state.");
+      watch.refresh();
+      replaceQuery({ tab: null, at: null });
+    });
+  return (
+    <article class="moment">
+      <div class="bar">
+        <h3 class="space">
+          {String(metadata["source"])} · step {String(metadata["step"])}
+          {next.length > 0 && <span class="dim"> → {next.join(", ")}</span>}
+        </h3>
+        {next.length > 0 && assistant !== undefined && (
+          <button type="button" onClick={() => void fork()} title="A new branch begins at this state">
+            Run from here
+          </button>
+        )}
+        <button type="button" onClick={() => setEditing(true)}>
+          Edit state
+        </button>
+        <CopyButton text={() => JSON.stringify(values, null, 2)} label="state" shown="Copy" />
+      </div>
+      <p class="dim">
+        {created_at !== null && <time dateTime={created_at}>{new Date(created_at).toLocaleString()}</time>}
+        {typeof run === "string" && (
+          <>
+            {" "}
+            · by <a href={runHref(watch.id, run, { step: String(metadata["step"]) })}>its run</a>
+          </>
+        )}
+        {" · "}
+        <code>{idOf(state)}</code>
+      </p>
+      <section class="card">
+        <div class="bar">
+          <h4 class="space">What changed</h4>
+          <label class="inline">
+            <span class="dim">since</span>
+            <select value={against} onChange={({ currentTarget }) => setAgainst(currentTarget.value)}>
+              <option value="">nothing</option>
+              {states
+                .filter((one) => one !== state)
+                .map((one) => (
+                  <option key={idOf(one)} value={idOf(one)} selected={idOf(one) === against}>
+                    {String(one.metadata["source"])} {String(one.metadata["step"])}
+                    {idOf(one) === state.parent_checkpoint?.checkpoint_id
+                      ? " (before it)"
+                      : ` (${states.indexOf(one) + 1})`}
+                  </option>
+                ))}
+            </select>
+          </label>
+        </div>
+        <Diff before={before?.values ?? {}} after={values} />
+      </section>
+      <section class="card">
+        <h4>State</h4>
+        <JsonTree value={values} open={2} />
+      </section>
+      {isEditing && (
+        <StateEditor
+          thread={watch.id}
+          assistant={typeof assistant === "string" ? assistant : undefined}
+          values={values}
+          checkpoint={idOf(state)}
+          onStored={() => {
+            watch.refresh();
+            replaceQuery({ at: null });
+          }}
+          onClose={() => setEditing(false)}
+        />
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,144 @@
+import { useState } from "preact/hooks";
+import { type InterruptQuestion, isJsonRecord, type JsonSchema } from "../api/records.ts";
+import { formErrors } from "../components/form-schema.ts";
+import { JsonTree } from "../components/json-tree.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { questionTextMember } from "../components/value-text.ts";
+import { proposalOf } from "./proposed-actions.ts";
+import { ProposalForm } from "./proposal-form.tsx";
+import {
+  FieldsAnswer,
+  FormAnswer,
+  JsonAnswer,
+  TextAnswer,
+  type AnswerMethod,
+  ANSWER_METHODS,
+  YesNoAnswer,
+} from "./answer-fields.tsx";
+
+interface AnswersProps {
+  readonly questions: readonly InterruptQuestion[];
+  readonly onAnswer: (resume: unknown) => Promise<boolean>;
+}
+
+/** The pending questions of the graph, each with a field for its answer. */
+export function InterruptAnswers({ questions, onAnswer }: AnswersProps) {
+  const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
+  const [isSending, setSending] = useState(false);
+  const isMany = questions.length > 1;
+  const isReady = questions.every(({ id }) => answers.get(id) !== undefined);
+  const send = async (given: ReadonlyMap<string, unknown>) => {
+    setSending(true);
+    await onAnswer(isMany ? Object.fromEntries(given) : given.get(questions[0]?.id ?? ""));
+    setSending(false);
+  };
+  return (
+    <form
+      aria-busy={isSending}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady && !isSending) void send(answers);
+      }}
+    >
+      {questions.map((question) => (
+        <Asking
+          key={question.id}
+          question={question}
+          onChange={(answer) => setAnswers((before) => new Map(before).set(question.id, answer))}
+        />
+      ))}
+      <div class="bar end">
+        <button class="primary" disabled={!isReady || isSending}>
+          {isMany ? `Send ${questions.length} answers` : "Send answer"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** A form without required fields is a valid answer as it is. */
+function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
+  const whole = questions.filter(({ response_schema: schema }) => {
+    const form = formOf(schema);
+    return form?.properties !== undefined && formErrors(form, {}).length === 0;
+  });
+  return new Map(whole.map(({ id }) => [id, {}]));
+}
+
+/** Returns the schema if a form can be generated from it. */
+const formOf = (schema: JsonSchema | null | undefined): JsonSchema | null =>
+  schema === null ||
+  schema === undefined ||
+  (schema.properties === undefined && schema.type === undefined && schema.enum === undefined)
+    ? null
+    : schema;
+
+function Asking({
+  question,
+  onChange,
+}: {
+  question: InterruptQuestion;
+  onChange: (answer: unknown) => void;
+}) {
+  const schema = formOf(question.response_schema);
+  const proposal = proposalOf(question.value);
+  const ways: readonly AnswerMethod[] =
+    proposal !== null
+      ? ["action", "json"]
+      : schema !== null
+        ? ["form", "json"]
+        : ["fields", "text", "yes", "json"];
+  const [way, setWay] = useState<AnswerMethod>(
+    proposal !== null ? "action" : schema !== null ? "form" : "json",
+  );
+  const [entered, setEntered] = useState<unknown>(undefined);
+  const from = question.ns?.at(-1)?.split(":")[0];
+  const choose = (next: AnswerMethod) => {
+    setWay(next);
+    setEntered(undefined);
+    onChange(undefined);
+  };
+  return (
+    <fieldset class="question">
+      <legend>
+        <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
+      </legend>
+      {way === "action" ? null : <Asked value={question.value} />}
+      <div class="ways" role="group" aria-label="How to answer">
+        {ways.map((name) => (
+          <button
+            key={name}
+            type="button"
+            class="quiet"
+            aria-pressed={way === name}
+            onClick={() => choose(name)}
+          >
+            {ANSWER_METHODS[name]}
+          </button>
+        ))}
+      </div>
+      {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
+      {way === "form" && schema !== null && (
+        <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
+      )}
+      {way === "fields" && <FieldsAnswer onChange={onChange} />}
+      {way === "text" && <TextAnswer onChange={onChange} />}
+      {way === "yes" && <YesNoAnswer onChange={onChange} />}
+      {way === "json" && <JsonAnswer onChange={onChange} />}
+    </fieldset>
+  );
+}
+
+/** The text of a question, then all of its data. */
+function Asked({ value }: { readonly value: unknown }) {
+  if (typeof value === "string") return <Markdown text={value} class="asked" />;
+  const words = questionTextMember(value);
+  if (!isJsonRecord(value) || words === undefined) return <JsonTree value={value} open={3} />;
+  const { [words]: text, ...rest } = value;
+  return (
+    <>
+      <Markdown text={String(text)} class="asked" />
+      {Object.keys(rest).length > 0 && <JsonTree value={rest} open={2} />}
+    </>
+  );
+}

@@ -1,0 +1,79 @@
+import { useState } from "preact/hooks";
+import type { ChatMessage } from "../live/chat-messages.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+
+interface BubbleProps {
+  readonly message: ChatMessage;
+  /** The names of called tools, by call id. */
+  readonly calls: ReadonlyMap<string, string>;
+  readonly isComing?: boolean;
+  readonly node?: string | undefined;
+}
+
+const WHO: { readonly [type: string]: string } = {
+  human: "You",
+  ai: "Assistant",
+  system: "System",
+  tool: "Tool",
+  developer: "Developer",
+};
+
+/** Characters of a tool's answer shown at once. */
+const LONG = 400;
+/** Tool calls shown before the user asks for more. */
+const CALLS = 50;
+
+export function MessageBubble({ message, calls, isComing = false, node }: BubbleProps) {
+  const [most, setMost] = useState(CALLS);
+  const { type, name, text, toolCallId } = message;
+  const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
+  const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
+  return (
+    <li class={`bubble ${type} ${message.failed ? "failed" : ""}`}>
+      <div class="who">
+        <strong>{tool === null ? who : `${who}: ${tool}`}</strong>
+        {node !== undefined && <span class="dim"> {node}</span>}
+        {message.usage !== null && (
+          <span class="dim" title={JSON.stringify(message.usage)}>
+            {" "}
+            {String(message.usage["output_tokens"] ?? "?")} tokens
+          </span>
+        )}
+        {text !== "" && <CopyButton text={text} label="message" />}
+      </div>
+      {type === "tool" ? (
+        <details open={text.length <= LONG}>
+          <summary>answered</summary>
+          <div class="text">{text}</div>
+        </details>
+      ) : (
+        (text !== "" || isComing) && (
+          <div class={`said ${isComing ? "coming" : ""}`}>
+            {type === "human" ? <div class="text">{text}</div> : <Markdown text={text} />}
+          </div>
+        )
+      )}
+      {message.calls.slice(0, most).map((call) => (
+        <div class="call" key={call.id}>
+          <span class="dim">calls</span> <code>{call.name}</code>
+          <JsonTree value={parsed(call.args)} open={1} />
+        </div>
+      ))}
+      {message.calls.length > most && (
+        <button type="button" class="quiet" onClick={() => setMost(most + 10 * CALLS)}>
+          {message.calls.length - most} more calls…
+        </button>
+      )}
+    </li>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,74 @@
+import { useState } from "preact/hooks";
+import { createThread, createRun } from "../api/client.ts";
+import type { JsonRecord } from "../api/records.ts";
+import { navigate, hrefOf } from "../app/page-location.ts";
+import { runAction } from "../app/session.ts";
+import { useAssistants } from "../components/use-assistants.ts";
+import { JsonField } from "../components/json-field.tsx";
+import { isJsonRecord } from "../api/records.ts";
+import { RunForm } from "./run-form.tsx";
+
+/** Creates a thread with its first run. */
+export function NewThreadPage({ graph }: { readonly graph: string | null }) {
+  const assistants = useAssistants();
+  // Null: the text is not a JSON object.
+  const [metadata, setMetadata] = useState<JsonRecord | null>({});
+  const make = () => {
+    if (metadata === null) throw new Error("The metadata of the thread must be an object, as JSON.");
+    return createThread(metadata);
+  };
+  const start = (request: JsonRecord) =>
+    runAction(async () => {
+      const { thread_id } = await make();
+      await createRun(thread_id, { ...request, stream_subgraphs: true });
+      navigate(["threads", thread_id]);
+    });
+  const empty = () =>
+    runAction(async () => {
+      const { thread_id } = await make();
+      navigate(["threads", thread_id]);
+    });
+  return (
+    <article class="page new">
+      <header class="head">
+        <a class="back" href={hrefOf([])} aria-label="To all threads">
+          ←
+        </a>
+        <div class="which">
+          <h2>New thread</h2>
+          <p class="dim">Choose an assistant, give it its input, and follow what it does.</p>
+        </div>
+      </header>
+      <div class="pad">
+        <div class="card">
+          <RunForm
+            assistants={assistants}
+            initial={graph ?? undefined}
+            thread={null}
+            isBusy={false}
+            submit="Start"
+            onRun={start}
+          />
+        </div>
+        <details class="more">
+          <summary>Metadata of the thread</summary>
+          <JsonField
+            id="metadata"
+            label="Metadata, as JSON"
+            value={undefined}
+            placeholder={'{"title": "a name for the list"}'}
+            rows={2}
+            isStrict
+            onChange={(value) => setMetadata(isJsonRecord(value) ? value : value === undefined ? {} : null)}
+            onWrong={(why) => {
+              if (why !== null) setMetadata(null);
+            }}
+          />
+        </details>
+        <button type="button" class="quiet link" onClick={() => void empty()}>
+          Make an empty thread
+        </button>
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,101 @@
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import type { JsonRecord, JsonSchema } from "../api/records.ts";
+import { useChecks } from "../components/form-checks.ts";
+import { Fields } from "../components/schema-form.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import type { ProposedAction, DecisionKind, Proposal, ActionDecision } from "./proposed-actions.ts";
+
+interface ProposalFormProps {
+  readonly proposal: Proposal;
+  readonly onChange: (answer: unknown) => void;
+}
+
+/** The actions that a graph proposes, each with buttons for the decisions. */
+export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
+  const [said, setSaid] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
+  const say = (place: number, one: ActionDecision | undefined) => {
+    const next = new Map(said);
+    if (one === undefined) next.delete(place);
+    else next.set(place, one);
+    setSaid(next);
+    const all = proposal.actions.map((_, i) => next.get(i));
+    onChange(all.every((each) => each !== undefined) ? proposal.answer(all) : undefined);
+  };
+  return (
+    <>
+      {proposal.actions.map((action, i) => (
+        <ActionForm key={i} action={action} onChange={(one) => say(i, one)} />
+      ))}
+    </>
+  );
+}
+
+const TITLES = { accept: "Accept", edit: "Edit", respond: "Respond", ignore: "Ignore" } as const;
+
+function ActionForm({
+  action,
+  onChange,
+}: {
+  action: ProposedAction;
+  onChange: (said: ActionDecision | undefined) => void;
+}) {
+  const id = useId();
+  const [way, setWay] = useState<DecisionKind | null>(null);
+  const [args, setArgs] = useState(action.args);
+  const schema = useMemo(() => likeness(action.args), [action.args]);
+  const checks = useChecks(schema, args);
+  const isWrong = checks.faults.size > 0;
+  useEffect(() => {
+    if (way === "edit") onChange(isWrong ? undefined : { way, args });
+  }, [way, args, isWrong]);
+  const choose = (next: DecisionKind) => {
+    setWay(next);
+    if (next !== "edit") onChange(next === "respond" ? undefined : { way: next });
+  };
+  return (
+    <div class="action">
+      <p class="asked">
+        <span class="dim">wants to</span> <code>{action.name}</code>
+      </p>
+      {action.description !== null && <Markdown text={action.description} />}
+      {way !== "edit" && <JsonTree value={action.args} open={2} />}
+      <div class="ways" role="group" aria-label={`Decision about ${action.name}`}>
+        {action.ways.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={way === one}
+            class={one === "ignore" ? "danger" : ""}
+            onClick={() => choose(one)}
+          >
+            {TITLES[one]}
+          </button>
+        ))}
+      </div>
+      {way === "edit" && <Fields schema={schema} value={args} checks={checks} onChange={setArgs} />}
+      {way === "respond" && (
+        <textarea
+          id={id}
+          rows={2}
+          aria-label={`Response to ${action.name}`}
+          onInput={({ currentTarget: { value } }) =>
+            onChange(value === "" ? undefined : { way: "respond", text: value })
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+/** Derives a schema from values, for a form that edits them. */
+function likeness(args: JsonRecord): JsonSchema {
+  const typeOf = (value: unknown): JsonSchema => {
+    const type = typeof value;
+    return type === "string" || type === "number" || type === "boolean" ? { type } : {};
+  };
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeOf(value)])),
+  };
+}

@@ -1,0 +1,162 @@
+import { useState } from "preact/hooks";
+import { cancelRun, deleteRun, createRun } from "../api/client.ts";
+import { isDone, type Run } from "../api/records.ts";
+import { now } from "../app/clock.ts";
+import { runHref, threadHref } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/session.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { pausedRunOf, questionText } from "../live/paused-run.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { EmptyState } from "../components/empty-state.tsx";
+import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
+
+/** The runs of a thread, and the queued ones with their positions. */
+export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
+  const [deleting, setDeleting] = useState<Run | null>(null);
+  const [marked, setMarked] = useState<readonly string[]>([]);
+  const runs = watch.runs.value;
+  const record = watch.record.value;
+  const waiting = record === null ? null : pausedRunOf(record, runs);
+  const queue = watch.queue.map(({ run_id }) => run_id);
+  if (runs.length === 0) return <EmptyState title="This thread has no runs yet." />;
+  const act = (work: () => Promise<unknown>, said: string) =>
+    runAction(async () => {
+      await work();
+      showNotice(said);
+      watch.refresh();
+    });
+  const mark = (id: string) =>
+    setMarked(marked.includes(id) ? marked.filter((one) => one !== id) : [...marked, id].slice(-2));
+  const [first, second] = marked;
+  return (
+    <div class="pad">
+      <div class="bar">
+        <p class="dim space">
+          {runs.length} {runs.length === 1 ? "run" : "runs"}
+          {queue.length > 0 && `, ${queue.length} in the queue`}. Select two to compare them.
+        </p>
+        {first !== undefined && second !== undefined && (
+          <a class="button primary" href={runHref(watch.id, first, { with: second })}>
+            Compare
+          </a>
+        )}
+      </div>
+      <ul class="runs">
+        {runs.map((run) => (
+          <li key={run.run_id} class="card">
+            <input
+              type="checkbox"
+              aria-label={`Compare run ${run.run_id}`}
+              checked={marked.includes(run.run_id)}
+              onChange={() => mark(run.run_id)}
+            />
+            <a class="main" href={runHref(watch.id, run.run_id)}>
+              {waiting?.run === run.run_id ? (
+                <StatusBadge of="interrupted" words={questionText(waiting)} />
+              ) : (
+                <StatusBadge of={run.status} />
+              )}
+              <code>…{shortId(run.run_id)}</code>
+              {queue.includes(run.run_id) && (
+                <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
+              )}
+              <span class="what">{inputText(run)}</span>
+            </a>
+            <span class="dim">
+              <Age since={run.created_at} /> ·{" "}
+              {formatDuration(
+                Math.max(
+                  0,
+                  (isDone(run) ? Date.parse(run.updated_at) : now.value) - Date.parse(run.created_at),
+                ),
+              )}
+            </span>
+            <span class="actions">
+              {waiting?.run === run.run_id && (
+                <a class="button primary" href={threadHref(watch.id)}>
+                  {waiting.questions.length > 0 ? "Answer" : "Go on"}
+                </a>
+              )}
+              {isDone(run) ? (
+                <>
+                  <button
+                    type="button"
+                    class="quiet"
+                    title="Starts another run with the same input"
+                    onClick={() =>
+                      void act(() => createRun(watch.id, requestLike(run)), "The run is started again.")
+                    }
+                  >
+                    Run again
+                  </button>
+                  <button type="button" class="quiet" onClick={() => setDeleting(run)}>
+                    Delete
+                  </button>
+                </>
+              ) : (
+                <button
+                  type="button"
+                  class="danger"
+                  onClick={() =>
+                    void act(() => cancelRun(watch.id, run.run_id, "interrupt"), "The run is cancelled.")
+                  }
+                >
+                  Cancel
+                </button>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {deleting !== null && (
+        <Confirm
+          title="Delete the run?"
+          text="Its record and its events are gone for good."
+          yes="Delete it"
+          onYes={() => void act(() => deleteRun(watch.id, deleting.run_id), "The run is deleted.")}
+          onClose={() => setDeleting(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
+
+/** Formats the input of a run as one line. */
+export function inputText({ kwargs: { input, command } }: Run): string {
+  const given = command ?? input;
+  if (given === null || given === undefined) return "goes on";
+  const text = JSON.stringify(given);
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
+}
+
+/** Returns a request that starts the same run again. */
+export function requestLike({ assistant_id, kwargs }: Run) {
+  const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
+  const { configurable = {}, metadata: _, ...rest } = config ?? {};
+  // Keys that the server has added are left out.
+  const own = Object.entries(configurable as object).filter(
+    ([name]) =>
+      ![
+        "run_id",
+        "thread_id",
+        "graph_id",
+        "assistant_id",
+        "user_id",
+        "checkpoint_id",
+        "checkpoint_ns",
+      ].includes(name),
+  );
+  return {
+    assistant_id,
+    input: input ?? null,
+    ...(command !== null && command !== undefined && { command }),
+    config: { ...rest, configurable: Object.fromEntries(own) },
+    ...(context !== null && context !== undefined && { context }),
+    ...(interrupt_before !== null && interrupt_before !== undefined && { interrupt_before }),
+    ...(interrupt_after !== null && interrupt_after !== undefined && { interrupt_after }),
+    stream_subgraphs: true,
+    multitask_strategy: "enqueue",
+  };
+}

@@ -1,0 +1,30 @@
+import { type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
+import type { ThreadSearchTerms } from "./thread-search-filter.ts";
+
+/** The search text, filters and order of the list. */
+export interface ThreadListSearch extends ThreadSearchTerms {
+  readonly order: ThreadListOrder;
+}
+
+const KEY = "heddle.search";
+const EVERYTHING: ThreadListSearch = { text: "", status: "", graph: "", order: "latest" };
+
+/** Returns the search of this browser tab from before a reload. */
+export function loadSearch(): ThreadListSearch {
+  try {
+    const { text, status, graph, order } = JSON.parse(
+      sessionStorage.getItem(KEY) ?? "{}",
+    ) as Partial<ThreadListSearch>;
+    return {
+      text: typeof text === "string" ? text : "",
+      status: THREAD_STATUSES.find((one) => one === status) ?? "",
+      graph: typeof graph === "string" ? graph : "",
+      order: order === "oldest" ? order : "latest",
+    };
+  } catch {
+    return EVERYTHING;
+  }
+}
+
+export const saveSearch = (search: ThreadListSearch): void =>
+  sessionStorage.setItem(KEY, JSON.stringify(search));

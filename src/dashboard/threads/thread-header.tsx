@@ -1,0 +1,92 @@
+import { useState } from "preact/hooks";
+import { cancelRun, deleteThread } from "../api/client.ts";
+import type { Thread } from "../api/records.ts";
+import { navigate, hrefOf } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/session.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Age, StatusBadge } from "../components/status-badge.tsx";
+
+/** The header of a thread: its id, its status, and its actions. */
+export function ThreadHeader({
+  watch,
+  record,
+}: {
+  readonly watch: ThreadSubscription;
+  readonly record: Thread;
+}) {
+  const [isDeleting, setDeleting] = useState(false);
+  const { thread_id: id, status, metadata, created_at } = record;
+  const graph = metadata["graph_id"];
+  const { active, queue } = watch;
+  const stoppable = active ?? queue[0];
+  const cancel = () =>
+    runAction(async () => {
+      if (stoppable !== undefined) await cancelRun(id, stoppable.run_id, "interrupt");
+      watch.refresh();
+    });
+  const remove = () =>
+    runAction(async () => {
+      await deleteThread(id);
+      showNotice("The thread is deleted.");
+      navigate([]);
+    });
+  return (
+    <header class="head">
+      <a class="back" href={hrefOf([])} aria-label="To all threads">
+        ←
+      </a>
+      <div class="which">
+        <h2>
+          {typeof graph === "string" ? graph : "New thread"} <StatusBadge of={status} />
+          <Connection watch={watch} />
+        </h2>
+        <p class="dim">
+          <code>{id}</code> <CopyButton text={id} label="thread id" /> · created{" "}
+          <Age since={created_at} isAgo />
+          {queue.length > 0 && ` · ${queue.length} in the queue`}
+        </p>
+      </div>
+      <div class="actions">
+        {stoppable !== undefined && (
+          <button type="button" class="danger" onClick={() => void cancel()}>
+            Cancel run
+          </button>
+        )}
+        <a class="button quiet" href={`inspector?thread_id=${id}`} title="The statecharts of its actors">
+          Statecharts
+        </a>
+        <button type="button" class="quiet" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      </div>
+      {isDeleting && (
+        <Confirm
+          title="Delete the thread?"
+          text="Its state, its runs and its history are gone for good. A run in progress is stopped."
+          yes="Delete it"
+          onYes={() => void remove()}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </header>
+  );
+}
+
+const WORDS = {
+  connecting: "connecting…",
+  open: "live",
+  broken: "connection lost, trying again…",
+  ended: "ended",
+  refused: "not live",
+} as const;
+
+export function Connection({ watch }: { readonly watch: ThreadSubscription }) {
+  const state = watch.stream.state.value;
+  return (
+    <span class={`live ${state}`} role="status" title={watch.stream.reason}>
+      {WORDS[state]}
+    </span>
+  );
+}

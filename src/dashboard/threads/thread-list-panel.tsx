@@ -1,0 +1,156 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { getThread, listAssistants } from "../api/client.ts";
+import {
+  type ThreadListOrder,
+  THREAD_STATUSES,
+  type ThreadRow,
+  type ApiThreadStatus,
+} from "../api/records.ts";
+import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
+import { ThreadList } from "../live/thread-list.ts";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { Age, shortId } from "../components/status-badge.tsx";
+import { toLine } from "../components/value-text.ts";
+import { saveSearch, loadSearch, type ThreadListSearch } from "./saved-search.ts";
+import { VirtualThreadList } from "./virtual-thread-list.tsx";
+import { threadFilterOf, unknownTerms } from "./thread-search-filter.ts";
+
+/** The list of all threads, live, ordered by latest change or oldest thread. */
+export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
+  const list = useMemo(() => new ThreadList(), []);
+  useEffect(() => () => list.close(), []);
+  const [{ text, status, graph, order }, setWanted] = useState(loadSearch);
+  const want = (change: Partial<ThreadListSearch>) => setWanted((before) => ({ ...before, ...change }));
+  const assistants = useResource(listAssistants, []);
+  const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
+  const graphs = [...new Set(graph === "" ? known : [...known, graph])].toSorted();
+  const filter = threadFilterOf({ text, status, graph });
+  const stray = unknownTerms(text);
+  useEffect(() => {
+    saveSearch({ text, status, graph, order });
+    const timer = setTimeout(() => list.filter(filter, order), 150);
+    return () => clearTimeout(timer);
+  }, [text, status, graph, order]);
+  const total = list.total.value;
+  const isFiltered = Object.keys(filter).length > 0;
+  return (
+    <aside class="threads" aria-label="Threads">
+      <div class="tools">
+        <div class="bar">
+          <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
+          <select
+            aria-label="Order"
+            value={order}
+            onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
+          >
+            <option value="latest">latest first</option>
+            <option value="oldest">oldest first</option>
+          </select>
+          <a class="button primary" href={hrefOf(["new"])}>
+            New
+          </a>
+        </div>
+        <form
+          role="search"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (filter.ids !== undefined) void jump(text.trim());
+          }}
+        >
+          <input
+            type="search"
+            aria-label="Search threads: an id, or name=value of their metadata"
+            placeholder="id, or name=value of metadata"
+            value={text}
+            onInput={({ currentTarget }) => want({ text: currentTarget.value })}
+          />
+          <p class="dim stray" role="status">
+            {stray.length > 0 &&
+              `“${stray.join(" ")}” is ignored: it is neither a complete id nor name=value.`}
+          </p>
+          <div class="bar">
+            <select
+              aria-label="Status"
+              value={status}
+              onChange={({ currentTarget }) => want({ status: currentTarget.value as ApiThreadStatus | "" })}
+            >
+              <option value="">any status</option>
+              {THREAD_STATUSES.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </select>
+            <select
+              aria-label="Graph"
+              value={graph}
+              onChange={({ currentTarget }) => want({ graph: currentTarget.value })}
+            >
+              <option value="">any graph</option>
+              {graphs.map((one) => (
+                <option key={one} value={one}>
+                  {one}
+                </option>
+              ))}
+            </select>
+          </div>
+        </form>
+        {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
+      </div>
+      {total === 0 ? (
+        <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."} />
+      ) : (
+        <VirtualThreadList
+          list={list}
+          chosen={chosen}
+          row={(thread) => (
+            <Row thread={thread} about={list.aboutOf(thread)} isChosen={thread.thread_id === chosen} />
+          )}
+        />
+      )}
+    </aside>
+  );
+}
+
+async function jump(id: string): Promise<void> {
+  const found = await getThread(id).catch(() => undefined);
+  if (found !== undefined) navigate(["threads", found.thread_id]);
+}
+
+interface RowProps {
+  readonly thread: ThreadRow;
+  readonly about: string;
+  readonly isChosen: boolean;
+}
+
+/** A row of the list: the thread's id, description and status. */
+function Row({ thread, about, isChosen }: RowProps) {
+  const { thread_id: id, status, metadata, updated_at, error } = thread;
+  const { graph_id, assistant_id: _, title, name: named, ...rest } = metadata;
+  const graph = typeof graph_id === "string" ? graph_id : "no run yet";
+  const name = [title, named].find((one) => typeof one === "string") ?? graph;
+  const why = error === undefined ? "" : `${error.error}: ${error.message}`;
+  const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
+  const how = [
+    why === "" ? status : `${status}: ${why}`,
+    ...(name === graph ? [] : [graph]),
+    ...(about === "" ? [] : others),
+  ];
+  const tab = currentLocation.value.path[2] === undefined ? currentLocation.value.query.get("tab") : null;
+  return (
+    <a
+      class={`thread ${status}`}
+      href={threadHref(id, tab ?? undefined)}
+      aria-current={isChosen ? "true" : undefined}
+      title={[about, why].filter((text) => text !== "").join("\n")}
+    >
+      <span class={`dot ${status}`} aria-hidden="true" />
+      <span class="name">{String(name)}</span>
+      <span class="about">{about === "" ? others.join(" ") : about}</span>
+      <span class="what">{how.join(" · ")}</span>
+      <code class="id">…{shortId(id)}</code>
+      <Age since={updated_at} />
+    </a>
+  );
+}
