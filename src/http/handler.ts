@@ -24,8 +24,7 @@ import { runRoutes } from "./routes/runs.ts";
 import { storeRoutes } from "./routes/store.ts";
 import { runStreamRoutes } from "./routes/run-streams.ts";
 import { stateRoutes } from "./routes/thread-states.ts";
-import { threadRecordRoutes } from "./routes/thread-administration.ts";
-import { threadRoutes } from "./routes/thread-creation.ts";
+import { threadRoutes } from "./routes/threads.ts";
 import { runWaitRoutes } from "./routes/run-waits.ts";
 import { countResponse } from "./response-counts.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -44,7 +43,6 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
   const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
-    ...threadRecordRoutes(deps),
     ...runRoutes(deps),
     ...cancellationRoutes(deps),
     ...cronRoutes(deps),

@@ -1,18 +1,47 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { RouteDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
-import { threadCountSchema, threadPruneSchema, threadUpdateSchema } from "../../schemas/request-schemas.ts";
+import type { NewThread } from "../../service/threads.ts";
+import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import {
+  threadCountSchema,
+  threadCreateSchema,
+  threadPruneSchema,
+  threadUpdateSchema,
+} from "../../schemas/request-schemas.ts";
 import { toThreadLifetime, parseThreadSearch } from "../../schemas/thread-request.ts";
 import { mapItems, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
-/** Routes that find, change, copy and delete threads. */
-export function threadRecordRoutes({
-  service: { threads },
-  sendList,
-  sendJson,
-}: RouteDeps): readonly Route[] {
+type NewThreadBody = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreateSchema.parse>, "ttl">;
+
+/** Routes that create, read, find, change, copy and delete threads. */
+export function threadRoutes({ service: { threads }, sendList, sendJson }: RouteDeps): readonly Route[] {
   return [
+    {
+      method: "POST",
+      path: "/threads",
+      async handle(call) {
+        const { thread_id, ttl, ...rest } = threadCreateSchema.parse(await call.body()) as NewThreadBody;
+        const id = parseUuid(thread_id);
+        const asked: NewThread = {
+          ...rest,
+          ...(id !== undefined && { thread_id: id }),
+          ...(ttl !== undefined && { ttl: toThreadLifetime(ttl) }),
+        };
+        const thread = await threads.create(call.tenant, asked);
+        await sendJson(call, thread);
+      },
+    },
+    {
+      method: "GET",
+      path: "/threads/:thread_id",
+      async handle(call) {
+        const key = call.thread();
+        const more = call.query.list("include");
+        if (more.some((field) => field !== "ttl")) throw invalidField("include", "must be ttl, or left out");
+        await sendJson(call, await threads.get(key, more.length > 0));
+      },
+    },
     {
       method: "POST",
       path: "/threads/search",
