@@ -3,6 +3,7 @@ import { join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { breaches, folderOf } from "./architecture/breaches.ts";
 import { allowedImports, USER_CODE, packageOwners } from "./architecture/plan.ts";
+import { clashes, exportsOf } from "./architecture/exported-names.ts";
 import { read, type Source } from "./architecture/source.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -46,6 +47,39 @@ describe("the map in src/README.md", () => {
       return (allowedImports[folder] ?? []).flatMap((next) => [next, ...below(next, [...seen, folder])]);
     };
     for (const folder of Object.keys(allowedImports)) expect(below(folder)).not.toContain(folder);
+  });
+});
+
+describe("an exported name", () => {
+  test("means one thing in all of src and actors", () => {
+    expect(sources.flatMap(exportsOf).length).toBeGreaterThan(1_000);
+    expect(clashes(sources)).toEqual([]);
+  });
+
+  test.each([
+    [["export function send() {}"], ["export interface Send {}"], ["Send in b.ts, send in a.ts"]],
+    [["export const STEP = 1;"], ["export interface Step {}"], ["STEP in a.ts, Step in b.ts"]],
+    [
+      ["export const PAGE_SIZE = 1;"],
+      ["export function pageSize() {}"],
+      ["PAGE_SIZE in a.ts, pageSize in b.ts"],
+    ],
+    [["export class A {}"], ["export type A = 1;"], ["A in a.ts, A in b.ts"]],
+    [["export const [one, two] = f();"], ["export enum Two {}"], ["Two in b.ts, two in a.ts"]],
+    [
+      ["const a = 1;\nexport { a as b };"],
+      ["export * from 'x';\nexport const b = 1;"],
+      ["b in a.ts, b in b.ts"],
+    ],
+    [["export interface Item {}\nexport function item() {}"], [], ["Item in a.ts, item in a.ts"]],
+    // Allowed: overloads, names that are exported again, and types of the graph API with the functions that make them.
+    [["export interface Tool {}\nexport function tool(): Tool {}"], [], []],
+    [["export function f(a: 1): 1;\nexport function f(a: 2) {}"], [], []],
+    [["export class A {}"], ['export { A } from "./a.ts";'], []],
+    [["export class A {}"], ['import { A } from "./a.ts";\nexport { A };'], []],
+    [["const text = `export class A {}`;"], ["export class A {}"], []],
+  ])("%j and %j: %j", (first, second, found) => {
+    expect(clashes([read("a.ts", first.join("\n")), read("b.ts", second.join("\n"))])).toEqual(found);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError } from "../../src/model/errors.ts";
+import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import { eventCountOf, type Fact } from "../../src/model/run-event.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -167,7 +167,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     const ended = this.#root.end(stop);
     if (!(ended instanceof Promise)) return this.#closed(stop);
     ended
-      .catch((thrown: unknown) => this.fail(plainError(thrown)))
+      .catch((thrown: unknown) => this.fail(toPlainError(thrown)))
       .then(() => {
         if (this.alive) this.#closed(stop);
       })

@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
+import { toPlainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import { SmallMap, smallMapBy } from "../../src/model/small-map.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -213,7 +213,7 @@ export class GraphExecution implements TaskOwner {
 
   #guarded(work: () => void | Promise<void>, then: () => void): void {
     const fail = (thrown: unknown) => {
-      this.failure = plainError(thrown);
+      this.failure = toPlainError(thrown);
       this.isRefused = !this.hasEntered && isRefusal(thrown);
       if (this.alive) then();
     };

@@ -1,4 +1,4 @@
-import { plainError } from "../../src/model/errors.ts";
+import { toPlainError } from "../../src/model/errors.ts";
 import type { Execution, EngineStep, StreamedFact } from "../../src/ports/engine.ts";
 import type { EndingAttempt } from "./run-end.ts";
 
@@ -18,7 +18,7 @@ export function partialStep(
     return { ...step, writes: Array.from(writes.values(), (left) => ({ ...left, checkpoint })) };
   } catch (thrown) {
     // The run must end even so.
-    const { message: error } = plainError(thrown);
+    const { message: error } = toPlainError(thrown);
     liveThread.deps.logger.warn("the partial output of a stopped run could not be stored", { error });
     return null;
   }

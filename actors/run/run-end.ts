@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { outboxItem } from "../../src/model/webhook-delivery.ts";
+import { newOutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Emission, Plan } from "../../src/ports/engine.ts";
@@ -131,7 +131,7 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
   const run = endedRun(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const owed =
-    webhook === null ? undefined : outboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
+    webhook === null ? undefined : newOutboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
   liveThread
     .write(
       {

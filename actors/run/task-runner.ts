@@ -1,6 +1,6 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
+import { toPlainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
@@ -77,7 +77,7 @@ export class TaskRunner {
     try {
       call = execution.call(task);
     } catch (thrown) {
-      this.#owner.fail(plainError(thrown));
+      this.#owner.fail(toPlainError(thrown));
       return self.send({ type: "FAILED" });
     }
     // Steps that an earlier try has journaled are not run again.
@@ -109,7 +109,7 @@ export class TaskRunner {
     liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
       (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does even so, the run must still end.
-      (thrown: unknown) => this.#ended(live, { kind: "failed", error: plainError(thrown) }),
+      (thrown: unknown) => this.#ended(live, { kind: "failed", error: toPlainError(thrown) }),
     );
   }
 
@@ -129,7 +129,7 @@ export class TaskRunner {
         this.#ended(live, outcome);
       });
     } catch (thrown) {
-      return this.#ended(live, { kind: "failed", error: plainError(thrown) });
+      return this.#ended(live, { kind: "failed", error: toPlainError(thrown) });
     }
     self.send({ type: "ENTER" });
   }
@@ -197,7 +197,7 @@ export class TaskRunner {
     live.refused = outcome.kind === "failed" && outcome.refused !== undefined;
     const broken = (thrown: unknown): void => {
       if (!attempt.alive) return;
-      attempt.fail(plainError(thrown));
+      attempt.fail(toPlainError(thrown));
       sendOutcome(self, { type: "FAILED" });
     };
     try {

@@ -1,5 +1,5 @@
 import { changeRun, type RunRecord, type TerminalStatus } from "../../src/model/run.ts";
-import { outboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
+import { newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
@@ -133,7 +133,9 @@ export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox
   if (runs.every((run) => run.kwargs.webhook === null)) return {};
   const outbox = runs.flatMap((run) => {
     const { webhook } = run.kwargs;
-    return webhook === null ? [] : outboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
+    return webhook === null
+      ? []
+      : newOutboxItem({ run, values: null, waiting: null }, webhook, run.updated_at);
   });
   return { outbox };
 }

@@ -2,17 +2,17 @@ import { localHost } from "../engine/local-host.ts";
 import { GraphRegistry } from "../graph/graph-registry.ts";
 import type { Config } from "../config/config.ts";
 import { loadGraphs } from "../graph-loader/load-graphs.ts";
-import { plainError } from "../model/errors.ts";
+import { toPlainError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
-import { parentThread, workerStartData } from "../platform/worker-thread.ts";
+import { connectToParent, workerStartData } from "../platform/worker-thread.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 import { NodeRunner } from "../workers/node-runner.ts";
 import type { FromWorker, ToWorker } from "../workers/worker-messages.ts";
 
 // The entry of a worker thread: it loads the graph files of a configuration and runs their node functions for the server.
-const parent = parentThread<readonly FromWorker[], ToWorker>();
+const parent = connectToParent<readonly FromWorker[], ToWorker>();
 const random = systemRandom();
 const registry = new GraphRegistry();
 try {
@@ -28,5 +28,5 @@ try {
   parent.onMessage((message) => bodies.receive(message));
   bodies.post({ t: "ready" });
 } catch (cause) {
-  parent.post([{ t: "refused", error: plainError(cause) }]);
+  parent.post([{ t: "refused", error: toPlainError(cause) }]);
 }

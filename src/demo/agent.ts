@@ -1,5 +1,5 @@
 import { END, graph, messages, runTools, tool } from "../index.ts";
-import { modelAccess, streamChat } from "./openai.ts";
+import { readModelAccess, streamChat } from "./openai.ts";
 import { objectSchema } from "./schema.ts";
 import { scriptedAnswer } from "./scripted.ts";
 
@@ -23,7 +23,7 @@ export default graph({
   ),
   nodes: {
     agent: async (state, ctx) => {
-      const model = modelAccess(ctx.context.model);
+      const model = readModelAccess(ctx.context.model);
       if (model === undefined) return { messages: [await scriptedAnswer(state.messages, ctx)] };
       const stream = streamChat(model, state.messages, [countWords], ctx.signal);
       return { messages: [await ctx.message.from(stream, { model: model.model })] };

@@ -9,7 +9,7 @@ export interface ModelAccess {
 }
 
 /** The model's API key, address and name, from the environment; undefined without `OPENAI_API_KEY`. */
-export function modelAccess(model: string | undefined): ModelAccess | undefined {
+export function readModelAccess(model: string | undefined): ModelAccess | undefined {
   const { OPENAI_API_KEY: key, OPENAI_BASE_URL, OPENAI_MODEL } = process.env;
   if (key === undefined || key === "") return undefined;
   const baseUrl = (OPENAI_BASE_URL || "https://api.openai.com/v1").replace(/\/+$/, "");

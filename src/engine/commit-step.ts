@@ -1,5 +1,5 @@
 import type { PlannedTask, TaskWrites } from "../model/checkpoint.ts";
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, EngineStep } from "../ports/engine.ts";
@@ -85,7 +85,7 @@ export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
 /** The error that clients see: a `ServiceError` becomes an `InvalidUpdateError`, as LangGraph calls it. */
 export function toClientError(thrown: unknown, node?: string): PlainError {
   // By name: a graph file may have loaded its own copy of the class.
-  if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return plainError(thrown);
+  if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return toPlainError(thrown);
   return {
     error: "InvalidUpdateError",
     message: node === undefined ? thrown.message : `Node "${node}": ${thrown.message}`,

@@ -1,5 +1,5 @@
 import type { ChannelChange, CheckpointHead, TaskWrites } from "../model/checkpoint.ts";
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { ChannelRule } from "../graph/channel.ts";
@@ -33,7 +33,7 @@ export function runMigration({ definition, head, run, stored }: StoredState): St
     if (!isObject(made)) throw new TypeError("it must return the state, an object of state keys");
     return stateChanges(definition.rules, stored, made, head.id);
   } catch (thrown) {
-    return plainError(thrown).message;
+    return toPlainError(thrown).message;
   }
 }
 

@@ -1,4 +1,4 @@
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { AnswerSchemas, Interrupt } from "../model/interrupt.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
@@ -129,11 +129,11 @@ function validateAnswer(
     const result = validate(schema, value, "resume");
     return result.ok ? result : { ok: false, why: describeFieldErrors(result.fields) };
   } catch (thrown) {
-    return { ok: false, why: plainError(thrown).message };
+    return { ok: false, why: toPlainError(thrown).message };
   }
 }
 
 /** The outcome of a node function that threw. */
 export function failedOutcome(thrown: unknown): Extract<TaskOutcome, { kind: "failed" }> {
-  return { kind: "failed", error: plainError(thrown) };
+  return { kind: "failed", error: toPlainError(thrown) };
 }

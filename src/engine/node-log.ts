@@ -1,4 +1,4 @@
-import { plainError } from "../model/errors.ts";
+import { toPlainError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { readableStack } from "../model/stack-trace.ts";
 import type { NodeCall } from "../ports/engine.ts";
@@ -43,7 +43,7 @@ export function logFailure(
   thrown: unknown,
 ): void {
   const { graph, node, ns, run, thread, attempt: begun, try: tried } = call;
-  const { error, message } = plainError(thrown);
+  const { error, message } = toPlainError(thrown);
   const what = `${error}: ${message}`;
   const stack = stackOf(thrown);
   emitLog(call, io, clock, "error", what, undefined, stacks === true ? stack : undefined);

@@ -1,4 +1,4 @@
-import { plainError, ServiceError } from "../model/errors.ts";
+import { toPlainError, ServiceError } from "../model/errors.ts";
 import { isObject, toStorable } from "../model/json.ts";
 import type { Ctx, ParallelBody } from "./node-context.ts";
 import { isPause } from "./interrupts.ts";
@@ -74,7 +74,7 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
   } catch (thrown) {
     // A pause is not an error of the tool, and a run that is being stopped needs no message for the model.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
-    const { error, message } = plainError(thrown);
+    const { error, message } = toPlainError(thrown);
     return toolMessage(call, "error", `${error}: ${message}`);
   }
 }

@@ -6,7 +6,7 @@ import type {
   CheckpointTuple,
 } from "@langchain/langgraph-checkpoint";
 import { emptyWrites, type ChannelChange, type NewCheckpoint, type TaskWrites } from "../model/checkpoint.ts";
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
@@ -45,7 +45,7 @@ export interface ParentState {
  * LangGraph's own channels are stored whole, in the record.
  * @param shown the state after it, each value as `serialise` returns it
  */
-export function checkpointRecord(
+export function toCheckpointRecord(
   raw: RawCheckpoint,
   shown: JsonObject,
   before: ParentState | null,
@@ -243,6 +243,6 @@ function errorOf(written: unknown): PlainError | null {
 /** The stored form of an error that a task threw: its name and message, cut to the length that `plainError` allows. */
 function asKept(written: unknown): unknown {
   if (!isObject(written)) return written;
-  const { error: name, message } = plainError(written);
+  const { error: name, message } = toPlainError(written);
   return { name, message };
 }

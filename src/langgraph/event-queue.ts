@@ -1,4 +1,4 @@
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
@@ -109,7 +109,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   /** Adds the end of the graph, with the error that it threw, if any. */
   finished(thrown: { readonly error: unknown } | null): void {
-    this.#push({ kind: "ended", error: thrown === null ? null : plainError(thrown.error) });
+    this.#push({ kind: "ended", error: thrown === null ? null : toPlainError(thrown.error) });
   }
 
   /** Resolves when all events so far have been delivered. */

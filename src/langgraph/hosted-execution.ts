@@ -1,5 +1,5 @@
 import { emptyWrites } from "../model/checkpoint.ts";
-import { plainError, ServiceError, type PlainError } from "../model/errors.ts";
+import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
@@ -190,7 +190,7 @@ export class HostedExecution implements Execution {
       });
       this.#join();
     } catch (thrown) {
-      this.#ended ??= { error: plainError(thrown) };
+      this.#ended ??= { error: toPlainError(thrown) };
       this.#abort.abort(thrown);
     }
     this.#handOver();

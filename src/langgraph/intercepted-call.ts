@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { plainError, type PlainError } from "../model/errors.ts";
+import { toPlainError, type PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, InterceptedNode } from "./node-interception.ts";
@@ -90,7 +90,7 @@ export class InterceptedCall {
   threw(thrown: unknown, here: boolean): void {
     if (here) this.thrown = { error: thrown };
     if (isBubble(thrown)) this.#ended({ kind: "interrupted", interrupts: [] });
-    else this.#ended({ kind: "failed", error: plainError(thrown) });
+    else this.#ended({ kind: "failed", error: toPlainError(thrown) });
   }
 }
 

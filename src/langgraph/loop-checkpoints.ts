@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { type ParentState, checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
+import { type ParentState, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
 /** A checkpoint as LangGraph streams it in the mode `checkpoints`. */
@@ -188,7 +188,7 @@ export class GraphProgress {
 
   #make(raw: RawCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
     const before = raw.parent === this.#base.id ? this.#base : null;
-    const record = checkpointRecord(raw, shown, before);
+    const record = toCheckpointRecord(raw, shown, before);
     const { run, graph } = this.#marks;
     const { branch: lead } = this;
     this.branch = null;

@@ -7,7 +7,7 @@ import { copyGraph } from "./node-interception.ts";
 import { toLangGraphCommand } from "./graph-input.ts";
 import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./loop-checkpoints.ts";
 import type { RawCheckpoint } from "./saver-records.ts";
-import { checkpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
+import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
 import { StoredIds } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
@@ -51,7 +51,7 @@ export async function computeStateUpdate(
   const shown = toVisibleState(made.values);
   const channels = storedLangGraphData(head?.engine ?? null)?.channels;
   const before = { shown: values, ...(channels !== undefined && { channels }) };
-  const record = checkpointRecord(raw, shown, before);
+  const record = toCheckpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
     // Of several updates only the last checkpoint is stored, with the changes of all.

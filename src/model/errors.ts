@@ -107,7 +107,7 @@ const short = (message: string): string =>
     : `${message.slice(0, LONGEST)}... (${message.length - LONGEST} characters more)`;
 
 /** Converts anything that a node threw (also `null` and plain strings) to a {@link PlainError}. */
-export function plainError(thrown: unknown): PlainError {
+export function toPlainError(thrown: unknown): PlainError {
   try {
     if (thrown instanceof ServiceError) {
       return { error: clientNames[thrown.code.split(".")[0] ?? ""] ?? thrown.name, message: thrown.message };

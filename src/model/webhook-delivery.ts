@@ -41,7 +41,7 @@ export interface OutboxItem {
 }
 
 /** Makes the delivery for the end of a run. */
-export function outboxItem(content: DeliveryContent, webhook: string, now: number): OutboxItem {
+export function newOutboxItem(content: DeliveryContent, webhook: string, now: number): OutboxItem {
   const { run_id, thread_id } = content.run;
   return {
     delivery: {

@@ -26,7 +26,7 @@ export interface ParentThread<Out, In> {
 }
 
 /** @throws TypeError when this is no worker thread */
-export function parentThread<Out, In>(): ParentThread<Out, In> {
+export function connectToParent<Out, In>(): ParentThread<Out, In> {
   const port = parentPort;
   if (port === null) throw new TypeError("This is no worker thread");
   return {

@@ -6,7 +6,7 @@ import { metadataFilterSchema } from "./filter.ts";
 import { parseRunRequest } from "./run-request.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, runCreateSchema } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { bodySchema } from "./validator.ts";
+import { compileBodySchema } from "./validator.ts";
 
 const object = Type.Free();
 const uuid = Type.String({ format: "uuid" });
@@ -19,10 +19,10 @@ const parts = {
   on_run_completed: Type.Optional(Type.Enum(["delete", "keep"])),
   metadata: Type.Optional(object),
 };
-const cronParts = bodySchema(Type.Object(parts));
+const cronParts = compileBodySchema(Type.Object(parts));
 
 const ofNew = { assistant_id: Type.String(), schedule: Type.String() };
-const named = bodySchema(Type.Object(ofNew));
+const named = compileBodySchema(Type.Object(ofNew));
 
 export const cronFields = [
   "cron_id",
@@ -48,9 +48,9 @@ const asked = {
   metadata: Type.Optional(metadataFilterSchema),
 };
 
-export const cronCountSchema = bodySchema(Type.Object(asked));
+export const cronCountSchema = compileBodySchema(Type.Object(asked));
 
-export const cronSearchSchema = bodySchema(
+export const cronSearchSchema = compileBodySchema(
   Type.Object({
     ...asked,
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),

@@ -3,26 +3,26 @@ import type { RawBody } from "./body.ts";
 import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { bodySchema } from "./validator.ts";
+import { compileBodySchema } from "./validator.ts";
 
 const namespace = Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 100 });
 const answer = { interrupt_id: Type.String(), response: Type.Optional(Type.Unknown()) };
 
-export const inputRespondSchema = bodySchema(
+export const inputRespondSchema = compileBodySchema(
   Type.Object({
     interrupt_id: Type.Optional(Type.String()),
     responses: Type.Optional(Type.Array(Type.Object(answer), { minItems: 1, maxItems: 1000 })),
   }),
 );
 
-export const stateGetSchema = bodySchema(
+export const stateGetSchema = compileBodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     keys: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   }),
 );
 
-export const stateListSchema = bodySchema(
+export const stateListSchema = compileBodySchema(
   Type.Object({
     namespace: Type.Optional(namespace),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
@@ -30,9 +30,9 @@ export const stateListSchema = bodySchema(
   }),
 );
 
-export const unsubscribeSchema = bodySchema(Type.Object({ subscription_id: Type.String() }));
+export const unsubscribeSchema = compileBodySchema(Type.Object({ subscription_id: Type.String() }));
 
-export const subscriptionSchema = bodySchema(
+export const subscriptionSchema = compileBodySchema(
   Type.Object({
     channels: Type.Array(Type.String({ maxLength: 200 }), { minItems: 1, maxItems: 100 }),
     namespaces: Type.Optional(Type.Array(namespace, { maxItems: 1000 })),

@@ -4,7 +4,7 @@ import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
 import { metadataFilterSchema } from "./filter.ts";
 import { type TSchema, Type } from "./typebox.ts";
-import { bodySchema } from "./validator.ts";
+import { compileBodySchema } from "./validator.ts";
 
 const ifExists = Type.Enum(["raise", "do_nothing"]);
 /** The ways to cancel a run. */
@@ -57,7 +57,7 @@ const ttl = Type.Union([
   Type.Object({ ttl: minutes, strategy: Type.Optional(Type.Enum([...ttlStrategies])) }),
 ]);
 
-export const threadCreateSchema = bodySchema(
+export const threadCreateSchema = compileBodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     metadata: Type.Optional(object),
@@ -81,7 +81,7 @@ export const threadCreateSchema = bodySchema(
   }),
 );
 
-export const stateUpdateSchema = bodySchema(
+export const stateUpdateSchema = compileBodySchema(
   Type.Object({
     values: Type.Optional(Type.Unknown()),
     as_node: Type.Optional(asNode),
@@ -92,7 +92,7 @@ export const stateUpdateSchema = bodySchema(
 
 const select = Type.Optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000 }));
 
-export const stateReadSchema = bodySchema(
+export const stateReadSchema = compileBodySchema(
   Type.Object({
     checkpoint: Type.Optional(checkpoint),
     checkpoint_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -102,7 +102,7 @@ export const stateReadSchema = bodySchema(
   }),
 );
 
-export const historyReadSchema = bodySchema(
+export const historyReadSchema = compileBodySchema(
   Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
     // A checkpoint's id, a checkpoint, or a config that has one.
@@ -122,7 +122,7 @@ export const historyReadSchema = bodySchema(
   }),
 );
 
-export const threadUpdateSchema = bodySchema(
+export const threadUpdateSchema = compileBodySchema(
   Type.Object({ metadata: Type.Optional(object), ttl: Type.Optional(ttl) }),
 );
 
@@ -146,7 +146,7 @@ const threadFields = [
   "error",
 ] as const;
 
-export const threadSearchSchema = bodySchema(
+export const threadSearchSchema = compileBodySchema(
   Type.Object({
     ...threadFilter,
     ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most })),
@@ -159,16 +159,16 @@ export const threadSearchSchema = bodySchema(
   }),
 );
 
-export const threadCountSchema = bodySchema(Type.Object(threadFilter));
+export const threadCountSchema = compileBodySchema(Type.Object(threadFilter));
 
-export const threadPruneSchema = bodySchema(
+export const threadPruneSchema = compileBodySchema(
   Type.Object({
     thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most }),
     strategy: Type.Optional(Type.Enum([...ttlStrategies])),
   }),
 );
 
-export const runCreateSchema = bodySchema(
+export const runCreateSchema = compileBodySchema(
   Type.Object({
     assistant_id: Type.String(),
     input: Type.Optional(Type.Unknown()),
@@ -202,7 +202,7 @@ export const runCreateSchema = bodySchema(
   }),
 );
 
-export const runCancelSchema = bodySchema(
+export const runCancelSchema = compileBodySchema(
   Type.Object({
     run_id: Type.Optional(Type.String({ format: "uuid" })),
     action: Type.Optional(Type.Enum(cancelActions)),
@@ -211,7 +211,7 @@ export const runCancelSchema = bodySchema(
   }),
 );
 
-export const runsCancelSchema = bodySchema(
+export const runsCancelSchema = compileBodySchema(
   Type.Object({
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
     run_ids: Type.Optional(Type.Array(Type.String({ format: "uuid" }), { minItems: 1, maxItems: 1000 })),
@@ -219,7 +219,7 @@ export const runsCancelSchema = bodySchema(
   }),
 );
 
-export const assistantCreateSchema = bodySchema(
+export const assistantCreateSchema = compileBodySchema(
   Type.Object({
     graph_id: Type.String(),
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
@@ -232,7 +232,7 @@ export const assistantCreateSchema = bodySchema(
   }),
 );
 
-export const assistantUpdateSchema = bodySchema(
+export const assistantUpdateSchema = compileBodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
     name: Type.Optional(Type.String({ maxLength: 1000 })),
@@ -243,7 +243,7 @@ export const assistantUpdateSchema = bodySchema(
   }),
 );
 
-export const assistantVersionsSchema = bodySchema(
+export const assistantVersionsSchema = compileBodySchema(
   Type.Object({
     metadata: Type.Optional(metadataFilterSchema),
     limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
@@ -251,9 +251,11 @@ export const assistantVersionsSchema = bodySchema(
   }),
 );
 
-export const assistantLatestSchema = bodySchema(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
+export const assistantLatestSchema = compileBodySchema(
+  Type.Object({ version: Type.Integer({ minimum: 1 }) }),
+);
 
-export const assistantCountSchema = bodySchema(
+export const assistantCountSchema = compileBodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
     metadata: Type.Optional(metadataFilterSchema),
@@ -274,7 +276,7 @@ const assistantFields = [
   "version",
 ] as const;
 
-export const assistantSearchSchema = bodySchema(
+export const assistantSearchSchema = compileBodySchema(
   Type.Object({
     graph_id: Type.Optional(Type.String()),
     metadata: Type.Optional(metadataFilterSchema),

@@ -1,7 +1,7 @@
 import { ITEM_LIMITS, MAX_TTL } from "../service/store/item-limits.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
-import { bodySchema } from "./validator.ts";
+import { compileBodySchema } from "./validator.ts";
 
 const object = Type.Free();
 const namespace = Type.Array(Type.String({ maxLength: ITEM_LIMITS.label }), { maxItems: ITEM_LIMITS.labels });
@@ -12,7 +12,7 @@ const paths = Type.Array(Type.String({ minLength: 1, maxLength: ITEM_LIMITS.path
   maxItems: ITEM_LIMITS.paths,
 });
 
-export const itemPutSchema = bodySchema(
+export const itemPutSchema = compileBodySchema(
   Type.Object({
     namespace,
     key,
@@ -22,9 +22,9 @@ export const itemPutSchema = bodySchema(
   }),
 );
 
-export const itemDeleteSchema = bodySchema(Type.Object({ namespace: Type.Optional(namespace), key }));
+export const itemDeleteSchema = compileBodySchema(Type.Object({ namespace: Type.Optional(namespace), key }));
 
-export const itemSearchSchema = bodySchema(
+export const itemSearchSchema = compileBodySchema(
   Type.Object({
     namespace_prefix: Type.Optional(namespace),
     filter: Type.Optional(object),
@@ -35,7 +35,7 @@ export const itemSearchSchema = bodySchema(
   }),
 );
 
-export const namespaceListSchema = bodySchema(
+export const namespaceListSchema = compileBodySchema(
   Type.Object({
     prefix: Type.Optional(namespace),
     suffix: Type.Optional(namespace),

@@ -11,7 +11,7 @@ export interface BodySchema<T> {
   parse(body: RawBody): T;
 }
 
-export function bodySchema<const S extends TSchema>(
+export function compileBodySchema<const S extends TSchema>(
   schema: S,
 ): BodySchema<Static<S>> & { readonly schema: S } {
   let compiled: Validator | undefined;

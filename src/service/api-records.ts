@@ -102,7 +102,7 @@ export function apiCron(cron: CronRecord): JsonObject {
 }
 
 /** The state of a thread that has not run yet. Clients read the missing checkpoint as "no history". */
-export const emptyState: JsonObject = {
+export const emptyApiState: JsonObject = {
   values: {},
   next: [],
   tasks: [],

@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
-import { emptyState, apiState, type TaskSubgraph } from "./api-records.ts";
+import { emptyApiState, apiState, type TaskSubgraph } from "./api-records.ts";
 
 /** Which part of a state to read. */
 export interface StateSelection {
@@ -61,7 +61,7 @@ function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
 }
 
 /** The state of a thread or subgraph that has no checkpoint yet. */
-export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(emptyState, selection);
+export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(emptyApiState, selection);
 
 /** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(

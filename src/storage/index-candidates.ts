@@ -15,7 +15,10 @@ export interface CandidatePage {
 
 export type CandidatePages = AsyncGenerator<CandidatePage>;
 
-export const candidatePage = (found: readonly Candidate[]): CandidatePage => ({ found, seen: found.length });
+export const newCandidatePage = (found: readonly Candidate[]): CandidatePage => ({
+  found,
+  seen: found.length,
+});
 
 /** The next candidates; empty when there are no more. */
 export async function nextCandidates(pages: CandidatePages): Promise<readonly Candidate[]> {
@@ -31,7 +34,7 @@ export async function* singlePage(page: CandidatePage): CandidatePages {
 }
 
 export async function* candidatesById(ids: readonly string[]): CandidatePages {
-  yield candidatePage(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
+  yield newCandidatePage(Array.from(new Set(ids), (thread) => ({ thread, at: 0 })));
 }
 
 export async function* excluding(
@@ -46,7 +49,7 @@ export async function* excluding(
 }
 
 export async function* asDoubtful(pages: CandidatePages): CandidatePages {
-  for await (const { found } of pages) yield candidatePage(found.map(doubtfulCandidate));
+  for await (const { found } of pages) yield newCandidatePage(found.map(doubtfulCandidate));
 }
 
 export const doubtfulCandidate = (one: Candidate): Candidate => ({ ...one, doubtful: true });

@@ -13,7 +13,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import {
-  candidatePage,
+  newCandidatePage,
   type Candidate,
   type CandidatePage,
   asDoubtful,
@@ -137,14 +137,14 @@ export class IndexScans {
 
   async *#range(prefix: string): CandidatePages {
     for await (const keys of this.#kv.keys({ ...prefixRange(prefix), reverse: this.#reverse })) {
-      yield candidatePage(keys.map(parseSortKey));
+      yield newCandidatePage(keys.map(parseSortKey));
     }
   }
 
   async *#byId(): CandidatePages {
     const range = { ...prefixRange(threadIdsPrefix(this.#tenant)), reverse: this.#reverse };
     for await (const keys of this.#kv.keys(range)) {
-      yield candidatePage(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
+      yield newCandidatePage(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
     }
   }
 
@@ -190,7 +190,7 @@ export class IndexScans {
 
   #sorted(threads: ReadonlyMap<string, ThreadRecord>, by: "created_at" | "updated_at"): CandidatePage {
     const places = [...threads.values()].map((thread) => ({ thread: thread.thread_id, at: thread[by] }));
-    return candidatePage(places.toSorted((a, b) => this.#compare(a, b)));
+    return newCandidatePage(places.toSorted((a, b) => this.#compare(a, b)));
   }
 
   #compare(a: Candidate, b: Candidate): number {
@@ -212,12 +212,12 @@ export class IndexScans {
           if (isX) i++;
           else j++;
         }
-        yield candidatePage(found);
+        yield newCandidatePage(found);
         a = i < a.length ? a.slice(i) : await nextCandidates(one);
         b = j < b.length ? b.slice(j) : await nextCandidates(other);
       }
-      for (; a.length > 0; a = await nextCandidates(one)) yield candidatePage(a);
-      for (; b.length > 0; b = await nextCandidates(other)) yield candidatePage(b);
+      for (; a.length > 0; a = await nextCandidates(one)) yield newCandidatePage(a);
+      for (; b.length > 0; b = await nextCandidates(other)) yield newCandidatePage(b);
     } finally {
       await one.return(undefined);
       await other.return(undefined);

@@ -4,7 +4,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { kwargsKey, runKey } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
-import { rowCodec } from "./row-codec.ts";
+import { createRowCodec } from "./row-codec.ts";
 
 /** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
 export interface JournalEntry {
@@ -26,7 +26,7 @@ export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
 
-export const threadRows = rowCodec<ThreadRecord>()(
+export const threadRows = createRowCodec<ThreadRecord>()(
   [
     "thread_id",
     "created_at",
@@ -73,7 +73,7 @@ export const threadRows = rowCodec<ThreadRecord>()(
   ],
 );
 
-export const runRows = rowCodec<StoredRun>()(
+export const runRows = createRowCodec<StoredRun>()(
   [
     "run_id",
     "thread_id",
@@ -130,7 +130,7 @@ export const runRows = rowCodec<StoredRun>()(
   ],
 );
 
-export const checkpointRows = rowCodec<StoredCheckpoint>()(
+export const checkpointRows = createRowCodec<StoredCheckpoint>()(
   [
     "id",
     "parent",

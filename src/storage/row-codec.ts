@@ -10,7 +10,7 @@ export interface RowCodec<T> {
  * of `T`, which the compiler checks, and their order MUST NOT change: new names go to the end. `spelled` writes out the row of a record
  * that is stored often, with the same members in the same order; looking them up by name costs a microsecond.
  */
-export function rowCodec<T extends object>() {
+export function createRowCodec<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
     names: [Exclude<keyof T, N[number]>] extends [never] ? N : never,
     spelled?: (record: T) => unknown[],

@@ -26,10 +26,10 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
-import { rowCodec } from "./row-codec.ts";
+import { createRowCodec } from "./row-codec.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
-const rows = rowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
+const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
 
 /**
  * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that

@@ -10,7 +10,7 @@ export interface BodyLimits {
 /** Bytes of all bodies. At least two of the largest size fit, one for each of two tenants. */
 const MOST = 128 * 1024 * 1024;
 
-export const bodyLimits = ({
+export const createBodyLimits = ({
   maxBody,
   maxBodies = MOST,
   scheduler,

@@ -5,7 +5,7 @@ import { WebSocketServer } from "ws";
 import { ServiceError } from "../model/errors.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Handlers, Headers, TransportOpener, Transport, TransportOptions } from "../ports/transport.ts";
-import { bodyLimits } from "./body-memory.ts";
+import { createBodyLimits } from "./body-memory.ts";
 import {
   malformedRequest,
   type Refusal,
@@ -45,7 +45,7 @@ export const openNode: TransportOpener = async (handlers, options) => {
     if (busy.has(duplex)) duplex.destroy();
     else refuseConnection(duplex, cause.code);
   });
-  const limits = bodyLimits(options);
+  const limits = createBodyLimits(options);
   const uploads = new SlowUploadGuard(options.scheduler);
   server.on("request", (raw, response) => {
     const head = new NodeHead(raw);

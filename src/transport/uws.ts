@@ -3,7 +3,7 @@ import type * as Uws from "uWebSockets.js";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { bodyLimits } from "./body-memory.ts";
+import { createBodyLimits } from "./body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
@@ -71,7 +71,7 @@ const openUws = async (
   { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<TransportOpener>[1],
 ): Promise<Transport> => {
   const app = uws.App();
-  const limits = bodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });
+  const limits = createBodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });
   let connections = 0;
   app.filter((connection, by) => {
     connections += by as number;

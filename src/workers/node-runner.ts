@@ -1,4 +1,4 @@
-import { plainError } from "../model/errors.ts";
+import { toPlainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
@@ -80,7 +80,7 @@ export class NodeRunner {
       this.#deps.post([{ t: "done", id, outcome }]);
     } catch (thrown) {
       // The outcome cannot be cloned to another thread: the task fails with the error.
-      this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: plainError(thrown) } }]);
+      this.#deps.post([{ t: "done", id, outcome: { kind: "failed", error: toPlainError(thrown) } }]);
     } finally {
       this.#running.delete(id);
     }

@@ -1,4 +1,4 @@
-import { plainError } from "../model/errors.ts";
+import { toPlainError } from "../model/errors.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
 import { readableStack } from "../model/stack-trace.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
@@ -14,7 +14,7 @@ export function cloneableOutcome(node: string, outcome: TaskOutcome): TaskOutcom
     const value = cloneable(outcome.value, "update", 0);
     return value === outcome.value ? outcome : { ...outcome, value };
   } catch (thrown) {
-    const { error, message } = plainError(thrown);
+    const { error, message } = toPlainError(thrown);
     return { kind: "failed", error: { error, message: `Node "${node}": ${message}` } };
   }
 }
@@ -52,7 +52,7 @@ function cloneableField(value: unknown): unknown {
     const { name, message, stack } = value;
     return { name: String(name), message: String(message), stack: readableStack(String(stack)) };
   } catch {
-    const { error, message } = plainError(value);
+    const { error, message } = toPlainError(value);
     return `${error}: ${message}`;
   }
 }

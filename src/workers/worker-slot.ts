@@ -1,4 +1,4 @@
-import { plainError, ServiceError } from "../model/errors.ts";
+import { toPlainError, ServiceError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
@@ -141,7 +141,7 @@ export class WorkerSlot {
     const work = this.#calls.get(id);
     const refuse = (error: unknown) => {
       const code = error instanceof ServiceError ? { code: error.code } : {};
-      answer({ error: { ...plainError(error), ...code } });
+      answer({ error: { ...toPlainError(error), ...code } });
     };
     if (message.t === "record") {
       if (work === undefined) return answer({});

@@ -1,6 +1,6 @@
 import { someKwargs, someRun } from "../fixtures/runs.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { plainError, type PlainError } from "../../src/model/errors.ts";
+import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import { eventCountOf } from "../../src/model/run-event.ts";
 import { uuid6 } from "../../src/model/ids.ts";
@@ -189,14 +189,14 @@ export class Thread {
             writes: [{ ...settled.writes, steps: { ...settled.writes.steps, ...steps } }],
           });
           for (const { fact } of settled.emissions) emit(fact);
-          if (settled.kind === "failed") error ??= settled.error ?? plainError("failed");
+          if (settled.kind === "failed") error ??= settled.error ?? toPlainError("failed");
           if (++settledTasks === options.stopAfter) throw new Error("cut off");
         }
         if (error !== null) break;
         step = await execution.apply();
       }
     } catch (thrown) {
-      error ??= plainError(thrown);
+      error ??= toPlainError(thrown);
     }
     return { plan, error, values: this.values, facts, trace: facts.map(short), checkpoints: made };
   }

@@ -10,7 +10,11 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/user-library.ts";
 import type { RawCheckpoint, RawWrites } from "../../src/langgraph/saver-records.ts";
-import { checkpointRecord, storedLangGraphData, addWrites } from "../../src/langgraph/checkpoint-records.ts";
+import {
+  toCheckpointRecord,
+  storedLangGraphData,
+  addWrites,
+} from "../../src/langgraph/checkpoint-records.ts";
 import { StoredIds } from "../../src/langgraph/checkpoint-id-map.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -74,7 +78,7 @@ class ThreadIo implements SaverIo {
       const before = made.parent === null ? null : await this.#parent(made.ns, made.parent);
       const channels = storedLangGraphData(before?.head?.engine ?? null)?.channels ?? {};
       const shown = shownOf(made, before?.values ?? {});
-      const record = checkpointRecord(
+      const record = toCheckpointRecord(
         made,
         shown,
         before === null ? { shown: {}, channels } : { shown: before.values, channels },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { plainError, ServiceError } from "../../src/model/errors.ts";
+import { toPlainError, ServiceError } from "../../src/model/errors.ts";
 
 test.each([
   [new TypeError("kaboom"), { error: "TypeError", message: "kaboom" }],
@@ -14,5 +14,5 @@ test.each([
   [{ message: "like one" }, { error: "Error", message: "like one" }],
   [{ a: 1 }, { error: "Error", message: '{"a":1}' }],
 ])("%j is told as an error's name and message", (thrown, told) => {
-  expect(plainError(thrown)).toEqual(told);
+  expect(toPlainError(thrown)).toEqual(told);
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { packRefs, unpackRefs } from "../../src/storage/channel-refs.ts";
 import { checkpointRows, runRows, threadRows } from "../../src/storage/records.ts";
-import { rowCodec } from "../../src/storage/row-codec.ts";
+import { createRowCodec } from "../../src/storage/row-codec.ts";
 
 test("a record comes back from its row", () => {
-  const rows = rowCodec<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
+  const rows = createRowCodec<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
   expect(rows.row({ b: "x", a: 1 })).toEqual([1, "x"]);
   expect(rows.record([1, null])).toEqual({ a: 1, b: null });
   // One that was stored before there was the column.
@@ -13,7 +13,7 @@ test("a record comes back from its row", () => {
 
 test("every member has a column", () => {
   // @ts-expect-error b has none
-  const rows = rowCodec<{ readonly a: number; readonly b: string }>()(["a"]);
+  const rows = createRowCodec<{ readonly a: number; readonly b: string }>()(["a"]);
   expect(rows.row({ a: 1, b: "lost" })).toEqual([1]);
 });
 

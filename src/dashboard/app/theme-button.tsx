@@ -1,4 +1,4 @@
-import { nextTheme, theme } from "./theme.ts";
+import { nextTheme, currentTheme } from "./theme.ts";
 
 /** Cycles through the colour themes: system, light, dark. */
 export function ThemeButton() {
@@ -6,11 +6,11 @@ export function ThemeButton() {
     <button
       type="button"
       class="quiet theme"
-      aria-label={`Colours: ${theme.value}. Change`}
-      title={`Colours: ${theme.value}`}
+      aria-label={`Colours: ${currentTheme.value}. Change`}
+      title={`Colours: ${currentTheme.value}`}
       onClick={nextTheme}
     >
-      {{ system: "◐", light: "☀", dark: "☾" }[theme.value]}
+      {{ system: "◐", light: "☀", dark: "☾" }[currentTheme.value]}
     </button>
   );
 }

@@ -5,17 +5,17 @@ const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
 const stored = localStorage.getItem(KEY);
-export const theme = signal<Theme>(THEMES.find((one) => one === stored) ?? "system");
+export const currentTheme = signal<Theme>(THEMES.find((one) => one === stored) ?? "system");
 
 /** Applies the chosen theme; `system` follows the operating system. */
 export function applyTheme(): void {
   const { dataset } = document.documentElement;
-  if (theme.value === "system") delete dataset["theme"];
-  else dataset["theme"] = theme.value;
+  if (currentTheme.value === "system") delete dataset["theme"];
+  else dataset["theme"] = currentTheme.value;
 }
 
 export function nextTheme(): void {
-  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system";
-  localStorage.setItem(KEY, theme.value);
+  currentTheme.value = THEMES[(THEMES.indexOf(currentTheme.value) + 1) % THEMES.length] ?? "system";
+  localStorage.setItem(KEY, currentTheme.value);
   applyTheme();
 }

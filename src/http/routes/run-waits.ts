@@ -1,6 +1,6 @@
 import { isSmallJson } from "../../codec/json-pieces.ts";
 import type { ThreadKey } from "../../model/thread.ts";
-import { plainError, ServiceError, withCauses } from "../../model/errors.ts";
+import { toPlainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
@@ -54,7 +54,7 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
       if (stream === undefined) throw cause;
       logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
       // Foreign errors may contain file names of this machine, so they are replaced.
-      text = JSON.stringify({ __error__: plainError(cause instanceof ServiceError ? cause : INTERNAL) });
+      text = JSON.stringify({ __error__: toPlainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
       leave();
     }

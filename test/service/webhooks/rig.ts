@@ -1,4 +1,4 @@
-import { outboxItem } from "../../../src/model/webhook-delivery.ts";
+import { newOutboxItem } from "../../../src/model/webhook-delivery.ts";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../../../src/ports/http-client.ts";
 import { createWebhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
@@ -139,7 +139,7 @@ export class Rig {
       kwargs: { ...kwargs({ n }), webhook: url },
       ...more,
     });
-    const owed = outboxItem({ run, values: { n }, waiting: null }, url, this.clock.now());
+    const owed = newOutboxItem({ run, values: { n }, waiting: null }, url, this.clock.now());
     await Promise.all([one.append(), one.append({ runs: [run], outbox: [owed] })]);
   }
 
