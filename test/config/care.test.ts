@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, heddle, heddleBeside, Running } from "./process.ts";
 import { connect, Home, saying } from "./project.ts";
 
-const home = new Home();
+const home = new Home({ isInstalled: true });
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());

@@ -8,9 +8,11 @@ import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { build, heddle, Running } from "./process.ts";
+import { Home, install } from "./project.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-cli-"));
+install(home);
 // Processes that start take their time where the machine is busy.
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
@@ -59,11 +61,14 @@ describe("graph files", () => {
       "b.ts": typescript,
     };
     const folders = ["esm", "commonjs", "plain"];
-    for (const folder of folders) project(folder, shared);
-    project("esm", { "package.json": { type: "module" } });
-    project("commonjs", { "package.json": { type: "commonjs" } });
-    project("plain", { "package.json": {} });
-    const config = project("all", {
+    // The package is not installed in these.
+    const bare = new Home();
+    onTestFinished(() => bare.remove());
+    for (const folder of folders) bare.project(folder, shared);
+    bare.project("esm", { "package.json": { type: "module" } });
+    bare.project("commonjs", { "package.json": { type: "commonjs" } });
+    bare.project("plain", { "package.json": {} });
+    const config = bare.project("all", {
       "package.json": {},
       "a.mjs": `import { graph, list } from "heddle"; export const one = graph(${body('"mjs"')});`,
       "a.cjs": `const { graph, list } = require("heddle"); exports.one = graph(${body('"cjs"')});`,

@@ -88,7 +88,10 @@ export async function heddleBeside(args: readonly string[]) {
   return { status, ...output };
 }
 
-/** A server in a process of its own, as `heddle start` makes it. It ends with the test. */
+/** Takes what ends a server: that is called when nobody needs it any more. */
+type AtEnd = (end: () => void) => void;
+
+/** A server in a process of its own, as `heddle start` makes it. It ends with the test, unless `atEnd` says when. */
 export class Running {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -107,21 +110,26 @@ export class Running {
     this.#output = output;
   }
 
-  static start(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
-    return Running.spawn("start", args, env);
+  static start(
+    args: readonly string[],
+    env: Record<string, string> = {},
+    atEnd: AtEnd = onTestFinished,
+  ): Promise<Running> {
+    return Running.spawn("start", args, env, atEnd);
   }
 
   static async spawn(
     command: "dev" | "start",
     args: readonly string[],
     env: Record<string, string> = {},
+    atEnd: AtEnd = onTestFinished,
   ): Promise<Running> {
     const child = spawn(process.execPath, [cli, command, "--port", "0", ...args], {
       cwd: root,
       env: environment(env),
       stdio: ["ignore", "pipe", "pipe"],
     });
-    onTestFinished(() => void child.kill("SIGKILL"));
+    atEnd(() => void child.kill("SIGKILL"));
     const output = { text: "" };
     const ended = once(child, "exit").then(([code]) => code as number | null);
     const url = await new Promise<string>((resolve, reject) => {

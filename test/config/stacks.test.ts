@@ -3,7 +3,7 @@ import { post } from "../e2e/support/wire.ts";
 import { build, Running } from "./process.ts";
 import { Home } from "./project.ts";
 
-const home = new Home();
+const home = new Home({ isInstalled: true });
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());

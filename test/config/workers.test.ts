@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { events, get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { build, heddle, Running } from "./process.ts";
+import { Home } from "./project.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
@@ -120,15 +120,22 @@ export const odd = graph({
 });
 `;
 
-function project(): string {
-  const place = mkdtempSync(join(tmpdir(), "heddle-"));
-  onTestFinished(() => rmSync(place, { recursive: true, force: true }));
-  writeFileSync(join(place, "graphs.mjs"), GRAPHS);
-  writeFileSync(join(place, "begun.log"), "");
+const home = new Home({ isInstalled: true });
+afterAll(() => home.remove());
+
+/** Writes the project; answers its folder. */
+function project(name: string, graphs = GRAPHS): string {
   const names = ["where", "all", "odd", "memory"];
-  const graphs = Object.fromEntries(names.map((name) => [name, `./graphs.mjs:${name}`]));
-  writeFileSync(join(place, "heddle.json"), JSON.stringify({ graphs, runs: { grace_ms: 50 } }));
-  return place;
+  return dirname(
+    home.project(name, {
+      "graphs.mjs": graphs,
+      "begun.log": "",
+      "heddle.json": {
+        graphs: Object.fromEntries(names.map((graph) => [graph, `./graphs.mjs:${graph}`])),
+        runs: { grace_ms: 50 },
+      },
+    }),
+  );
 }
 
 const argumentsOf = (at: string, workers: number) => [
@@ -140,10 +147,28 @@ const argumentsOf = (at: string, workers: number) => [
   String(workers),
 ];
 
+const servers = new Map<number, Promise<Running>>();
+const ends: (() => void)[] = [];
+afterAll(() => {
+  for (const end of ends) end();
+});
+
+/** A server with so many workers, the same one for all tests, and what it has printed and its nodes have logged since this call. */
 async function served(workers: number) {
-  const at = project();
-  const server = await Running.start(argumentsOf(at, workers));
-  return { server, url: server.url, at, log: () => readFileSync(join(at, "begun.log"), "utf8") };
+  const name = `workers-${workers}`;
+  const at = join(home.path, name);
+  const starting =
+    servers.get(workers) ??
+    Running.start(argumentsOf(project(name), workers), {}, (end) => void ends.push(end));
+  servers.set(workers, starting);
+  const server = await starting;
+  const read = () => readFileSync(join(at, "begun.log"), "utf8");
+  const before = { log: read().length, output: server.output.length };
+  return {
+    url: server.url,
+    log: () => read().slice(before.log),
+    output: () => server.output.slice(before.output),
+  };
 }
 
 const wait = (url: string, thread: string, body: object) =>
@@ -172,7 +197,7 @@ const MODES = ["values", "updates", "messages-tuple", "messages", "custom", "tas
 
 /** A story with all that a body can do; what a client sees of it, without ids and times. */
 async function story(workers: number) {
-  const { url, log, server } = await served(workers);
+  const { url, log, output } = await served(workers);
   const thread = await newThread(url);
   const run = async (body: object) => {
     const asked = { assistant_id: "all", stream_mode: MODES, stream_subgraphs: true, ...body };
@@ -190,7 +215,7 @@ async function story(workers: number) {
   return {
     seen: JSON.parse(seen) as unknown[],
     log: log(),
-    output: server.output,
+    output: output(),
   };
 }
 
@@ -271,45 +296,45 @@ describe("nodes in worker threads", () => {
   });
 
   test("a node that ends its thread costs its own run, and no other", async () => {
-    const { url } = await served(1);
+    const { url, output } = await served(1);
     expect(await odd(url, "exit")).toMatchObject({ __error__: { error: "WorkerLostError" } });
+    await expect.poll(output).toContain("a worker thread ended");
     expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
   });
 
   test("an error that nobody caught is logged, and costs no run in that thread", async () => {
-    const { url, server } = await served(1);
+    const { url, output } = await served(1);
     const run = await began(url, "wait");
     for (const what of ["late", "reject", "odd", "none"]) {
       expect(await odd(url, what), what).toMatchObject({ seen: what });
     }
-    await server.printed("an error that nobody caught");
-    await expect.poll(() => server.output.split("a rejected promise that nobody handled").length).toBe(4);
-    expect(server.output).toMatch(/thrown too late.*graphs\.mjs:\d+/s);
-    expect(server.output).toMatch(/rejected too late.*graphs\.mjs:\d+/s);
+    await expect.poll(output).toContain("an error that nobody caught");
+    await expect.poll(() => output().split("a rejected promise that nobody handled").length).toBe(4);
+    expect(output()).toMatch(/thrown too late.*graphs\.mjs:\d+/s);
+    expect(output()).toMatch(/rejected too late.*graphs\.mjs:\d+/s);
     // What cannot go to another thread fails its own run alone.
     expect(await odd(url, "deep")).toMatchObject({ __error__: { error: "DataCloneError" } });
     expect(await run.record()).toMatchObject({ status: "running" });
-    expect(server.output).not.toContain("a worker thread ended");
+    expect(output()).not.toContain("a worker thread ended");
     await cancelled(run);
   });
 
   test("a node that blocks its thread stops neither the server nor other threads, and can be cancelled", async () => {
-    const { url, server } = await served(2);
+    const { url, output } = await served(2);
     const run = await began(url, "block");
     // The other worker takes what comes: it has fewer.
     for (let i = 0; i < 5; i++) expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
     expect((await get(`${url}/ok`)).status).toBe(200);
     await cancelled(run);
     // Its thread does not answer, is ended, and followed by another.
-    await server.printed("a worker thread ended");
+    await expect.poll(output).toContain("a worker thread ended");
     await wait(url, run.thread, { assistant_id: "odd", input: { what: "plain" } });
   });
 
   test("graphs that a worker cannot load are refused at the start", () => {
-    const at = project();
     const only =
       "import { isMainThread } from 'node:worker_threads';\nif (!isMainThread) throw new Error('not here');\n";
-    writeFileSync(join(at, "graphs.mjs"), only + GRAPHS);
+    const at = project("refused", only + GRAPHS);
     const { status, stderr } = heddle(["start", "--port", "0", ...argumentsOf(at, 1)]);
     expect(status).toBe(1);
     expect(stderr).toMatch(/In a worker thread: graphs.*not here/s);
