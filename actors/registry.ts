@@ -195,7 +195,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   isRunning(key: ThreadKey, run: string): boolean {
     const liveThread = this.#threads.get(threadMapKey(key));
-    return liveThread?.attempt?.id === run && liveThread.attempt.actor !== undefined;
+    return liveThread?.attempt?.id === run && liveThread.attempt.root.actor !== undefined;
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {

@@ -2,7 +2,7 @@ import type { RunInput } from "./messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "./run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "./statechart.ts";
 import { taskChart, type TaskLogic } from "./task-chart.ts";
-import type { GraphHandle } from "./run/attempt-handle.ts";
+import type { GraphExecution } from "./run/graph-execution.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 import { threadChart, type ThreadEffects, type ThreadLogic } from "./thread/thread-chart.ts";
 import { requestSlot, startPendingRun } from "./thread/run-start.ts";
@@ -16,26 +16,29 @@ export function createStatecharts(
   }: { readonly grace: number; readonly interpret?: Interpreter | undefined },
 ): Statecharts {
   // An actor may receive one more message after its thread was removed from memory: then there is nothing to do.
-  const graphOf = ({ thread, run, within }: RunInput): GraphHandle | undefined => {
+  const graphOf = ({ thread, run, within }: RunInput): GraphExecution | undefined => {
     const attempt = liveThreadNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
   };
   // A task's node may be a graph, which the run's chart executes: each chart needs the other.
   const task: TaskLogic = interpret(
     taskChart(
-      { execute: (input, self) => graphOf(input)?.execute(input.task, self) },
+      { execute: (input, self) => graphOf(input)?.tasks.execute(input.task, self) },
       { run: () => run, task: () => task },
     ),
   );
   const runEffects: RunEffects = {
     load: (input, self, stopped) => graphOf(input)?.load(self, stopped),
     plan: (input) => graphOf(input)?.next(),
-    abort: (input) => graphOf(input)?.abort(),
+    abort: (input) => graphOf(input)?.tasks.abort("The run was stopped"),
     sayClosing: ({ thread, within }) => {
       // The end of a subgraph is the outcome of its task, not of the run.
       if (within === null) liveThreadNamed(thread)?.actor?.send({ type: "RUN.CLOSING" });
     },
-    close: (input, stop) => graphOf(input)?.close(stop),
+    close: (input, stop) => {
+      const graph = graphOf(input);
+      graph?.origin.close(graph, stop);
+    },
   };
   const run: RunLogic = interpret(runChart(runEffects, task, grace));
   const threadEffects: ThreadEffects = {

@@ -4,29 +4,14 @@ import type { Position } from "../../src/ports/engine.ts";
 import type { EngineReport, EngineHost } from "../../src/ports/engine-host.ts";
 import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
-import type { LiveThread } from "../thread/live-thread.ts";
-import type { GraphExecution } from "./graph-execution.ts";
-import type { PendingCommit } from "./pending-commit.ts";
-
-/** The parts of an attempt that its engine host uses. */
-interface HostedAttempt {
-  readonly liveThread: LiveThread;
-  readonly alive: boolean;
-  noteStartPosition(position: Position): void;
-  emit(fact: Fact): number;
-  flushSoon(): void;
-}
+import type { Attempt } from "./attempt.ts";
 
 /** The engine host of one attempt: a graph that drives itself reads checkpoints from it, and hands it what to store. */
 export class AttemptEngineHost implements EngineHost {
-  readonly #attempt: HostedAttempt;
-  readonly #root: GraphExecution;
-  readonly #staged: PendingCommit;
+  readonly #attempt: Attempt;
 
-  constructor(attempt: HostedAttempt, root: GraphExecution, staged: PendingCommit) {
+  constructor(attempt: Attempt) {
     this.#attempt = attempt;
-    this.#root = root;
-    this.#staged = staged;
   }
 
   async read(ns: string, id: string | null): Promise<Position | null> {
@@ -61,12 +46,13 @@ export class AttemptEngineHost implements EngineHost {
   }
 
   report({ checkpoints, writes, emissions, tasks, ending }: EngineReport): void {
-    if (!this.#attempt.alive) return;
-    for (const made of checkpoints) this.#staged.addCheckpoints(made.ns, [made], true);
-    for (const left of writes) this.#staged.addWrites(left);
-    this.#staged.emissions.push(...emissions);
+    const { alive, pending, root } = this.#attempt;
+    if (!alive) return;
+    for (const made of checkpoints) pending.addCheckpoints(made.ns, [made], true);
+    for (const left of writes) pending.addWrites(left);
+    pending.emissions.push(...emissions);
     if (ending === undefined && (checkpoints.length > 0 || emissions.length > 0)) this.#attempt.flushSoon();
-    if (tasks.length > 0) this.#root.addTasks(tasks);
+    if (tasks.length > 0) root.addTasks(tasks);
   }
 
   emit(fact: Fact): number {

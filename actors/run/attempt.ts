@@ -1,23 +1,21 @@
-import type { AnyActorRef } from "../xstate.ts";
-import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
+import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../../src/model/errors.ts";
-import { eventCountOf, type Fact } from "../../src/model/run-event.ts";
+import type { Fact } from "../../src/model/run-event.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
-import type { JsonObject } from "../../src/model/json.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
-import type { Emission, NodeCall, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
+import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
 import { writesAt, replacedWrites } from "./rollback-writes.ts";
-import { endRun, type EndingAttempt } from "./run-end.ts";
+import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphOrigin } from "./subgraph-origin.ts";
-import { GraphExecution, type GraphExecutionOwner, type GraphOrigin } from "./graph-execution.ts";
+import { GraphExecution, type GraphOrigin } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
-import type { AttemptHandle, GraphHandle } from "./attempt-handle.ts";
+import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { PendingCommit } from "./pending-commit.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
@@ -34,28 +32,32 @@ const MAX_LOGGED = 100;
  * into as few appends as the durability mode allows. After `revoke` it writes and publishes nothing, so a node that
  * is still running cannot change anything.
  */
-export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwner {
+export class Attempt {
   readonly liveThread: LiveThread;
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
+  /** Subgraphs in progress, by the id of the task whose node they are. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
-  readonly #root: GraphExecution;
+  readonly root: GraphExecution;
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
-  readonly #pending: PendingCommit;
+  readonly pending: PendingCommit;
   #flushing = false;
   /**
    * Writes, by checkpoint id, that tasks had stored at checkpoints of earlier runs that this run continues from. An
    * entry is removed when it is noted in the run's record.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
+  /** Resolves when none of its writes is in flight. */
   flushed: Promise<void> = Promise.resolve();
   /** Errors of nodes that are in the server's log already. */
   #logged: PlainError[] | null = null;
   #alive = true;
   /** The run has ended, and its end is being stored. */
   #closing = false;
+  /** The event mark of the run's record. */
+  #mark: number;
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
 
@@ -64,9 +66,10 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     this.id = run.run_id;
     this.epoch = epoch;
     this.sink = sink;
+    this.#mark = run.event_mark;
     this.#atExit = run.kwargs.durability === "exit";
-    this.#pending = new PendingCommit(this.#atExit);
-    this.#root = new GraphExecution(this, this.#origin());
+    this.pending = new PendingCommit(this.#atExit);
+    this.root = new GraphExecution(this, this.#origin());
   }
 
   #origin(): GraphOrigin {
@@ -76,17 +79,11 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
       ns: "",
       position: () => {
         this.#timer = startTimeLimit(this.run, liveThread.deps, () => {
-          this.actor?.send({ type: "CANCEL", action: "timeout" });
+          this.root.actor?.send({ type: "CANCEL", action: "timeout" });
         });
         return startPosition(liveThread, this.run);
       },
-      open: (position) =>
-        engine.open(
-          this.run,
-          position,
-          liveThread.source(),
-          new AttemptEngineHost(this, this.#root, this.#pending),
-        ),
+      open: (position) => engine.open(this.run, position, liveThread.source(), new AttemptEngineHost(this)),
       close: (_, stop) => this.#close(stop),
     };
   }
@@ -101,62 +98,24 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     return this.#alive && this.liveThread.alive && this.epoch === this.liveThread.record.epoch;
   }
 
-  graph(within: string | null): GraphHandle | undefined {
-    return within === null ? this.#root : this.subgraphs.get(within);
+  /** The root graph (`within` is null), or the subgraph that runs as the node of the task `within`. */
+  graph(within: string | null): GraphExecution | undefined {
+    return within === null ? this.root : this.subgraphs.get(within);
   }
 
-  // --- the root graph, for `run-end.ts` ---
-
-  get actor(): AnyActorRef | undefined {
-    return this.#root.actor;
-  }
-  get isLoaded(): boolean {
-    return this.#root.isLoaded;
-  }
+  /** True when it should have started from an older checkpoint and never did. The thread then stays where it is. */
   get neverReachedStart(): boolean {
-    const { hasEntered, head } = this.#root;
+    const { hasEntered, head } = this.root;
     return !hasEntered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
   }
-  get failure(): PlainError | null {
-    return this.#root.failure;
-  }
-  get hasFailedTask(): boolean {
-    return this.#root.hasFailedTask;
-  }
-  get isRefused(): boolean {
-    return this.#root.isRefused;
-  }
-  get plan(): Plan | null {
-    return this.#root.plan;
-  }
-  get head(): CheckpointHead | null {
-    return this.#root.head;
-  }
-  get values(): JsonObject {
-    return this.#root.values;
-  }
-  get stored(): JsonObject {
-    return this.#root.stored;
-  }
-  get writes(): ReadonlyMap<string, TaskWrites> {
-    return this.#root.writes;
-  }
 
-  /** Records a failure. The first one becomes the run's error. */
-  fail(error: PlainError): void {
-    this.#root.fail(error);
-  }
-
-  /** The run applies its input, or resumes, and then fails with this error before any node runs. */
-  failAfterFirstStep(error: PlainError): void {
-    this.#root.failAfterFirstStep(error);
-  }
-
+  /** Notes an error that a node failed with and that the host has logged. */
   noteLogged(error: PlainError): void {
     // Further ones are errors that the graph has caught: at most, the run's own is then logged twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
+  /** True when the error of a node is in the server's log already. */
   isLogged({ error, message }: PlainError): boolean {
     return this.#logged?.some((one) => one.error === error && one.message === message) ?? false;
   }
@@ -164,10 +123,10 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   #close(stop: StopReason | null): void {
     this.#timer?.();
     this.#closing = true;
-    const ended = this.#root.end(stop);
+    const ended = this.root.end(stop);
     if (!(ended instanceof Promise)) return this.#closed(stop);
     ended
-      .catch((thrown: unknown) => this.fail(toPlainError(thrown)))
+      .catch((thrown: unknown) => this.root.fail(toPlainError(thrown)))
       .then(() => {
         if (this.alive) this.#closed(stop);
       })
@@ -177,10 +136,10 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   #closed(stop: StopReason | null): void {
     // It was parked for the next start meanwhile.
     if (!this.alive) return;
-    const cut = stop === "interrupt" ? this.#root.partialStep() : null;
-    if (cut !== null) this.#root.applyStep(cut);
-    this.#root.tasks.revoke();
-    if (stop === "rollback") this.#pending.clear();
+    const cut = stop === "interrupt" ? partialStep(this.root) : null;
+    if (cut !== null) this.root.applyStep(cut);
+    this.root.tasks.revoke();
+    if (stop === "rollback") this.pending.clear();
     endRun(this, stop);
     // Writes of nodes that are still running come too late for the run's last append.
     this.#alive = false;
@@ -188,6 +147,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
 
   // --- writes of its graphs ---
 
+  /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
@@ -196,6 +156,7 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
 
+  /** Starts a subgraph as the node of a task, for one try of that task. */
   startSubgraph(
     above: GraphExecution,
     call: NodeCall,
@@ -207,23 +168,6 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     return inner;
   }
 
-  addStep({ origin }: GraphExecution, { checkpoints, writes, emissions, plan }: EngineStep): void {
-    // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
-    const closed = plan.kind !== "done" || checkpoints.at(-1)?.next.length === 0;
-    this.#pending.addCheckpoints(origin.ns, checkpoints, closed);
-    for (const left of writes) this.#pending.addWrites(left);
-    this.#pending.emissions.push(...emissions);
-  }
-
-  stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void {
-    if (writes !== undefined) this.#pending.addWrites(writes);
-    this.#pending.emissions.push(...emissions);
-  }
-
-  dropPending(ns: string): void {
-    this.#pending.drop(ns);
-  }
-
   // --- graceful shutdown ---
 
   /**
@@ -231,15 +175,20 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
    * finish first.
    */
   get isHalted(): boolean {
-    if (!this.alive || this.#closing || !this.#root.isHalted) return false;
+    if (!this.alive || this.#closing || !this.root.isHalted) return false;
     for (const subgraph of this.subgraphs.values()) if (!subgraph.isHalted) return false;
     return true;
   }
 
+  /** Checks whether all graphs have come to a halt now. */
   checkHalted(): void {
     if (this.isHalted) this.liveThread.owner.runHalted(this.liveThread);
   }
 
+  /**
+   * Parks the run: the next start of the server takes it up. Where `isCutOff`, the next start ends it instead,
+   * because its client asked for an end with the connection. Resolves when the change is stored.
+   */
   park(isCutOff: boolean): Promise<void> {
     // The end of the run is being stored: nothing may be written about the run after it.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
@@ -267,13 +216,13 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   }
 
   flushNow(): void {
-    if (!this.alive || this.#pending.isEmpty) return;
+    if (!this.alive || this.pending.isEmpty) return;
     this.flush("advanced", false).catch(() => undefined);
   }
 
   flush(kind: string, durable: boolean): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
-    const { checkpoints, writes, events } = this.#collect(this.#atExit);
+    const { checkpoints, writes, events } = this.takePending(this.#atExit);
     if (this.#atExit && events === undefined) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
     const runs = this.#note(writes, durable && checkpoints.length > 0);
@@ -301,13 +250,9 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
     return [noted];
   }
 
-  /** Takes all pending writes for the run's last append, and the log's next chunk with their facts. */
-  takePending() {
-    return this.#collect(false);
-  }
-
-  #collect(eventsAlone: boolean) {
-    const { checkpoints, writes, emissions } = this.#pending.takeAll(eventsAlone);
+  /** Takes all pending writes, or only their facts, and the log's next chunk with these. */
+  takePending(eventsAlone: boolean) {
+    const { checkpoints, writes, emissions } = this.pending.takeAll(eventsAlone);
     for (const { fact, values, head } of emissions) this.sink.emit(fact, values, head);
     return { checkpoints, writes, events: this.sink.take() };
   }
@@ -315,9 +260,9 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
   emit(fact: Fact): number {
     if (!this.alive) return -1;
-    if (this.#pending.emissions.length > 0) this.flushNow();
+    if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
-    if (id >= 0) this.#raiseMark(id + eventCountOf(fact));
+    if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
     return id;
   }
 
@@ -325,10 +270,9 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
    * Raises the event mark. It is stored before any event id reaches it: after a power cut, the next attempt numbers
    * its events from the mark.
    */
-  #raiseMark(next: number): void {
-    const run = this.run;
-    if (next + HEADROOM < run.event_mark) return;
-    const raised = changeRun(run, { event_mark: next + EVENT_MARK_STEP });
+  #raiseMark(): void {
+    this.#mark = this.sink.next + EVENT_MARK_STEP;
+    const raised = changeRun(this.run, { event_mark: this.#mark });
     this.liveThread.runs.set(this.id, raised);
     this.liveThread
       .write({ kind: "marked", durable: true, runs: [raised] }, (thread) => thread)
@@ -339,6 +283,6 @@ export class Attempt implements AttemptHandle, EndingAttempt, GraphExecutionOwne
   revoke(): void {
     this.#timer?.();
     this.#alive = false;
-    this.#root.revoke();
+    this.root.revoke();
   }
 }

@@ -2,52 +2,14 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
 import { SmallMap, smallMapBy } from "../../src/model/small-map.ts";
-import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { StopReason, RunRecord } from "../../src/model/run.ts";
-import type {
-  Emission,
-  Execution,
-  NodeCall,
-  Plan,
-  Position,
-  EngineStep,
-  StreamedFact,
-} from "../../src/ports/engine.ts";
+import type { StopReason } from "../../src/model/run.ts";
+import type { Emission, Execution, Plan, Position, EngineStep } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
-import { partialStep } from "./partial-messages-step.ts";
-import { TaskRunner, type OnSubgraphEnd, type TaskOwner } from "./task-runner.ts";
-
-/** The attempt that a graph execution belongs to: it stores what the graphs produce. */
-export interface GraphExecutionOwner {
-  readonly liveThread: LiveThread;
-  readonly run: RunRecord;
-  readonly alive: boolean;
-  /** Subgraphs in progress, by the id of the task whose node they are. */
-  readonly subgraphs: SmallMap<string, GraphExecution>;
-  /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
-  noteStartPosition(position: Position): void;
-  /** Starts a subgraph as the node of a task, for one try of that task. */
-  startSubgraph(
-    above: GraphExecution,
-    call: NodeCall,
-    before: Position | undefined,
-    ended: OnSubgraphEnd,
-  ): GraphExecution;
-  addStep(graph: GraphExecution, step: EngineStep): void;
-  stage(writes: TaskWrites | undefined, emissions: readonly Emission[]): void;
-  /** Drops pending writes of a namespace and of those below it. */
-  dropPending(ns: string): void;
-  emit(fact: Fact): number;
-  flush(kind: string, durable: boolean): Promise<void>;
-  flushSoon(): void;
-  /** Notes an error that a node failed with and that the host has logged. */
-  noteLogged(error: PlainError): void;
-  /** Checks whether all graphs have come to a halt now. */
-  checkHalted(): void;
-}
+import type { Attempt } from "./attempt.ts";
+import { TaskRunner } from "./task-runner.ts";
 
 /** How a graph execution starts and ends: differs between the root graph and a subgraph. */
 export interface GraphOrigin {
@@ -61,8 +23,8 @@ export interface GraphOrigin {
  * The execution of one graph of an attempt: the root graph, or a subgraph that is a task's node. It steps the engine
  * as the run statechart asks, and hands the attempt what has to be stored.
  */
-export class GraphExecution implements TaskOwner {
-  readonly attempt: GraphExecutionOwner;
+export class GraphExecution {
+  readonly attempt: Attempt;
   readonly liveThread: LiveThread;
   readonly origin: GraphOrigin;
   readonly tasks: TaskRunner;
@@ -93,7 +55,7 @@ export class GraphExecution implements TaskOwner {
   #isPaused = false;
   #isOver = false;
 
-  constructor(attempt: GraphExecutionOwner, origin: GraphOrigin) {
+  constructor(attempt: Attempt, origin: GraphOrigin) {
     this.attempt = attempt;
     this.liveThread = attempt.liveThread;
     this.origin = origin;
@@ -145,24 +107,6 @@ export class GraphExecution implements TaskOwner {
     );
   }
 
-  /** The messages that its tasks had streamed when the run was stopped. */
-  streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
-    return this.tasks.streamed();
-  }
-
-  /** The step that keeps the partial output of a stopped run; null when nothing is kept. */
-  partialStep(): EngineStep | null {
-    return partialStep(this, this.#execution, this.streamed());
-  }
-
-  execute(task: string, self: AnyActorRef): void {
-    this.tasks.execute(task, self);
-  }
-
-  abort(): void {
-    this.tasks.abort("The run was stopped");
-  }
-
   /** Records a failure. The first one becomes the graph's error. */
   fail(error: PlainError, refused = false): void {
     this.failure ??= error;
@@ -174,19 +118,11 @@ export class GraphExecution implements TaskOwner {
     this.#failAfter = error;
   }
 
-  close(stop: StopReason | null): void {
-    this.origin.close(this, stop);
-  }
-
   /** Ends the execution: from now on it writes nothing to the log or the storage. */
   revoke(): void {
     this.#isOver = true;
     this.tasks.revoke();
     this.#execution?.abandon?.();
-  }
-
-  startSubgraph(call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd): GraphExecution {
-    return this.attempt.startSubgraph(this, call, before, ended);
   }
 
   /** Computes the next step. The result of the last one is stored meanwhile. */
@@ -239,7 +175,12 @@ export class GraphExecution implements TaskOwner {
     this.plan = step.plan;
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
-    this.attempt.addStep(this, step);
+    const { pending } = this.attempt;
+    // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
+    const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
+    pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
+    for (const writes of step.writes) pending.addWrites(writes);
+    pending.emissions.push(...step.emissions);
   }
 
   #planned(plan: Plan): void {
@@ -305,27 +246,9 @@ export class GraphExecution implements TaskOwner {
   /** Adds the writes of a task, and its emissions. */
   addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
     this.writes.set(writes.task, writes);
-    this.attempt.stage(writes, emissions);
-  }
-
-  emit(fact: Fact): number {
-    return this.attempt.emit(fact);
-  }
-
-  flush(kind: string, durable: boolean): Promise<void> {
-    return this.attempt.flush(kind, durable);
-  }
-
-  flushSoon(): void {
-    this.attempt.flushSoon();
-  }
-
-  noteLogged(error: PlainError): void {
-    this.attempt.noteLogged(error);
-  }
-
-  taskSettled(): void {
-    if (this.liveThread.owner.draining) this.attempt.checkHalted();
+    const { pending } = this.attempt;
+    pending.addWrites(writes);
+    pending.emissions.push(...emissions);
   }
 }
 

@@ -1,10 +1,6 @@
-import type { AnyActorRef } from "../xstate.ts";
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { newOutboxItem } from "../../src/model/webhook-delivery.ts";
-import type { EventChunk } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { Emission, Plan } from "../../src/ports/engine.ts";
-import type { Sink } from "../../src/ports/sink.ts";
 import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
@@ -12,43 +8,9 @@ import { changeThread, type SettledState } from "../../src/model/thread.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
+import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimit } from "./time-limit.ts";
-
-/** What the end of a run reads from its attempt. */
-export interface EndingAttempt {
-  readonly id: string;
-  readonly liveThread: LiveThread;
-  readonly sink: Sink;
-  readonly run: RunRecord;
-  readonly actor: AnyActorRef | undefined;
-  /** True when it has read the thread's state. False when it failed, or was stopped, before that. */
-  readonly isLoaded: boolean;
-  /** True when it should have started from an older checkpoint and never did. The thread then stays where it is. */
-  readonly neverReachedStart: boolean;
-  readonly failure: PlainError | null;
-  /** True when a task failed for another reason than a refused answer. */
-  readonly hasFailedTask: boolean;
-  /** True when the answer of the run was refused before anything was done. */
-  readonly isRefused: boolean;
-  readonly plan: Plan | null;
-  readonly head: CheckpointHead | null;
-  readonly values: JsonObject;
-  /** The state as it is stored at the head. */
-  readonly stored: JsonObject;
-  readonly writes: ReadonlyMap<string, TaskWrites>;
-  /** True when the error of a node is in the server's log already. */
-  isLogged(error: PlainError): boolean;
-  /** Resolves when none of its writes is in flight. */
-  readonly flushed: Promise<void>;
-  takePending(): {
-    readonly checkpoints: readonly NewCheckpoint[];
-    readonly writes: readonly TaskWrites[];
-    readonly events: EventChunk | undefined;
-  };
-  stage(writes: undefined, emissions: readonly Emission[]): void;
-  revoke(): void;
-}
 
 interface Verdict {
   readonly status: TerminalStatus;
@@ -59,7 +21,7 @@ interface Verdict {
   readonly resting?: PlainError | null;
 }
 
-function verdictOf(attempt: EndingAttempt, stop: StopReason | null): Verdict {
+function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
   if (stop === "timeout") {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
@@ -69,28 +31,35 @@ function verdictOf(attempt: EndingAttempt, stop: StopReason | null): Verdict {
     const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
     return { status: "interrupted", rest, error: null, interrupts };
   }
-  if (attempt.failure !== null) {
+  if (attempt.root.failure !== null) {
     // Interrupts that waited for an answer still wait: a refused answer loses none of them. If nothing else has
     // happened, the thread stays interrupted.
     const interrupts = waitingAt(attempt);
-    if (attempt.isRefused) {
+    if (attempt.root.isRefused) {
       const { rest, error } = attempt.liveThread.record;
-      return { status: "error", rest, error: attempt.failure, interrupts, resting: error };
+      return { status: "error", rest, error: attempt.root.failure, interrupts, resting: error };
     }
-    const waits = !attempt.hasFailedTask && Object.keys(interrupts).length > 0;
-    return { status: "error", rest: waits ? "interrupted" : "error", error: attempt.failure, interrupts };
+    const waits = !attempt.root.hasFailedTask && Object.keys(interrupts).length > 0;
+    return {
+      status: "error",
+      rest: waits ? "interrupted" : "error",
+      error: attempt.root.failure,
+      interrupts,
+    };
   }
-  if (attempt.plan?.kind === "paused") {
-    return { status: "success", rest: "interrupted", error: null, interrupts: attempt.plan.interrupts };
+  if (attempt.root.plan?.kind === "paused") {
+    return { status: "success", rest: "interrupted", error: null, interrupts: attempt.root.plan.interrupts };
   }
   return { status: "success", rest: "success", error: null, interrupts: {} };
 }
 
-function waitingAt({ isLoaded: loaded, neverReachedStart, writes, liveThread }: EndingAttempt): Interrupts {
-  return loaded && !neverReachedStart ? interruptsByTask(writes.values()) : liveThread.record.interrupts;
+function waitingAt({ root, neverReachedStart, liveThread }: Attempt): Interrupts {
+  return root.isLoaded && !neverReachedStart
+    ? interruptsByTask(root.writes.values())
+    : liveThread.record.interrupts;
 }
 
-function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {
+function timeoutOf({ run, liveThread }: Attempt): PlainError {
   const limit = timeLimit(run, liveThread.deps.limits);
   return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
 }
@@ -100,15 +69,15 @@ function timeoutOf({ run, liveThread }: EndingAttempt): PlainError {
  * is stored, the statechart moves on, then readers end, then waiting requests resolve. In this order, whoever learns
  * of the end finds the thread idle.
  */
-export function endRun(attempt: EndingAttempt, stop: StopReason | null): void {
+export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
   else settle(attempt, stop);
 }
 
-function settle(attempt: EndingAttempt, stop: StopReason | null): void {
+function settle(attempt: Attempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
-  if (attempt.isLoaded || attempt.run.kwargs.webhook === null)
-    return conclude(attempt, verdict, attempt.values);
+  if (attempt.root.isLoaded || attempt.run.kwargs.webhook === null)
+    return conclude(attempt, verdict, attempt.root.values);
   // The attempt has not read the state, which its webhook needs.
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
@@ -123,11 +92,11 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
 }
 
 /** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
-function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject | null): void {
+function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null): void {
   const { liveThread, id, sink, neverReachedStart } = attempt;
   const now = liveThread.deps.clock.now();
-  if (verdict.error !== null) attempt.stage(undefined, [{ fact: { t: "error", error: verdict.error } }]);
-  const { checkpoints, writes, events } = attempt.takePending();
+  if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
+  const { checkpoints, writes, events } = attempt.takePending(false);
   const run = endedRun(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const owed =
@@ -148,7 +117,7 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
           active: null,
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
-          checkpoint: neverReachedStart ? thread.checkpoint : (attempt.head?.id ?? thread.checkpoint),
+          checkpoint: neverReachedStart ? thread.checkpoint : (attempt.root.head?.id ?? thread.checkpoint),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next,
           state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
@@ -156,9 +125,9 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
     )
     .then(
       () => {
-        if (attempt.isLoaded && !neverReachedStart) {
-          liveThread.cachePosition(asStored(attempt.head, checkpoints), attempt.stored, [
-            ...attempt.writes.values(),
+        if (attempt.root.isLoaded && !neverReachedStart) {
+          liveThread.cachePosition(asStored(attempt.root.head, checkpoints), attempt.root.stored, [
+            ...attempt.root.writes.values(),
           ]);
         }
         finish(attempt, verdict);
@@ -174,11 +143,11 @@ function conclude(attempt: EndingAttempt, verdict: Verdict, values: JsonObject |
 }
 
 /** Logs the error of a run, unless it is that of a node, which was logged with its stack. A refused answer is the client's error. */
-function logFailedRun(attempt: EndingAttempt, { error, message }: PlainError, run: RunRecord): void {
+function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: RunRecord): void {
   if (attempt.isLogged({ error, message })) return;
   const { graph_id: graph, run_id, status } = run;
   const { key, deps } = attempt.liveThread;
-  deps.logger[attempt.isRefused ? "info" : "warn"]("a run failed", {
+  deps.logger[attempt.root.isRefused ? "info" : "warn"]("a run failed", {
     graph,
     run_id,
     thread_id: key.thread,
@@ -196,7 +165,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 }
 
 /** Rolls the run back: deletes it with all that it did, and returns the thread to where it stood before. */
-function rollBack(attempt: EndingAttempt): void {
+function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
   // Its last events go to current readers; they are not stored any more.
@@ -228,19 +197,19 @@ function rollBack(attempt: EndingAttempt): void {
 }
 
 /** The result for requests that wait for the run's end, with the final state, so that they need not read it. */
-function endOf(attempt: EndingAttempt, verdict: Verdict, run: RunRecord): RunEnd {
-  if (!attempt.isLoaded) return { run };
-  return { run, left: { values: attempt.values, waiting: waitingOf(verdict) } };
+function endOf(attempt: Attempt, verdict: Verdict, run: RunRecord): RunEnd {
+  if (!attempt.root.isLoaded) return { run };
+  return { run, left: { values: attempt.root.values, waiting: waitingOf(verdict) } };
 }
 
 function waitingOf({ rest, interrupts }: Verdict): readonly Interrupt[] | null {
   return rest === "interrupted" ? Object.values(interrupts).flat() : null;
 }
 
-function finish(attempt: EndingAttempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
+function finish(attempt: Attempt, { status, rest }: Pick<Verdict, "status" | "rest">): void {
   const { liveThread } = attempt;
   liveThread.runs.delete(attempt.id);
   liveThread.attempt = null;
   attempt.revoke();
-  attempt.actor?.send({ type: "ENDED", status, rest });
+  attempt.root.actor?.send({ type: "ENDED", status, rest });
 }

@@ -1,57 +1,114 @@
 import type { AnyActorRef } from "../xstate.ts";
 import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { NodeCall, Position, StreamedFact } from "../../src/ports/engine.ts";
+import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
+import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
+import type { NodeIo } from "../../src/ports/node-host.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
+import type { GraphExecution } from "./graph-execution.ts";
 
-/** A subgraph that runs as a task's node. */
-export interface SubgraphHandle {
-  readonly position: Position;
-  streamed(): ReadonlyMap<string, readonly StreamedFact[]>;
-  revoke(): void;
-}
-
-/** A task in progress: its node body, or its subgraph. */
-export interface RunningTask {
+/** One try of a task in progress: its node body, with what that may do to the attempt, or its subgraph. */
+export class RunningTask implements NodeIo {
   readonly call: NodeCall;
-  /** Created on the first read of the signal: most nodes never read it. */
-  controller: AbortController | null;
-  /** The reason it was told to stop; null: it was not. */
-  stopped: DOMException | null;
   readonly self: AnyActorRef;
   steps: JsonObject;
-  timer: Cancel | null;
+  timer: Cancel | null = null;
   /** Messages that it has streamed; null where a stopped run does not keep them. */
   readonly streamed: StreamedFact[] | null;
   /** The subgraph that runs in place of a body. */
-  inner: SubgraphHandle | null;
+  inner: GraphExecution | null = null;
+  /** The reason it was told to stop; null: it was not. */
+  stopped: DOMException | null = null;
   /** True when it ended because an answer was refused. */
-  refused: boolean;
-}
+  refused = false;
+  readonly #graph: GraphExecution;
+  /** Created on the first read of the signal: most nodes never read it. */
+  #controller: AbortController | null = null;
+  #isOver = false;
 
-/** The messages that a task has streamed, or the tasks of its subgraph. */
-export function streamedMessages({ streamed, inner }: RunningTask): readonly StreamedFact[] | null {
-  return inner === null || streamed === null ? streamed : [...inner.streamed().values()].flat();
-}
-
-export function isMessageFact({ t }: Fact): boolean {
-  return t === "token" || t === "piece" || t === "message";
-}
-
-export function signalOf(live: RunningTask): AbortSignal {
-  if (live.controller === null) {
-    live.controller = new AbortController();
-    if (live.stopped !== null) live.controller.abort(live.stopped);
+  constructor(graph: GraphExecution, call: NodeCall, steps: JsonObject, self: AnyActorRef) {
+    this.#graph = graph;
+    this.call = call;
+    this.steps = steps;
+    this.self = self;
+    this.streamed = call.keepsPartial === true ? [] : null;
   }
-  return live.controller.signal;
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.stopped !== null) this.#controller.abort(this.stopped);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: DOMException): void {
+    this.stopped ??= reason;
+    this.#controller?.abort(this.stopped);
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+
+  emit(fact: Fact): number {
+    if (this.#isOver) return -1;
+    const id = this.#graph.attempt.emit(fact);
+    if (this.streamed !== null && isMessageFact(fact)) this.streamed.push({ id, fact });
+    return id;
+  }
+
+  /** Stores a `ctx.step` record with the task's other writes. */
+  record(step: string, value: unknown): Promise<void> {
+    const { call } = this;
+    const { head, writes, attempt } = this.#graph;
+    if (this.#isOver || head === null) return Promise.resolve();
+    this.steps = { ...this.steps, [step]: value };
+    this.#graph.addTaskWrites(
+      {
+        ns: call.ns,
+        checkpoint: head.id,
+        task: call.task,
+        name: call.node,
+        interrupts: writes.get(call.task)?.interrupts ?? [],
+        resumes: call.resumes,
+        error: null,
+        steps: this.steps,
+      },
+      [],
+    );
+    return attempt.flush("noted", false);
+  }
+
+  /**
+   * Runs operations on the store. They carry the attempt's epoch, and are refused when the body has timed out or the
+   * attempt is over.
+   */
+  async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
+    const { liveThread } = this.#graph;
+    const check = (): void => {
+      if (this.#graph.alive && !this.#isOver) return;
+      const message = `This attempt of node "${this.call.node}" is over: it can no longer use the store`;
+      throw new ServiceError("journal.fenced", message);
+    };
+    check();
+    const fence = { thread: liveThread.key, epoch: liveThread.record.epoch };
+    return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
+  }
+
+  /** The messages that it has streamed, or the tasks of its subgraph. */
+  streamedMessages(): readonly StreamedFact[] | null {
+    const { inner, streamed } = this;
+    return inner === null || streamed === null ? streamed : [...inner.tasks.streamed().values()].flat();
+  }
 }
 
-export function abortTask(live: RunningTask, reason: DOMException): void {
-  live.stopped ??= reason;
-  live.controller?.abort(live.stopped);
+function isMessageFact({ t }: Fact): boolean {
+  return t === "token" || t === "piece" || t === "message";
 }
 
 /**

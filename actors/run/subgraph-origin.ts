@@ -54,7 +54,7 @@ export class SubgraphOrigin implements GraphOrigin {
     const well = stop === null && failure === null && plan?.kind !== "paused";
     // It has ended, and the step of the graph above stores the result. With durability `exit`, its own checkpoints
     // are not needed.
-    if (well && attempt.run.kwargs.durability === "exit") attempt.dropPending(this.ns);
+    if (well && attempt.run.kwargs.durability === "exit") attempt.pending.drop(this.ns);
     const outcome = this.#outcome(graph, stop);
     actor?.send({ type: "ENDED", ...endOf(outcome) });
     this.#ended(outcome, stop !== null);

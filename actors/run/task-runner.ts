@@ -1,60 +1,20 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { CheckpointHead, TaskWrites } from "../../src/model/checkpoint.ts";
-import { toPlainError, type PlainError, ServiceError } from "../../src/model/errors.ts";
+import { toPlainError } from "../../src/model/errors.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
-import type { Fact } from "../../src/model/run-event.ts";
-import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
-import type {
-  Emission,
-  Execution,
-  NodeCall,
-  Position,
-  SettledTask,
-  StreamedFact,
-  TaskOutcome,
-} from "../../src/ports/engine.ts";
+import type { NodeCall, Position, SettledTask, StreamedFact, TaskOutcome } from "../../src/ports/engine.ts";
 import type { JoiningTask } from "../../src/ports/engine-host.ts";
-import type { LiveThread } from "../thread/live-thread.ts";
-import {
-  type SubgraphHandle,
-  type RunningTask,
-  isMessageFact,
-  abortTask,
-  streamedMessages,
-  sendOutcome,
-  withSteps,
-} from "./running-tasks.ts";
+import type { GraphExecution } from "./graph-execution.ts";
 import { taskRetryDelay } from "./retry-delay.ts";
-import { TaskIo } from "./node-io.ts";
+import { RunningTask, sendOutcome, withSteps } from "./running-tasks.ts";
 
 /** Called when a subgraph that is a task's node ends. `stopped`: it was told to stop. */
 export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
-
-/** The graph execution that the tasks belong to. */
-export interface TaskOwner {
-  readonly liveThread: LiveThread;
-  readonly execution: Execution;
-  readonly alive: boolean;
-  readonly head: CheckpointHead | null;
-  readonly writes: ReadonlyMap<string, TaskWrites>;
-  emit(fact: Fact): number;
-  addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void;
-  flush(kind: string, durable: boolean): Promise<void>;
-  flushSoon(): void;
-  /** Records the failure of a task. `refused`: only because an answer was refused. */
-  fail(error: PlainError, refused?: boolean): void;
-  /** Notes an error that a node failed with and that the host has logged. */
-  noteLogged(error: PlainError): void;
-  startSubgraph(call: NodeCall, before: Position | undefined, ended: OnSubgraphEnd): SubgraphHandle;
-  /** Called when the end of a body is settled. */
-  taskSettled(): void;
-}
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
 /** Runs the tasks of one graph execution: starts their bodies, handles their outcomes, and aborts them. */
 export class TaskRunner {
-  readonly #owner: TaskOwner;
+  readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
   /** Tasks of graphs that run inside another task's body: the id of that task, by the id of the inner one. */
   #parents: Map<string, string> | undefined;
@@ -67,65 +27,42 @@ export class TaskRunner {
   /** Positions that the subgraphs of failed tasks reached, by task id: another try resumes from there. */
   #reached: Map<string, Position> | undefined;
 
-  constructor(attempt: TaskOwner) {
-    this.#owner = attempt;
+  constructor(graph: GraphExecution) {
+    this.#graph = graph;
   }
 
   execute(task: string, self: AnyActorRef): void {
-    const { execution, liveThread } = this.#owner;
+    const { execution, liveThread } = this.#graph;
     let call: NodeCall;
     try {
       call = execution.call(task);
     } catch (thrown) {
-      this.#owner.fail(toPlainError(thrown));
+      this.#graph.fail(toPlainError(thrown));
       return self.send({ type: "FAILED" });
     }
     // Steps that an earlier try has journaled are not run again.
-    const known = this.#owner.writes.get(task)?.steps;
+    const known = this.#graph.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
-    const streamed: StreamedFact[] | null = call.keepsPartial === true ? [] : null;
-    const live: RunningTask = {
-      call,
-      controller: null,
-      stopped: null,
-      self,
-      steps,
-      timer: null,
-      streamed,
-      inner: null,
-      refused: false,
-    };
+    const live = new RunningTask(this.#graph, call, steps, self);
     this.#running.set(task, live);
-    const io = new TaskIo(
-      live,
-      (fact) => this.#emit(live, fact),
-      (step, value) => this.#record(live, step, value),
-      (ops) => this.#store(live, ops),
-    );
     if (call.timeout !== null) {
       live.timer = liveThread.deps.scheduler.after(call.timeout, () => this.#timedOut(live));
     }
     if (call.subgraph) return this.#startSubgraph(live);
-    liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, io).then(
+    liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, live).then(
       (outcome) => this.#ended(live, outcome),
       // The host promises never to reject; if it does even so, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: toPlainError(thrown) }),
     );
   }
 
-  #emit(live: RunningTask, fact: Fact): number {
-    if (this.#running.get(live.call.task) !== live) return -1;
-    const id = this.#owner.emit(fact);
-    if (live.streamed !== null && isMessageFact(fact)) live.streamed.push({ id, fact });
-    return id;
-  }
-
   /** Starts a subgraph: the task's actor spawns the subgraph's actor as its child. */
   #startSubgraph(live: RunningTask): void {
     const { call, self } = live;
     try {
-      live.inner = this.#owner.startSubgraph(call, this.#reached?.get(call.task), (outcome, stopped) => {
-        if (stopped) abortTask(live, new DOMException("The run was stopped", "AbortError"));
+      const before = this.#reached?.get(call.task);
+      live.inner = this.#graph.attempt.startSubgraph(this.#graph, call, before, (outcome, stopped) => {
+        if (stopped) live.abort(new DOMException("The run was stopped", "AbortError"));
         this.#ended(live, outcome);
       });
     } catch (thrown) {
@@ -165,43 +102,44 @@ export class TaskRunner {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
     this.#ended(live, { kind: "failed", error: { error: "NodeTimeoutError", message } });
-    abortTask(live, new DOMException(message, "TimeoutError"));
+    live.abort(new DOMException(message, "TimeoutError"));
   }
 
   #ended(live: RunningTask, outcome: TaskOutcome): void {
     const { call, self } = live;
     if (this.#running.get(call.task) !== live) return;
     this.#running.delete(call.task);
+    live.end();
     this.#parents?.delete(call.task);
     live.timer?.();
     if (live.inner !== null) this.#endSubgraph(live.inner, call.task, outcome);
-    const attempt = this.#owner;
-    if (!attempt.alive) return;
+    const graph = this.#graph;
+    if (!graph.alive) return;
     // It was asked to stop and threw: it has stopped. Its error does not become the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
-      const streamed = streamedMessages(live);
+      const streamed = live.streamedMessages();
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
       return sendOutcome(self, { type: "FAILED" });
     }
-    const delay = taskRetryDelay(call, outcome, attempt.liveThread.deps.random.float());
+    const delay = taskRetryDelay(call, outcome, graph.liveThread.deps.random.float());
     if (delay !== null) {
       this.#retrying++;
       self.send({ type: "RETRY" });
-      attempt.liveThread.deps.scheduler.after(delay, () => {
+      graph.liveThread.deps.scheduler.after(delay, () => {
         this.#retrying--;
         self.send({ type: "TRY" });
       });
       return;
     }
-    if (outcome.kind === "failed" && outcome.isLogged) attempt.noteLogged(outcome.error);
+    if (outcome.kind === "failed" && outcome.isLogged) graph.attempt.noteLogged(outcome.error);
     live.refused = outcome.kind === "failed" && outcome.refused !== undefined;
     const broken = (thrown: unknown): void => {
-      if (!attempt.alive) return;
-      attempt.fail(toPlainError(thrown));
+      if (!graph.alive) return;
+      graph.fail(toPlainError(thrown));
       sendOutcome(self, { type: "FAILED" });
     };
     try {
-      const settled = attempt.execution.settle(call.task, outcome);
+      const settled = graph.execution.settle(call.task, outcome);
       if (settled instanceof Promise) this.#settleLater(live, settled, broken);
       else this.#settle(live, settled, false);
     } catch (thrown) {
@@ -219,13 +157,13 @@ export class TaskRunner {
     settled
       .finally(() => unsettled.delete(live.call.task))
       .then((known) => {
-        if (this.#owner.alive) this.#settle(live, known, true);
+        if (this.#graph.alive) this.#settle(live, known, true);
       })
       .catch(broken);
   }
 
   #settle(live: RunningTask, { writes, kind, emissions, error }: SettledTask, later: boolean): void {
-    const attempt = this.#owner;
+    const graph = this.#graph;
     const { self, steps } = live;
     if (kind === "again") {
       self.send({ type: "RETRY" });
@@ -234,65 +172,24 @@ export class TaskRunner {
     }
     // Results of `ctx.step` are stored while the body runs, so they may be newer than the engine's writes: they are added.
     // An engine that drives itself has them already.
-    attempt.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
-    if (kind === "failed")
-      attempt.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
+    graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
+    if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
     // Siblings may still run: the result of this task is kept even if they, or the server, fail. After the last task
     // the append of the step includes its result: in this turn, or (for a graph that drives itself) as soon as the
     // engine has planned the next step.
-    if (!later || this.#running.size > 0) attempt.flushSoon();
+    if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
-    attempt.taskSettled();
+    if (graph.liveThread.owner.draining) graph.attempt.checkHalted();
   }
 
-  #endSubgraph(inner: SubgraphHandle, task: string, outcome: TaskOutcome): void {
+  #endSubgraph(inner: GraphExecution, task: string, outcome: TaskOutcome): void {
     if (outcome.kind === "failed") (this.#reached ??= new Map()).set(task, inner.position);
     inner.revoke();
   }
 
-  /** Stores a `ctx.step` record with the task's other writes. */
-  #record(live: RunningTask, step: string, value: unknown): Promise<void> {
-    const attempt = this.#owner;
-    const { call } = live;
-    if (this.#running.get(call.task) !== live || attempt.head === null) return Promise.resolve();
-    live.steps = { ...live.steps, [step]: value };
-    const before = attempt.writes.get(call.task);
-    const writes: TaskWrites = {
-      ns: call.ns,
-      checkpoint: attempt.head.id,
-      task: call.task,
-      name: call.node,
-      interrupts: before?.interrupts ?? [],
-      resumes: call.resumes,
-      error: null,
-      steps: live.steps,
-    };
-    attempt.addTaskWrites(writes, []);
-    return attempt.flush("noted", false);
-  }
-
-  /**
-   * Runs operations on the store. They carry the attempt's epoch, and are refused when the body has timed out or the
-   * attempt is over.
-   */
-  async #store<const Ops extends readonly StoreOp[]>(
-    live: RunningTask,
-    ops: Ops,
-  ): Promise<StoreResults<Ops>> {
-    const { liveThread } = this.#owner;
-    const check = (): void => {
-      if (this.#owner.alive && this.#running.get(live.call.task) === live) return;
-      const message = `This attempt of node "${live.call.node}" is over: it can no longer use the store`;
-      throw new ServiceError("journal.fenced", message);
-    };
-    check();
-    const fence = { thread: liveThread.key, epoch: liveThread.record.epoch };
-    return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
-  }
-
   /** Aborts the signal of every body. */
   abort(reason: string): void {
-    for (const live of this.#running.values()) abortTask(live, new DOMException(reason, "AbortError"));
+    for (const live of this.#running.values()) live.abort(new DOMException(reason, "AbortError"));
   }
 
   /**
@@ -302,7 +199,7 @@ export class TaskRunner {
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
     const all = new Map(this.#stopped);
     for (const [task, live] of this.#running) {
-      const streamed = streamedMessages(live);
+      const streamed = live.streamedMessages();
       if (streamed !== null) all.set(task, streamed);
     }
     return all;
@@ -310,9 +207,10 @@ export class TaskRunner {
 
   revoke(): void {
     this.abort("The attempt is over");
-    for (const { timer, inner } of this.#running.values()) {
-      timer?.();
-      inner?.revoke();
+    for (const live of this.#running.values()) {
+      live.end();
+      live.timer?.();
+      live.inner?.revoke();
     }
     this.#running.clear();
   }

@@ -8,7 +8,7 @@ import { changeThread, hasWork, type ThreadKey, type ThreadRecord } from "../../
 import type { Position, ExecutionServices } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
-import type { AttemptHandle } from "../run/attempt-handle.ts";
+import type { Attempt } from "../run/attempt.ts";
 import type { DelayedRuns } from "../delayed-runs.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { IdleEntry } from "../idle-threads.ts";
@@ -67,7 +67,7 @@ export class LiveThread {
   /** The delayed runs, which wait for their time. They do not make the thread busy. */
   readonly delayed = new SmallMap<string, RunRecord>();
   actor: AnyActorRef | undefined;
-  attempt: AttemptHandle | null = null;
+  attempt: Attempt | null = null;
   alive = true;
   /**
    * True when a write or its actor failed. One that is neither alive nor broken was removed from memory: its thread
@@ -191,7 +191,7 @@ export class LiveThread {
 
   /** The state if it is in memory; else null. */
   get values(): JsonObject | null {
-    return this.attempt?.values ?? this.#cachedPosition?.values ?? null;
+    return this.attempt?.root.values ?? this.#cachedPosition?.values ?? null;
   }
 
   /** Caches the state of the latest checkpoint, so that the next run need not read it. */

@@ -128,8 +128,8 @@ function limitAttempts(
   const error = { error: "Error", message: `Run ${run_id} exceeded max attempts` };
   // The first step runs reducers and edges of the user. If those end the process again and again, the run must end
   // without them.
-  if (tries >= 2 * attempts) attempt.fail(error);
-  else attempt.failAfterFirstStep(error);
+  if (tries >= 2 * attempts) attempt.root.fail(error);
+  else attempt.root.failAfterFirstStep(error);
 }
 
 /** Stores the start of a run that waited, or that an earlier attempt has left, and notifies the statechart. */

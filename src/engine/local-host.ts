@@ -1,6 +1,4 @@
 import { ServiceError } from "../model/errors.ts";
-import type { Fact } from "../model/run-event.ts";
-import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
@@ -39,38 +37,11 @@ interface Parts {
   readonly cache: ResultCache;
 }
 
-/** Drops events once the attempt is over, also those that no check stops, such as tokens of a message begun earlier. */
-class AttemptIo implements NodeIo {
-  over = false;
-  readonly #io: NodeIo;
-
-  constructor(io: NodeIo) {
-    this.#io = io;
-  }
-
-  // In a class, since a getter in an object literal costs a microsecond for each object.
-  get signal(): AbortSignal {
-    return this.#io.signal;
-  }
-
-  emit(fact: Fact): number {
-    return this.over ? -1 : this.#io.emit(fact);
-  }
-
-  record(step: string, value: unknown): Promise<void> {
-    return this.#io.record(step, value);
-  }
-
-  store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
-    return this.#io.store(ops);
-  }
-}
-
 async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<TaskOutcome> {
   const { registry, clock, cache } = parts;
-  const own = new AttemptIo(io);
+  let isOver = false;
   const check = () => {
-    if (own.over)
+    if (isOver)
       throw new TypeError(`This attempt of node "${call.node}" is over: its ctx does nothing any more`);
   };
   try {
@@ -88,7 +59,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     try {
       let streamed: string[] | undefined;
       const named = (id: string) => void (streamed ??= []).push(id);
-      const value = await node.run(call.input, createNodeContext(call, own, parts, questions, check, named));
+      const value = await node.run(call.input, createNodeContext(call, io, parts, questions, check, named));
       outcome = streamed === undefined ? { kind: "returned", value } : { kind: "returned", value, streamed };
     } catch (thrown) {
       outcome = failedOutcome(thrown);
@@ -98,8 +69,8 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     // Open interrupts pause the task, even if the body caught the pause or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
-    if (reason !== undefined && outcome.kind === "failed" && !own.signal.aborted) {
-      logFailure(parts, call, own, reason.thrown);
+    if (reason !== undefined && outcome.kind === "failed" && !io.signal.aborted) {
+      logFailure(parts, call, io, reason.thrown);
       outcome = { ...outcome, isLogged: true };
     }
     if (key !== null && node.cache !== null && outcome.kind === "returned") {
@@ -109,6 +80,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
   } catch (thrown) {
     return failedOutcome(thrown);
   } finally {
-    own.over = true;
+    isOver = true;
+    io.end();
   }
 }

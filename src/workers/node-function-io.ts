@@ -10,6 +10,7 @@ type Post = (message: FromWorker) => void;
 export class WorkerNodeIo implements NodeIo {
   readonly #id: number;
   readonly #post: Post;
+  #isOver = false;
   #messages = 0;
   #requests = 0;
   /** Made on the first access of the signal. */
@@ -30,7 +31,12 @@ export class WorkerNodeIo implements NodeIo {
     return this.#controller.signal;
   }
 
+  end(): void {
+    this.#isOver = true;
+  }
+
   emit(fact: Fact): number {
+    if (this.#isOver) return -1;
     this.#post({ t: "fact", id: this.#id, fact });
     return fact.t === "message" ? this.#messages++ : 0;
   }

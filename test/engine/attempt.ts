@@ -42,14 +42,18 @@ export async function attempt(
   registry.add("g", graph({ state: { free: value<unknown>() }, nodes: { a: run }, edges: { start: "a" } }));
   const facts: Fact[] = [];
   const records: [string, unknown][] = [];
+  let isOver = false;
   const { signal = new AbortController().signal, ...rest } = options;
   const outcome = await localHost(registry, { logger: quiet, random, clock }).run(
     { ...call, ...rest },
     {
-      emit: (fact) => facts.push(fact) - 1,
+      emit: (fact) => (isOver ? -1 : facts.push(fact) - 1),
       record: async (step, stored) => void records.push([step, stored]),
       store: () => Promise.reject(new Error("no store here")),
       signal,
+      end: () => {
+        isOver = true;
+      },
     },
   );
   return { outcome, facts, records };

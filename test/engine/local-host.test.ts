@@ -176,6 +176,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     record: async () => {},
     store: () => Promise.reject(new Error("no store here")),
     signal: new AbortController().signal,
+    end: () => undefined,
   };
   expect(await host.run(call, io)).toEqual({
     kind: "failed",

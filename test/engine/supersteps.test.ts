@@ -315,6 +315,7 @@ describe("keys that pass", () => {
           record: async () => {},
           store: () => Promise.reject(new Error("no store here")),
           signal: new AbortController().signal,
+          end: () => undefined,
         });
         const settled = await execution.settle(id, outcome);
         seen.push(settled.writes.result?.value);
