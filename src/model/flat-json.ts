@@ -40,8 +40,9 @@ const { bytes } = sheet;
  * a `toJSON`, a member named `__proto__`), too large or too deep, that have characters beyond Latin-1, or names that are long
  * or need an escape.
  *
- * The result is one flat string, made in two thirds of the time that `JSON.stringify` takes for a small object. The latter
- * makes a tree (rope) of four pieces, which must be flattened when it is copied.
+ * The result is one flat string, while `JSON.stringify` makes a tree (rope) of pieces, which must be flattened when it is copied.
+ * Making, storing and sending an event takes 0.6 us rather than 0.95 us for a small nested object, 0.7 us rather than 1.03 us for a
+ * text of 200 characters, and the same for an object with one number.
  */
 export function flatJson(value: unknown): string | undefined {
   // A getter of the value has called this function again.

@@ -58,7 +58,7 @@ export interface Socket {
   together(work: () => void): boolean;
   onDrain(listener: () => void): void;
   onMessage(listener: (message: Uint8Array | string) => void): void;
-  /** Registers a listener that is called once, whichever side closed. */
+  /** Adds a listener that is called once, whichever side closed. */
   onClose(listener: () => void): void;
   /** Closes the socket. `code` as in RFC 6455 §7.4; 4000 + an HTTP status where one fits. */
   close(code: number, reason: string): void;

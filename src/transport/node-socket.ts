@@ -56,7 +56,11 @@ export class NodeSocket implements Socket {
   }
 
   onClose(listener: () => void): void {
-    this.#onClose = listener;
+    const earlier = this.#onClose;
+    this.#onClose = () => {
+      earlier();
+      listener();
+    };
   }
 
   close(code: number, reason: string): void {

@@ -55,7 +55,11 @@ export class UwsSocket implements Socket {
   }
 
   onClose(listener: () => void): void {
-    this.#onClose = listener;
+    const earlier = this.#onClose;
+    this.#onClose = () => {
+      earlier();
+      listener();
+    };
   }
 
   close(code: number, reason: string): void {

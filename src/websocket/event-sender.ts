@@ -1,25 +1,31 @@
+import type { Eventually } from "../ports/eventually.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import { StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
-import { render, type StreamView } from "../stream/rendering.ts";
+import type { Segment } from "../stream/rendering.ts";
+import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
-/** Sends other messages while events are sent. */
-export interface EventMirror {
-  /** Sends an answer as soon as the peer takes it. Returns the number of answers that the peer has not taken. */
-  say(answer: string | Uint8Array): number;
-}
+/** Answers that a peer may leave unread. */
+const UNTAKEN = 128;
 
-/** Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. */
-export function mirrorEvents(
+/** Sends an answer between the events, as soon as the peer takes it; closes the socket when too many are not taken. */
+export type SendAnswer = (answer: string | Uint8Array) => void;
+
+/**
+ * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls.
+ * `isRereadable`: events that a slow peer does not take may be dropped, and read again from any of them.
+ */
+export function sendEvents(
   reader: Reader,
   socket: Socket,
-  view: () => StreamView<Frames>,
+  render: (segment: Segment) => Eventually<Frames>,
   options: PumpOptions,
-): EventMirror {
-  const outlet = new SocketWriter(socket);
-  const pump = new StreamPump(reader, (segment) => render(segment, view()), outlet, options);
+  isRereadable = true,
+): SendAnswer {
+  const writer = new SocketWriter(socket, isRereadable);
+  const pump = new StreamPump(reader, render, writer, options);
   socket.onDrain(pump.drained);
   let gone = false;
   socket.onClose(() => {
@@ -27,12 +33,10 @@ export function mirrorEvents(
     pump.left();
   });
   pump.start();
-  return {
-    say(answer) {
-      if (gone) return 0;
-      outlet.say(answer);
-      pump.nudge();
-      return outlet.backlog;
-    },
+  return (answer) => {
+    if (gone) return;
+    writer.say(answer);
+    pump.nudge();
+    if (writer.backlog > UNTAKEN) socket.close(...TOO_MANY_COMMANDS);
   };
 }

@@ -1,4 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import { parseObject, type RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 
@@ -13,6 +14,11 @@ const IDS = 1024;
 const LONGEST = 200;
 
 export type CommandId = string | number;
+
+interface Command {
+  readonly id: CommandId;
+  readonly body: RawBody;
+}
 
 /** Executes one command, and answers it when the change is stored. */
 type Do = (id: CommandId, body: RawBody) => Promise<void>;
@@ -47,8 +53,8 @@ export class PendingCommands {
     this.#rest = rest;
   }
 
-  /** Adds a command. It is executed when `ready` has resolved, and not at all when it rejects. */
-  take(message: Uint8Array | string, ready: Promise<void>): void {
+  /** Adds a command. */
+  take(message: Uint8Array | string): void {
     let id: CommandId | null = null;
     try {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
@@ -56,56 +62,46 @@ export class PendingCommands {
       const isBusy = this.#waiting >= MOST || (this.#waiting > 0 && this.#bytes + length > BYTES);
       if (length > LARGE) {
         if (isBusy) throw busy;
-        return this.#enqueue(length, ready, () => this.#parseInTurn(message));
+        return this.#enqueue(length, () => this.#turn().then(() => this.#parse(message)));
       }
-      const body = parseObject(Buffer.from(message), "command");
-      id = idOf(body["id"]);
-      if (this.#ids.has(id)) return;
+      const command = this.#parse(message);
+      if (command === undefined) return;
+      id = command.id;
       if (isBusy) throw busy;
       this.#remember(id);
-      const known = id;
-      this.#enqueue(length, ready, () => this.#try(known, body));
+      this.#enqueue(length, () => command);
     } catch (cause) {
       this.#refuse(id, cause);
     }
   }
 
-  /** Parses a large command when its turn has come, and executes it. */
-  async #parseInTurn(message: string): Promise<void> {
-    let id: CommandId | null = null;
-    try {
-      await this.#turn();
-      const body = parseObject(Buffer.from(message), "command");
-      id = idOf(body["id"]);
-      if (this.#ids.has(id)) return;
-      this.#remember(id);
-      await this.#do(id, body);
-    } catch (cause) {
-      this.#refuse(id, cause);
-    }
+  /** Undefined: the command was sent before. */
+  #parse(message: string): Command | undefined {
+    const body = parseObject(Buffer.from(message), "command");
+    const id = idOf(body["id"]);
+    return this.#ids.has(id) ? undefined : { id, body };
   }
 
-  #enqueue(length: number, ready: Promise<void>, execute: () => Promise<void>): void {
+  #enqueue(length: number, take: () => Eventually<Command | undefined>): void {
     this.#waiting++;
     this.#bytes += length;
-    this.#last = this.#last
-      .then(() => ready)
-      .then(execute)
-      // The thread was not found: the socket is closed for that.
-      .catch(() => undefined)
-      .then(() => {
+    this.#last = this.#last.then(async () => {
+      let id: CommandId | null = null;
+      try {
+        const taken = take();
+        const command = taken instanceof Promise ? await taken : taken;
+        if (command === undefined) return;
+        ({ id } = command);
+        this.#remember(id);
+        await this.#do(id, command.body);
+      } catch (cause) {
+        this.#refuse(id, cause);
+      } finally {
         this.#waiting--;
         this.#bytes -= length;
         if (this.#waiting === 0) this.#rest();
-      });
-  }
-
-  async #try(id: CommandId, body: RawBody): Promise<void> {
-    try {
-      await this.#do(id, body);
-    } catch (cause) {
-      this.#refuse(id, cause);
-    }
+      }
+    });
   }
 
   #remember(id: CommandId): void {

@@ -4,9 +4,9 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Socket } from "../ports/transport.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
-import { createView } from "../stream/rendering.ts";
+import { createView, render } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { mirrorEvents } from "./event-sender.ts";
+import { sendEvents } from "./event-sender.ts";
 import { readSocketParams, uuidOf } from "./socket-params.ts";
 
 /** Sends one run's events until the run ends. */
@@ -25,7 +25,8 @@ export async function openRunSocket(
   if (gone) return;
   const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));
   const { scheduler, logger } = deps;
-  mirrorEvents(deps.hub.follow(key, run, { after }), socket, () => view, { scheduler, logger });
+  const reader = deps.hub.follow(key, run, { after });
+  sendEvents(reader, socket, (segment) => render(segment, view), { scheduler, logger });
 }
 
 async function find(journal: Journal, key: ThreadKey, run: string): Promise<RunRecord> {

@@ -11,13 +11,15 @@ const NONE: Frames = { messages: [], ids: [] };
 /** Sends events over a WebSocket, and answers between them. */
 export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
+  readonly #isRereadable: boolean;
   /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
   #frames = NONE;
   #place = 0;
   #said: (string | Uint8Array)[] = [];
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, isRereadable = true) {
     this.#socket = socket;
+    this.#isRereadable = isRereadable;
   }
 
   /** The number of answers that the peer has not taken. */
@@ -63,6 +65,7 @@ export class SocketWriter implements PumpOutput<Frames> {
   }
 
   shed(): number | undefined {
+    if (!this.#isRereadable) return undefined;
     const { messages, ids } = this.#frames;
     let left = 0;
     for (let i = this.#place; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;

@@ -51,8 +51,8 @@ export function createUpgrade(deps: WebSocketDeps): Handlers["upgrade"] {
       return {
         kind: "accept",
         ...protocol,
-        open(raw) {
-          const socket = deps.sockets.counted(raw);
+        open(socket) {
+          deps.sockets.add(socket);
           open(deps, socket, asked).catch((cause: unknown) => {
             refuseSocket(socket, cause);
             if (failureDetailsOf(cause).status < 500) return;

@@ -82,7 +82,11 @@ export class FakeSocket implements Socket {
   onMessage(): void {}
 
   onClose(listener: () => void): void {
-    this.#close = listener;
+    const earlier = this.#close;
+    this.#close = () => {
+      earlier();
+      listener();
+    };
   }
 
   close(code: number, reason: string): void {

@@ -14,7 +14,7 @@ function pendingCommands() {
   );
   const take = (id: number, length = 0, text = "") => {
     const message = text || JSON.stringify({ id, filler: "x".repeat(length) });
-    commands.take(message, Promise.resolve());
+    commands.take(message);
   };
   const settled = async () => {
     for (let i = 0; i < 20; i++) await Promise.resolve();
