@@ -3,7 +3,7 @@ import type { Socket } from "../ports/transport.ts";
 import type { Frames } from "../stream/websocket-frames.ts";
 import { StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
-import type { Segment } from "../stream/rendering.ts";
+import type { ChunkSlice } from "../stream/rendering.ts";
 import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
@@ -20,7 +20,7 @@ export type SendAnswer = (answer: string | Uint8Array) => void;
 export function sendEvents(
   reader: Reader,
   socket: Socket,
-  render: (segment: Segment) => Eventually<Frames>,
+  render: (segment: ChunkSlice) => Eventually<Frames>,
   options: PumpOptions,
   isRereadable = true,
 ): SendAnswer {
