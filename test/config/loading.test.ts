@@ -16,78 +16,66 @@ const counting = (name: string) => ({
     name,
     exports: { import: "./index.mjs", require: "./index.cjs" },
   },
-  [`node_modules/${name}/index.cjs`]:
-    "globalThis.loads = (globalThis.loads ?? 0) + 1; exports.word = 'packed';",
+  [`node_modules/${name}/index.cjs`]: `
+    const loads = (globalThis.loads ??= {});
+    loads["${name}"] = (loads["${name}"] ?? 0) + 1;
+    exports.word = "packed";`,
   [`node_modules/${name}/index.mjs`]: "import cjs from './index.cjs'; export const { word } = cjs;",
 });
 
 const imports = 'import { graph, list } from "heddle";';
 const requires = 'const { graph, list } = require("heddle");';
-const loads = 'word + " " + globalThis.loads';
+const loads = (pack: string) => `word + " " + globalThis.loads["${pack}"]`;
 
 /** Every file ending that its kind of project may have, as TypeScript and JavaScript are written there. */
-const esm = (says: string) => `${imports} import { word } from "pack"; export default ${saying(says)};`;
-const typed = (says: string) =>
-  `${imports} import { word } from "pack"; const w: string = word; export const g = ${saying(`w && ${says}`)};`;
-const commonjs = (says: string) =>
-  `${requires} const { word } = require("pack"); exports.g = ${saying(says)};`;
+const esm = (pack: string) =>
+  `${imports} import { word } from "${pack}"; export default ${saying(loads(pack))};`;
+const typed = (pack: string) =>
+  `${imports} import { word } from "${pack}"; const w: string = word; export const g = ${saying(`w && ${loads(pack)}`)};`;
+const commonjs = (pack: string) =>
+  `${requires} const { word } = require("${pack}"); exports.g = ${saying(loads(pack))};`;
+
+type Written = (pack: string) => string;
 
 describe("a project", () => {
-  test.each<[string, object, Record<string, string>]>([
+  const typescript = { "a.ts:g": typed, "a.mts:g": typed, "a.cts:g": typed };
+  const kinds: readonly (readonly [kind: string, manifest: object, files: Record<string, Written>])[] = [
+    ["esm", { type: "module" }, { ...typescript, "a.js": esm, "a.mjs": esm, "a.cjs:g": commonjs }],
     [
-      "of ES modules",
-      { type: "module" },
-      {
-        "a.ts:g": typed(loads),
-        "a.mts:g": typed(loads),
-        "a.cts:g": typed(loads),
-        "a.js": esm(loads),
-        "a.mjs": esm(loads),
-        "a.cjs:g": commonjs(loads),
-      },
-    ],
-    [
-      "of CommonJS",
+      "commonjs",
       { type: "commonjs" },
-      {
-        "a.ts:g": typed(loads),
-        "a.mts:g": typed(loads),
-        "a.cts:g": typed(loads),
-        "a.js:g": commonjs(loads),
-        "a.mjs": esm(loads),
-        "a.cjs:g": commonjs(loads),
-      },
+      { ...typescript, "a.js:g": commonjs, "a.mjs": esm, "a.cjs:g": commonjs },
     ],
-    [
-      "that does not say of what",
-      {},
-      {
-        "a.ts:g": typed(loads),
-        "a.mts:g": typed(loads),
-        "a.cts:g": typed(loads),
-        "a.js:g": commonjs(loads),
-        "a.mjs": esm(loads),
-        "a.cjs:g": commonjs(loads),
-      },
-    ],
-  ])("%s: every kind of file, its own packages, each of them once", async (name, manifest, files) => {
-    const places = Object.keys(files);
-    const config = home.project(name, {
-      "package.json": manifest,
-      ...counting("pack"),
-      ...Object.fromEntries(places.map((place) => [place.split(":")[0] ?? "", files[place] ?? ""])),
-      "heddle.json": {
-        graphs: Object.fromEntries(places.map((place) => [place.split(":")[0], `./${place}`])),
-      },
-    });
-    for (const command of ["start", "dev"] as const) {
-      const server = await Running.spawn(command, ["--config", config, "--data", home.data(name + command)]);
-      for (const place of places) {
-        expect(`${place} ${String(await say(server, place.split(":")[0] ?? ""))}`).toBe(`${place} packed 1`);
+    ["unsaid", {}, { ...typescript, "a.js:g": commonjs, "a.mjs": esm, "a.cjs:g": commonjs }],
+  ];
+
+  test.each(["start", "dev"] as const)(
+    "of ES modules, of CommonJS, that does not say of what, under `%s`: every kind of file, its own packages, each once",
+    async (command) => {
+      const graphs: Record<string, string> = {};
+      for (const [kind, manifest, files] of kinds) {
+        const written = Object.entries(files).map(([place, text]) => [
+          place.split(":")[0],
+          text(`pack-${kind}`),
+        ]);
+        home.project(`${command}/${kind}`, {
+          "package.json": manifest,
+          ...counting(`pack-${kind}`),
+          ...(Object.fromEntries(written) as Record<string, string>),
+        });
+        for (const place of Object.keys(files)) {
+          graphs[`${kind}-${place.split(":")[0]}`] = `./${kind}/${place}`;
+        }
       }
+      const config = home.project(command, { "heddle.json": { graphs } });
+      const server = await Running.spawn(command, ["--config", config, "--data", home.data(command)]);
+      for (const graph of Object.keys(graphs)) {
+        expect(`${graph} ${String(await say(server, graph))}`).toBe(`${graph} packed 1`);
+      }
+      expect(Object.keys(graphs)).toHaveLength(18);
       expect(await server.stop()).toBe(0);
-    }
-  });
+    },
+  );
 
   test("its tsconfig holds, from wherever the command is given", async () => {
     const config = home.project("paths", {
