@@ -10,7 +10,7 @@ import type { Traffic } from "./response-counts.ts";
 export interface SseOptions extends PumpOptions {
   /** Counts open streams. */
   readonly traffic: Traffic;
-  readonly view: StreamView<Uint8Array> | (() => StreamView<Uint8Array>);
+  readonly view: StreamView<Uint8Array>;
   /** Milliseconds between heartbeats. Clients learn the interval and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
@@ -30,9 +30,7 @@ const BEAT = Buffer.from(HEARTBEAT);
  * function when the client disconnects (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
-  const { view } = options;
-  const viewOf = typeof view === "function" ? view : () => view;
-  return pumpRendered(reader, stream, (segment) => render(segment, viewOf()), options);
+  return pumpRendered(reader, stream, (segment) => render(segment, options.view), options);
 }
 
 /** Like {@link pumpSse}, with the events rendered by `rendered`. */

@@ -1,11 +1,11 @@
 import { type EventChunk, type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
+import type { RunLog } from "./run-log.ts";
 import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./memory-size.ts";
 
@@ -38,24 +38,9 @@ export interface LogDeps {
   readonly limits: LogLimits;
 }
 
-/** The log of a run, as the writer of an attempt sees it. */
-export interface ChunkLog {
-  readonly key: ThreadKey;
-  readonly run: string;
-  readonly readers: number;
-  /** Adds a chunk whose write has started. Called in the order of ids. */
-  expect(entry: LogEntry): void;
-  /** The chunk is stored. */
-  settle(entry: LogEntry): void;
-  /** No fact will follow. */
-  close(): void;
-  /** The attempt failed, and is given up. */
-  break(): void;
-}
-
 /** The writer of one attempt: collects facts into chunks, and stores them. */
 export class AttemptSink implements Sink {
-  readonly #log: ChunkLog;
+  readonly #log: RunLog;
   readonly #deps: LogDeps;
   readonly #epoch: number;
   /** False when a newer attempt, or the end of the log, has replaced this writer. */
@@ -73,7 +58,7 @@ export class AttemptSink implements Sink {
   /** Chunks that the caller has taken to store them, in the order of the takes. */
   #taken: LogEntry[] = [];
 
-  constructor(log: ChunkLog, deps: LogDeps, epoch: number, first: number) {
+  constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {
     this.#log = log;
     this.#deps = deps;
     this.#epoch = epoch;

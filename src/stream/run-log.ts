@@ -2,7 +2,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
-import { AttemptSink, type ChunkLog, type LogDeps } from "./attempt-sink.ts";
+import { AttemptSink, type LogDeps } from "./attempt-sink.ts";
 import type { RenderData } from "./render-data.ts";
 import { type LogEntry, LogTail } from "./log-tail.ts";
 
@@ -24,7 +24,7 @@ export interface LogOwner {
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
 /** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
-export class RunLog implements ChunkLog {
+export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
   /** The rendering context of the run; created by the first reader, which has the record. */
@@ -128,6 +128,7 @@ export class RunLog implements ChunkLog {
     }
   }
 
+  /** The chunk is stored. */
   settle(entry: LogEntry): void {
     entry.stored = true;
     let done = 0;
@@ -148,11 +149,13 @@ export class RunLog implements ChunkLog {
     else this.#wake();
   }
 
+  /** No fact will follow. */
   close(): void {
     this.#closing = true;
     if (this.#pending.length === 0) this.#end();
   }
 
+  /** The attempt failed, and is given up. */
   break(): void {
     if (this.#state === "broken" || this.#state === "ended") return;
     this.#sink?.kill();
