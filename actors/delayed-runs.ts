@@ -14,9 +14,9 @@ interface Deps {
 }
 
 /** Runs: how many are read from the storage at a time. */
-const PAGE = 64;
+const RUNS_PER_READ = 64;
 /** Milliseconds before a failed read or start is repeated. */
-const PAUSE = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 
 /**
  * Starts delayed runs when they are due. The storage lists them, however many there are; this class keeps one timer,
@@ -78,7 +78,7 @@ export class DelayedRuns {
       await this.#startPage();
     } catch (cause) {
       this.#deps.logger.warn("delayed runs could not be read; retrying", { error: String(cause) });
-      this.schedule(this.now + PAUSE);
+      this.schedule(this.now + RETRY_PAUSE_MS);
     } finally {
       this.#looking = false;
       if (this.#again) this.schedule(this.now);
@@ -86,7 +86,7 @@ export class DelayedRuns {
   }
 
   async #startPage(): Promise<void> {
-    const found = await this.#deps.journal.delayed(PAGE + this.#failed.size);
+    const found = await this.#deps.journal.delayed(RUNS_PER_READ + this.#failed.size);
     // Read once: between two reads of the clock a run may become due, and would then be neither due nor the next.
     const { now } = this;
     const due = found.filter(({ run, due: at }) => at <= now && !this.#failed.has(run));
@@ -118,7 +118,7 @@ export class DelayedRuns {
         error: String(cause),
       });
       // The thread is loaded again meanwhile.
-      await new Promise<void>((resolve) => this.#deps.scheduler.after(PAUSE, resolve));
+      await new Promise<void>((resolve) => this.#deps.scheduler.after(RETRY_PAUSE_MS, resolve));
     }
   }
 

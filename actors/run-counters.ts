@@ -24,7 +24,7 @@ export interface ActorMetrics {
 }
 
 /** Graphs: this many are counted by name, all others under one name. A metrics system keeps a series for each name. */
-const MOST = 100;
+const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 
 /** Counters of runs and threads. They are plain numbers, so counting costs a run nothing. */
@@ -38,7 +38,7 @@ export class RunCounters {
   }
 
   #add(graph: string): GraphRunCounts {
-    if (this.graphs.size >= MOST && graph !== OTHERS) return this.forGraph(OTHERS);
+    if (this.graphs.size >= MAX_GRAPHS && graph !== OTHERS) return this.forGraph(OTHERS);
     const counts = { started: 0, success: 0, error: 0, timeout: 0, interrupted: 0, rolled_back: 0 };
     this.graphs.set(graph, counts);
     return counts;

@@ -7,8 +7,8 @@ import type { InspectedEvent, InspectedState, InspectedValue } from "../../src/p
 /**
  * Entries of a list, or children, that are shown at most: a run may have thousands of tasks, and is shown after each.
  */
-const MOST = 20;
-const LONGEST = 500;
+const MAX_ENTRIES = 20;
+const MAX_TEXT_CHARACTERS = 500;
 
 interface Seen {
   readonly status: InspectedState["status"];
@@ -24,7 +24,7 @@ export function shownState(actor: AnyActorRef, thread: string): InspectedState {
     status,
     value,
     context: contextOf(context, thread),
-    children: childrenOf(actor, MOST).map(({ id }) => id),
+    children: childrenOf(actor, MAX_ENTRIES).map(({ id }) => id),
     tags: [],
     ...(output !== undefined && { output: output as JsonObject }),
   };
@@ -33,7 +33,7 @@ export function shownState(actor: AnyActorRef, thread: string): InspectedState {
 function contextOf(context: { readonly [name: string]: unknown }, thread: string): JsonObject {
   const shown: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(context)) {
-    if (value instanceof Children) shown[name] = cut([...value.names(MOST)], value.size);
+    if (value instanceof Children) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? few(value) : value;
   }
   // The actor's context has the internal name of the thread, which includes the tenant.
@@ -46,12 +46,12 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
  * out.
  */
 function few(list: readonly unknown[]): unknown {
-  const some = list.slice(0, MOST).map((item) => (typeof item === "object" ? named(item) : item));
+  const some = list.slice(0, MAX_ENTRIES).map((item) => (typeof item === "object" ? named(item) : item));
   return cut(some, list.length);
 }
 
 function cut(some: readonly unknown[], all: number): readonly unknown[] {
-  return all <= MOST ? some : [...some, `and ${all - MOST} more`];
+  return all <= MAX_ENTRIES ? some : [...some, `and ${all - MAX_ENTRIES} more`];
 }
 
 function named(item: unknown): JsonObject {
@@ -69,9 +69,9 @@ export function shownEvent(event: { readonly type: string }): InspectedEvent {
     if (name === "type") continue;
     if (Array.isArray(value)) shown[name] = few(value);
     else if (value instanceof Error)
-      shown[name] = { name: value.name, message: value.message.slice(0, LONGEST) };
+      shown[name] = { name: value.name, message: value.message.slice(0, MAX_TEXT_CHARACTERS) };
     else if (typeof value === "object" && value !== null) shown[name] = flat(value);
-    else if (typeof value === "string") shown[name] = value.slice(0, LONGEST);
+    else if (typeof value === "string") shown[name] = value.slice(0, MAX_TEXT_CHARACTERS);
     else if (typeof value !== "function") shown[name] = value;
   }
   return shown;

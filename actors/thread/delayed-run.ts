@@ -16,7 +16,7 @@ import {
 } from "./run-withdrawal.ts";
 
 /** Runs: how many delayed runs a thread may have. Its record names them all. */
-const MOST = 1_000;
+const MAX_DELAYED_RUNS = 1_000;
 
 /**
  * Runs: a thread with at most this many delayed runs is removed from memory, since they are cheap to read again; with
@@ -44,8 +44,11 @@ export async function storeDelayedRun(
   const { actor } = liveThread;
   const { run_id: id } = run;
   const due = run.due ?? 0;
-  if (liveThread.delayed.size >= MOST) {
-    throw new ServiceError("server.busy", `${MOST} delayed runs of this thread are waiting already`);
+  if (liveThread.delayed.size >= MAX_DELAYED_RUNS) {
+    throw new ServiceError(
+      "server.busy",
+      `${MAX_DELAYED_RUNS} delayed runs of this thread are waiting already`,
+    );
   }
   const stopped =
     decision.kind === "supersede" && decision.active ? markActiveCancelled(liveThread, decision.action) : [];

@@ -7,7 +7,7 @@ import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
 /** Checkpoints: how many are read at a time. */
-const PAGE = 64;
+const CHECKPOINTS_PER_READ = 64;
 
 /** The thread's status and checkpoint without the run. */
 interface StatusWithoutRun {
@@ -65,7 +65,7 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
   const latest = await journal.checkpoint(liveThread.key, "", checkpoint);
   if (latest?.run_id !== run.run_id) return undefined;
   for (let before = checkpoint; ;) {
-    const page = await journal.history(liveThread.key, { ns: "", limit: PAGE, before });
+    const page = await journal.history(liveThread.key, { ns: "", limit: CHECKPOINTS_PER_READ, before });
     const found = page.find(({ run_id }) => run_id !== run.run_id);
     if (found !== undefined) {
       const put = await writesBeforeRun(liveThread, run);

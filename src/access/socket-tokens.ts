@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 /** Milliseconds that a token is valid. Short, because tokens stand in URLs, which proxies log. */
 const LIFE = 60_000;
 /** Characters of the longest token that is checked. */
-const LONGEST = 300;
+const MAX_TOKEN_CHARACTERS = 300;
 /** Bytes that a configured secret must have at least. */
 const SECRET = 32;
 
@@ -40,7 +40,7 @@ export class SocketTokens {
 
   /** The tenant of a token; undefined when the token is invalid or has expired. */
   tenantOf(token: string): string | undefined {
-    if (token.length > LONGEST) return undefined;
+    if (token.length > MAX_TOKEN_CHARACTERS) return undefined;
     const end = token.lastIndexOf(".");
     const claim = token.slice(0, Math.max(end, 0));
     const given = Buffer.from(token.slice(end + 1), "base64url");

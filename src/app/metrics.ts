@@ -16,7 +16,7 @@ import type { Storage } from "../storage/open.ts";
 import type { Hub } from "../stream/hub.ts";
 
 /** Webhooks counted at most; a higher number is reported as this one. */
-const MOST_WEBHOOKS = 10_000;
+const MAX_WEBHOOKS = 10_000;
 /** Milliseconds that the storage's size and the webhook counts are cached: both are found by reading. */
 const SIZE = 15_000;
 const WEBHOOKS = 2_000;
@@ -133,7 +133,7 @@ const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
 function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
   const size = cachedFor(SIZE, clock, () => storage.size());
-  const webhooks = cachedFor(WEBHOOKS, clock, () => outbox.count(MOST_WEBHOOKS));
+  const webhooks = cachedFor(WEBHOOKS, clock, () => outbox.count(MAX_WEBHOOKS));
   const owed = async () => {
     const { pending, dead } = await webhooks();
     return byLabel("status", { pending, dead });
@@ -161,14 +161,14 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFami
     ),
     gauge(
       "heddle_webhooks",
-      `Webhooks that are owed (pending) or were given up (dead); ${MOST}`,
+      `Webhooks that are owed (pending) or were given up (dead); ${MAX_WEBHOOKS_NOTE}`,
       owed,
       "status",
     ),
   ];
 }
 
-const MOST = `${MOST_WEBHOOKS} means: these or more`;
+const MAX_WEBHOOKS_NOTE = `${MAX_WEBHOOKS} means: these or more`;
 
 /** One sample for each member, with the member's name as its label. */
 function byLabel(label: string, counts: { readonly [value: string]: number }): readonly MetricSample[] {

@@ -25,9 +25,9 @@ export interface DevServerOptions {
 }
 
 /** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
-const QUIET = 100;
+const QUIET_MS = 100;
 /** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
-const DRAIN = 2_000;
+const DRAIN_MS = 2_000;
 
 /** Files that may repair a failed load, although they were not among the loaded files. */
 const SOURCES: ReadonlySet<string> = new Set([
@@ -102,7 +102,7 @@ export class DevServer {
     if (path === file || path === envFile) this.#reconfigured = true;
     else if (!this.#files.has(path) && !(this.#broken && SOURCES.has(extname(path)))) return;
     this.#timer?.();
-    this.#timer = systemScheduler.after(QUIET, () => void this.#act());
+    this.#timer = systemScheduler.after(QUIET_MS, () => void this.#act());
   }
 
   /** Reloads. Only one reload at a time: changes made meanwhile cause another one afterwards. */
@@ -153,7 +153,7 @@ export class DevServer {
     if (anew) {
       const app = this.#app;
       this.#app = undefined;
-      await app?.close(DRAIN);
+      await app?.close(DRAIN_MS);
       await this.#open(config, loaded);
     }
     this.#reconfigured = false;

@@ -20,7 +20,7 @@ export interface InspectorRelay {
 }
 
 /** Bytes waiting for one client, at most. */
-const MOST = 4 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /**
  * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default, as Stately's own relay does: a WebSocket on any
@@ -44,7 +44,8 @@ export async function openInspectorRelay({
   sockets.on("connection", (client) => {
     const upstream = new WebSocket(feed, key === undefined ? {} : { headers: { "x-api-key": key } });
     upstream.on("message", (bytes) => {
-      if (client.bufferedAmount > MOST) client.close(1013, "Messages were not taken fast enough");
+      if (client.bufferedAmount > MAX_BUFFERED_BYTES)
+        client.close(1013, "Messages were not taken fast enough");
       else client.send(String(bytes));
     });
     upstream.on("error", () => client.close(1011, "The server cannot be reached"));

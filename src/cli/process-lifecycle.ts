@@ -5,7 +5,7 @@ import { systemScheduler } from "../platform/scheduler.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
 /** Milliseconds for running supersteps to end, and for the whole shutdown. */
-const DRAIN = 8_000;
+const DRAIN_MS = 8_000;
 const STOP = 9_500;
 
 /**
@@ -53,7 +53,7 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
     });
     const { running } = app.system.figures;
     if (running > 0) logger.info(waitingFor(running, signal));
-    app.close(DRAIN).then(
+    app.close(DRAIN_MS).then(
       () => {
         logger.info("stopped");
         exit(0);
@@ -73,5 +73,5 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
 function waitingFor(runs: number, signal: NodeJS.Signals): string {
   const whose = runs === 1 ? "1 run" : `${runs} runs`;
   const again = signal === "SIGINT" ? "press Ctrl-C again to end now" : "a second signal ends it at once";
-  return `waiting up to ${DRAIN / 1_000} s for the running nodes of ${whose}; ${again}`;
+  return `waiting up to ${DRAIN_MS / 1_000} s for the running nodes of ${whose}; ${again}`;
 }

@@ -152,18 +152,18 @@ function readComponents(
   return { components: { files: Object.fromEntries(files), shared: shared as readonly string[] } };
 }
 
-const MOST_WORKERS = 64;
+const MAX_WORKERS = 64;
 
 function readWorkers({ workers }: JsonObject, refuse: Refuse): { readonly workers?: number } {
   if (workers === undefined || workers === null) return {};
   return isWorkerCount(workers)
     ? { workers }
-    : refuse(`nodes.workers must be a whole number from 0 to ${MOST_WORKERS}`);
+    : refuse(`nodes.workers must be a whole number from 0 to ${MAX_WORKERS}`);
 }
 
 /** Whether a value is a valid number of worker threads. */
 export const isWorkerCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_WORKERS;
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_WORKERS;
 
 function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   const limit = (value: unknown, name: string): number | undefined => {

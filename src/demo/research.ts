@@ -9,12 +9,12 @@ interface Note {
   readonly text: string;
 }
 
-const MOST = 8;
+const MAX_PARTS = 8;
 
 /** Splits a question into topics at commas, semicolons and "and". */
 function topicsOf(question: string): readonly string[] {
   const parts = question.split(/,|;|\band\b/i).map((part) => withoutMarks(part.trim()));
-  return [...new Set(parts.filter((part) => part !== ""))].slice(0, MOST);
+  return [...new Set(parts.filter((part) => part !== ""))].slice(0, MAX_PARTS);
 }
 
 /** Removes the marks at the end of a text. The pattern `/[?.!]+$/` would take quadratic time on a long row of marks. */

@@ -2,7 +2,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 
 /** Milliseconds. */
-const EVERY = 2_000;
+const HEARTBEAT_MS = 2_000;
 
 /** Sends a newline to pending JSON responses at intervals, so that no proxy takes them for dead. One timer serves all of them. */
 export class JsonHeartbeat {
@@ -18,7 +18,7 @@ export class JsonHeartbeat {
     this.#waiting.add(stream);
     if (this.#beating) return;
     this.#beating = true;
-    this.#scheduler.after(EVERY, this.#beat);
+    this.#scheduler.after(HEARTBEAT_MS, this.#beat);
   }
 
   remove(stream: ByteStream): void {
@@ -30,6 +30,6 @@ export class JsonHeartbeat {
     for (const stream of this.#waiting) stream.write("\n");
     // The timer goes on while any response waits: a timer for each response would cost more than the newlines.
     this.#beating = this.#waiting.size > 0;
-    if (this.#beating) this.#scheduler.after(EVERY, this.#beat);
+    if (this.#beating) this.#scheduler.after(HEARTBEAT_MS, this.#beat);
   };
 }

@@ -10,7 +10,7 @@ interface LoggedClient {
 }
 
 /** Characters of a path that are logged. */
-const LONGEST = 300;
+const MAX_LOGGED_CHARACTERS = 300;
 
 /**
  * Wraps a reply so that it logs a line when it ends. The line never contains headers, a query or a body: these may have keys, tokens or
@@ -31,7 +31,15 @@ export function loggedReply(
     if (over) return;
     over = true;
     const ms = Math.round((clock.mono() - came) * 1000) / 1000;
-    const fields = { method, path: path.slice(0, LONGEST), status, ms, bytes, request_id: id, tenant };
+    const fields = {
+      method,
+      path: path.slice(0, MAX_LOGGED_CHARACTERS),
+      status,
+      ms,
+      bytes,
+      request_id: id,
+      tenant,
+    };
     logger[requestLog]("request", { ...fields, ...how });
   };
   reply.onAbort(() => {

@@ -24,7 +24,7 @@ import { deserialise } from "./deserialisation.ts";
 import { serialise } from "./serialisation.ts";
 
 /** The most items or namespaces that the store returns for one operation. */
-const PAGE = 1_000;
+const MAX_RESULTS = 1_000;
 /** The most pages that one operation is split into. */
 const PAGES = 10;
 
@@ -140,10 +140,10 @@ function joined(paths: readonly (readonly string[])[]): readonly string[] | unde
 
 /** Splits a list operation into pages. One that needs more than `PAGES` pages stays whole, and the store refuses it. */
 function pages<Op extends SearchOp | NamespacesOp>(op: Op, limit: number): readonly Op[] {
-  if (!(limit > PAGE && limit <= PAGE * PAGES)) return [{ ...op, limit }];
+  if (!(limit > MAX_RESULTS && limit <= MAX_RESULTS * PAGES)) return [{ ...op, limit }];
   const made: Op[] = [];
-  for (let from = 0; from < limit; from += PAGE) {
-    made.push({ ...op, offset: (op.offset ?? 0) + from, limit: Math.min(PAGE, limit - from) });
+  for (let from = 0; from < limit; from += MAX_RESULTS) {
+    made.push({ ...op, offset: (op.offset ?? 0) + from, limit: Math.min(MAX_RESULTS, limit - from) });
   }
   return made;
 }

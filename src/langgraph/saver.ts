@@ -41,7 +41,7 @@ export interface SaverIo {
 }
 
 /** Checkpoints that are read at once for a list. */
-const PAGE = 100;
+const CHECKPOINTS_PER_READ = 100;
 
 /**
  * Checkpoints: the most that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
@@ -217,13 +217,16 @@ class AttemptSaver {
     for (const held of own) if (under === null || held.id < under) yield this.#recentPosition(held);
     let before = under;
     for (;;) {
-      const page = await this.#io.history(ns, { limit: PAGE, ...(before !== null && { before }) });
+      const page = await this.#io.history(ns, {
+        limit: CHECKPOINTS_PER_READ,
+        ...(before !== null && { before }),
+      });
       for (const position of page) {
         const { id } = position.head ?? { id: "" };
         before = id;
         if (this.#recent.get(ns)?.has(id) !== true) yield this.#withWrites(position);
       }
-      if (page.length < PAGE) return;
+      if (page.length < CHECKPOINTS_PER_READ) return;
     }
   }
 

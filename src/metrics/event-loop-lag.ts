@@ -2,7 +2,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds between two measurements. */
-const EVERY = 100;
+const SAMPLE_INTERVAL_MS = 100;
 /** Milliseconds for which it goes on measuring after the last request for metrics. */
 const UNASKED = 5 * 60_000;
 
@@ -35,8 +35,8 @@ export class EventLoopLag {
   }
 
   #wait(now: number): void {
-    this.#due = now + EVERY;
-    this.#cancel = this.#scheduler.after(EVERY, this.#tick);
+    this.#due = now + SAMPLE_INTERVAL_MS;
+    this.#cancel = this.#scheduler.after(SAMPLE_INTERVAL_MS, this.#tick);
   }
 
   readonly #tick = (): void => {

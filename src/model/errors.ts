@@ -99,12 +99,12 @@ const clientNames: { readonly [kind: string]: string } = {
 };
 
 /** Characters: the most that are kept of a message, which is stored and sent with its run and its thread. */
-const LONGEST = 16_384;
+const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>
-  message.length <= LONGEST
+  message.length <= MAX_MESSAGE_CHARACTERS
     ? message
-    : `${message.slice(0, LONGEST)}... (${message.length - LONGEST} characters more)`;
+    : `${message.slice(0, MAX_MESSAGE_CHARACTERS)}... (${message.length - MAX_MESSAGE_CHARACTERS} characters more)`;
 
 /** Converts anything that a node threw (also `null` and plain strings) to a {@link PlainError}. */
 export function toPlainError(thrown: unknown): PlainError {

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../ports/http-client.ts";
 
 /** Bytes of a response body that are read and discarded, so that the server can end the response normally. */
-const MOST = 64 * 1024;
+const MAX_DISCARDED_BYTES = 64 * 1024;
 
 /** Names that are never sent to a name server (RFC 6761). */
 const LOCAL = /^(.+\.)?localhost$/i;
@@ -63,12 +63,12 @@ async function post(asked: OutgoingRequest): Promise<OutgoingResponse> {
   });
 }
 
-/** Resolves when the response has ended, or when `MOST` bytes of it have been read. */
+/** Resolves when the response has ended, or when {@link MAX_DISCARDED_BYTES} of it have been read. */
 function read(response: IncomingMessage): Promise<OutgoingResponse> {
   let bytes = 0;
   response.on("data", (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes > MOST) response.destroy();
+    if (bytes > MAX_DISCARDED_BYTES) response.destroy();
   });
   response.on("error", () => undefined);
   const answer = { status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] };

@@ -1,7 +1,7 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds: the longest delay of a timer. Node fires a timer with a longer delay at once. */
-const LONGEST = 2 ** 31 - 1;
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
@@ -12,8 +12,8 @@ export const systemScheduler: Scheduler = {
   after(ms, task, isAwaited = false) {
     let timer: NodeJS.Timeout;
     const wait = (left: number) => {
-      const next = left > LONGEST ? () => wait(left - LONGEST) : task;
-      timer = setTimeout(next, Math.min(left, LONGEST));
+      const next = left > MAX_DELAY_MS ? () => wait(left - MAX_DELAY_MS) : task;
+      timer = setTimeout(next, Math.min(left, MAX_DELAY_MS));
       if (!isAwaited) timer.unref();
     };
     wait(ms);

@@ -2,18 +2,18 @@ import type { Clock } from "./clock.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Milliseconds: the most that all work of one budget may take in a turn of the event loop. */
-const TURN = 15;
+const TURN_MS = 15;
 /** Milliseconds after which one piece of work yields to the others. */
 const SLICE = 4;
 /** Bytes read or written after which one piece of work yields to the others. */
 const BYTES = 256 * 1024;
 /** Milliseconds: a turn that took longer than `LONG` is followed by a pause of the same length, at most `LONGEST_PAUSE`. */
-const LONG = 2 * TURN;
+const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 50;
 /** Requests of a turn that begin without a check of the clock. */
 const FEW = 16;
 /** The most waiting tasks that are scheduled in one turn. Usually fewer fit. */
-const MOST = 256;
+const MAX_TASKS_PER_TURN = 256;
 
 /**
  * A time budget for work in each turn of the event loop. All work that grows with what a client sends, or with what is stored,
@@ -71,7 +71,7 @@ export class TimeBudget {
   }
 
   #isOver(now: number): boolean {
-    return now - (this.#since ??= now) >= TURN;
+    return now - (this.#since ??= now) >= TURN_MS;
   }
 
   #watch(): void {
@@ -99,7 +99,7 @@ export class TimeBudget {
     this.#begun = size === 0 ? 0 : FEW + 1;
     if (size === 0) return;
     // A task of its own for each: its microtasks run before the next one, and count for the budget.
-    for (let i = Math.min(size, MOST); i > 0; i--) this.#scheduler.soon(this.#next);
+    for (let i = Math.min(size, MAX_TASKS_PER_TURN); i > 0; i--) this.#scheduler.soon(this.#next);
     this.#watch();
   };
 

@@ -12,7 +12,7 @@ export type RawBody = Record<string, unknown>;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Members of a list, at most. */
-const MOST = 1000;
+const MAX_LIST_MEMBERS = 1000;
 /** Bytes of a body above which it is parsed in steps. */
 const LARGE = 512 * 1024;
 
@@ -53,7 +53,8 @@ export async function readObjectList(request: HttpRequest, sender: BodySender): 
   const body = await parsedInSteps(request, await request.body(sender.tenant), sender);
   if (!Array.isArray(body) || body.length === 0)
     throw invalidField("body", "must be a JSON array of objects");
-  if (body.length > MOST) throw invalidField("body", `must have at most ${MOST} members`);
+  if (body.length > MAX_LIST_MEMBERS)
+    throw invalidField("body", `must have at most ${MAX_LIST_MEMBERS} members`);
   return body.map((item, i) => {
     if (!isObject(item)) throw invalidField(`[${i}]`, "must be a JSON object");
     dropNulls(item);

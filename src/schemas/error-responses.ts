@@ -54,7 +54,7 @@ const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
 /** Characters of a message, and of a field's name, at most: both may include parts of the request. */
-const LONGEST = 2000;
+const MAX_TEXT_CHARACTERS = 2000;
 const LONGEST_PATH = 300;
 
 export interface FailureResponse {
@@ -78,7 +78,7 @@ export function failureDetailsOf(cause: unknown): FailureDetails {
   if (!(cause instanceof ServiceError)) return { status: 500, body: { detail: "Internal server error" } };
   const { code, message, fields } = cause;
   const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
-  return { status: STATUS[code], body: { detail: cut(message, LONGEST), code, ...errors } };
+  return { status: STATUS[code], body: { detail: cut(message, MAX_TEXT_CHARACTERS), code, ...errors } };
 }
 
 /** The response to a request that failed. */
@@ -96,7 +96,7 @@ const cut = (text: string, length: number): string =>
 
 const bounded = ({ at, message }: FieldError): FieldError => ({
   at: cut(at, LONGEST_PATH),
-  message: cut(message, LONGEST),
+  message: cut(message, MAX_TEXT_CHARACTERS),
 });
 
 /** The error for one or more invalid fields; the first is in the message. */

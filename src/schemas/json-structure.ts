@@ -20,7 +20,7 @@ export const PARSE_STEP_BYTES = 256 * 1024;
  */
 export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
 /** Lists, objects and named members of a whole body, at most: each takes a thousand times as long to parse as its bytes. */
-const PARTS = 500_000;
+const MAX_PARTS = 500_000;
 /** List entries and members of a whole body, at most; plain numbers are the cheapest. */
 const ENTRIES = 2_000_000;
 /** Members of one object, at most: names that all differ are the slowest. */
@@ -149,8 +149,8 @@ export class StructureCheck {
         depth--;
       } else if (byte === COMMA && ++entries > ENTRIES)
         throw this.#tooLarge(`there are more than ${ENTRIES} members and list entries`);
-      if (parts > PARTS)
-        throw this.#tooLarge(`there are more than ${PARTS} lists, objects and members of objects`);
+      if (parts > MAX_PARTS)
+        throw this.#tooLarge(`there are more than ${MAX_PARTS} lists, objects and members of objects`);
     }
     this.#at = i;
     this.#depth = depth;

@@ -49,7 +49,7 @@ const command = Type.Object({
 /** The name of the node that an update is made as. */
 const asNode = Type.String({ maxLength: 128 });
 /** Supersteps of a new thread, and updates of one superstep, at most. */
-const MOST_STEPS = 1000;
+const MAX_STEPS = 1000;
 /** Minutes, alone or together with a strategy. */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
@@ -72,10 +72,10 @@ export const threadCreateSchema = compileBodySchema(
               command: orNull(command),
               as_node: orNull(asNode),
             }),
-            { minItems: 1, maxItems: MOST_STEPS },
+            { minItems: 1, maxItems: MAX_STEPS },
           ),
         }),
-        { maxItems: MOST_STEPS },
+        { maxItems: MAX_STEPS },
       ),
     ),
   }),

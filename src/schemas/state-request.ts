@@ -82,12 +82,13 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** Keys of the state that one request may select. */
-const MOST = 1000;
+const MAX_SELECTED_KEYS = 1000;
 
 /** Converts `select`: only the named fields are shown; if it names keys of the values as `values.<key>`, only those keys. */
 export function selectionOf(select: readonly string[]): StateSelection {
   if (select.length === 0) return {};
-  if (select.length > MOST) throw invalidField("select", `must not have more than ${MOST} entries`);
+  if (select.length > MAX_SELECTED_KEYS)
+    throw invalidField("select", `must not have more than ${MAX_SELECTED_KEYS} entries`);
   const fields = new Set<string>();
   const keys: string[] = [];
   for (const name of select) {

@@ -48,15 +48,15 @@ export function streamModesOf(query: QueryParams): readonly StreamMode[] | undef
 }
 
 /** Namespaces that a query may name, and characters of one. */
-const MOST_NAMESPACES = 100;
+const MAX_NAMESPACES = 100;
 const LONGEST_NAMESPACE = 2_000;
 
 /** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */
 export function namespacesOf(query: QueryParams): readonly string[] | undefined {
   const names = query.all("namespace");
   if (names.length === 0) return undefined;
-  if (names.length > MOST_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
-    const most = `${MOST_NAMESPACES} names of up to ${LONGEST_NAMESPACE} characters`;
+  if (names.length > MAX_NAMESPACES || names.some(({ length }) => length > LONGEST_NAMESPACE)) {
+    const most = `${MAX_NAMESPACES} names of up to ${LONGEST_NAMESPACE} characters`;
     throw invalidField("namespace", `must be at most ${most}`);
   }
   return names;

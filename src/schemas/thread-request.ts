@@ -15,7 +15,7 @@ export function toThreadLifetime(
 }
 
 /** Paths that one search may extract. */
-const MOST_PATHS = 10;
+const MAX_PATHS = 10;
 /** The first names that a path may have. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];
 
@@ -39,8 +39,7 @@ export function parseThreadSearch(body: RawBody): ThreadSearchQuery {
 
 function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, RecordPath> {
   const entries = Object.entries(extract);
-  if (entries.length > MOST_PATHS)
-    throw invalidField("extract", `must not have more than ${MOST_PATHS} paths`);
+  if (entries.length > MAX_PATHS) throw invalidField("extract", `must not have more than ${MAX_PATHS} paths`);
   return new Map(
     entries.map(([name, text]) => {
       const path = parseRecordPath(text);

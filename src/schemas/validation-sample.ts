@@ -1,7 +1,7 @@
 /** Entries of a body that are searched for errors: this takes up to some hundred milliseconds. */
 const ENTRIES = 4_000;
 /** Entries of one list or object: one more than any may have, so that an excess is reported. */
-const MOST = 1_001;
+const MAX_SAMPLE_ENTRIES = 1_001;
 /** Entries of one list or object when {@link ENTRIES} are used up, and when twice as many are. */
 const FEW = 8;
 const ONE = 1;
@@ -18,7 +18,7 @@ export function boundedSample(body: Record<string, unknown>): Record<string, unk
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
   // Level by level, so that upper levels are kept first.
   for (const [from, to] of waiting) {
-    const most = left >= MOST ? MOST : left > -ENTRIES ? FEW : ONE;
+    const most = left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? FEW : ONE;
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;

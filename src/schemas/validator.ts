@@ -37,10 +37,10 @@ interface SchemaError {
 /** The error when the invalid part lies behind thousands of entries. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
 /** Fields reported in one response. */
-const MOST = 20;
+const MAX_REPORTED_FIELDS = 20;
 
 /** Errors that are considered; a field may have several. */
-const LOOKED_AT = 20 * MOST;
+const LOOKED_AT = 20 * MAX_REPORTED_FIELDS;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   const errors = all.slice(0, LOOKED_AT);
@@ -57,7 +57,9 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   // If one of several schemas matches except for a part, that part is what is wrong.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
-  return deepest.slice(0, MOST).map(([at, messages]) => ({ at, message: messages.join(", or ") }));
+  return deepest
+    .slice(0, MAX_REPORTED_FIELDS)
+    .map(([at, messages]) => ({ at, message: messages.join(", or ") }));
 }
 
 const isWithin = (path: string, outer: string) =>

@@ -53,9 +53,9 @@ const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
 /** Delayed runs read at most to find those of a tenant. */
-const MOST = 100_000;
+const MAX_DELAYED_RUNS_READ = 100_000;
 /** Runs cancelled at a time. */
-const AT_ONCE = 32;
+const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
   /** A thread's unfinished runs, the last to start first, so that none of them starts while the others are cancelled. */
@@ -74,8 +74,8 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
     action: CancelAction,
     { wait = false, reason }: CancelOptions = {},
   ): Promise<void> {
-    for (let from = 0; from < runs.length; from += AT_ONCE) {
-      const some = runs.slice(from, from + AT_ONCE);
+    for (let from = 0; from < runs.length; from += MAX_CONCURRENT_CANCELS) {
+      const some = runs.slice(from, from + MAX_CONCURRENT_CANCELS);
       await Promise.all(
         some.map((run) => system.cancel(key, run, action, reasonOf(reason)).catch(ignoreMissing)),
       );
@@ -106,7 +106,8 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
     async cancelEverywhere(tenant, action, which) {
       const threads = new Set<string>();
       for await (const key of journal.unsettled()) if (key.tenant === tenant) threads.add(key.thread);
-      for (const { key } of await journal.delayed(MOST)) if (key.tenant === tenant) threads.add(key.thread);
+      for (const { key } of await journal.delayed(MAX_DELAYED_RUNS_READ))
+        if (key.tenant === tenant) threads.add(key.thread);
       for (const thread of threads) {
         const key = { tenant, thread };
         const record = await journal.thread(key);

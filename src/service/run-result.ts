@@ -11,7 +11,7 @@ import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
 /** Checkpoints read at a time, when later runs have added more. */
-const PAGE = 100;
+const CHECKPOINTS_PER_READ = 100;
 
 interface Deps {
   readonly journal: Journal;
@@ -75,7 +75,11 @@ async function lastOf(
   if (base === latest.id) return latest;
   let before: string | undefined;
   for (;;) {
-    const page = await journal.history(key, { ns: "", limit: PAGE, ...(before !== undefined && { before }) });
+    const page = await journal.history(key, {
+      ns: "",
+      limit: CHECKPOINTS_PER_READ,
+      ...(before !== undefined && { before }),
+    });
     for (const checkpoint of page) {
       if (checkpoint.run_id === run.run_id || checkpoint.id === base) return checkpoint;
     }

@@ -1,5 +1,5 @@
 /** Entries in memory at a time. Sorting them in one go takes about 10 ms. */
-const MOST = 10_000;
+const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
  * Pages over the results of a scan, in another order than the scan's. At most some thousand entries are in memory; for the entries behind
@@ -13,7 +13,7 @@ export class SortedPages<T> {
   total = 0;
 
   /** `compare` MUST NOT return 0 for two different entries. */
-  constructor(scan: () => AsyncIterable<T>, compare: (a: T, b: T) => number, most = MOST) {
+  constructor(scan: () => AsyncIterable<T>, compare: (a: T, b: T) => number, most = MAX_ENTRIES_IN_MEMORY) {
     this.#scan = scan;
     this.#compare = compare;
     this.#most = most;

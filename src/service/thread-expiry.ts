@@ -20,11 +20,11 @@ export interface ThreadExpiryDeps {
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
 /** Milliseconds before the first pass. Short, so that a server that restarts often gets to it too. */
-const FIRST = 60_000;
+const FIRST_SWEEP_MS = 60_000;
 
 /** Threads deleted in one batch, and milliseconds between batches, so that a long pass does not burden the server. */
 const PIECE = 20;
-const PAUSE = 20;
+const PAUSE_MS = 20;
 
 /**
  * Deletes expired threads in the background, pass after pass. The expiry is stored and indexed, so a pass reads only the threads that are
@@ -41,7 +41,7 @@ export class ThreadExpiry {
   }
 
   start(): void {
-    this.#after(Math.min(this.#deps.interval, FIRST));
+    this.#after(Math.min(this.#deps.interval, FIRST_SWEEP_MS));
   }
 
   /** Resolves when no work is in progress. */
@@ -71,7 +71,7 @@ export class ThreadExpiry {
         if (!passed.has(name) && !(await this.#expire(key))) passed.add(name);
       }
       if (due.length < PIECE + failed.size) this.#after(interval);
-      else this.#after(PAUSE, passed);
+      else this.#after(PAUSE_MS, passed);
     } catch (cause) {
       logger.warn("expired threads could not be read; retrying later", {
         error: String(cause),

@@ -61,7 +61,7 @@ interface Deps {
 }
 
 /** Checkpoints read at a time, and their bytes as stored: each may include what nodes wrote. */
-const PAGE = 50;
+const CHECKPOINTS_PER_READ = 50;
 const PAGE_BYTES = 256 * 1024;
 
 export function createThreadStates({ system, journal, engine }: Deps): ThreadStates {
@@ -92,7 +92,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     let later = before === undefined ? undefined : await journal.checkpoint(key, ns, before);
     let left = limit;
     for (;;) {
-      const count = metadata === undefined ? Math.min(left, PAGE) : PAGE;
+      const count = metadata === undefined ? Math.min(left, CHECKPOINTS_PER_READ) : CHECKPOINTS_PER_READ;
       const page = await journal.history(key, {
         ns,
         limit: count,

@@ -87,7 +87,7 @@ interface Deps {
 }
 
 /** Characters: the longest state text that is cached. The cache has at most as many entries as the journal's record cache. */
-const KEPT = 16 * 1024;
+const MAX_CACHED_CHARACTERS = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {
   const { system, journal, catalog, newId, engine, forgetCrons, threadTtl } = deps;
@@ -202,7 +202,7 @@ export function createThreads(deps: Deps): Threads {
         const state = await latest(key, record, selection);
         if (!isSmallJson(state)) return state;
         const text = JSON.stringify(state);
-        if (!plain || text.length > KEPT) return text;
+        if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;
         // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
         if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
         return text;

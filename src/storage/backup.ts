@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 /** Attempts. Between two of them LevelDB has written a table, which it does at most every few seconds. */
-const TRIES = 50;
+const MAX_TRIES = 50;
 
 /** Files that never change once they are complete. */
 const TABLE = /\.(ldb|sst)$/;
@@ -24,7 +24,7 @@ export async function copyDatabase(from: string, to: string, workspace: string):
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {
       await empty(staging);
-      if (tries === TRIES)
+      if (tries === MAX_TRIES)
         throw new ServiceError(
           "storage.unavailable",
           `${workspace} changed faster than it could be copied; stop its server, or try again`,

@@ -27,7 +27,7 @@ const SEGMENTS = 3;
 const LARGE = 4 * 1024 * 1024;
 
 /** Milliseconds for which lines are collected before a write. */
-const PAUSE = 10;
+const COLLECT_MS = 10;
 
 const NAME = /^(\d{16})\.log$/;
 
@@ -126,7 +126,7 @@ export class BatchLedger {
   add({ number, synced, touches }: LedgerEntry, bytes: number): boolean {
     if (this.#fd === undefined) return false;
     this.#lines += lineOf(synced ? "synced" : "streamed", number, touches);
-    this.#cancel ??= this.#scheduler.after(PAUSE, this.#flush);
+    this.#cancel ??= this.#scheduler.after(COLLECT_MS, this.#flush);
     this.#bytes += bytes;
     if (this.#bytes < SEGMENT || this.#isWriting) return false;
     this.#bytes = 0;
@@ -190,7 +190,7 @@ export class BatchLedger {
     }
     this.#idle?.();
     if (this.#lines !== "" && this.#fd !== undefined)
-      this.#cancel ??= this.#scheduler.after(PAUSE, this.#flush);
+      this.#cancel ??= this.#scheduler.after(COLLECT_MS, this.#flush);
   };
 
   #path(first: number): string {

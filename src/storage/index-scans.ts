@@ -49,7 +49,7 @@ export interface ScanQuery {
 }
 
 /** Metadata members of a filter whose index is scanned; the others are checked in the record. */
-const MOST = 3;
+const MAX_SCANNED_MEMBERS = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
 
@@ -227,5 +227,5 @@ export class IndexScans {
 
 function membersAsked(metadata: JsonObject): readonly string[] {
   const members = Object.keys(metadata).map((name) => memberKey(name, metadata[name]));
-  return members.filter((member) => member !== undefined).slice(0, MOST);
+  return members.filter((member) => member !== undefined).slice(0, MAX_SCANNED_MEMBERS);
 }

@@ -12,7 +12,7 @@ export function memberKey(name: string, value: unknown): string | undefined {
 }
 
 /** Cached keys at most, and characters of a cached name or value at most: both come from clients. */
-const MOST_KNOWN = 256;
+const MAX_CACHED_KEYS = 256;
 const LONGEST_KNOWN = 128;
 
 /** A cache of metadata index keys: nearly every thread has the members of its graph and its assistant. */
@@ -26,7 +26,7 @@ export class MemberKeyCache {
     }
     let values = this.#known.get(name);
     if (values?.has(value)) return values.get(value);
-    if (this.#count >= MOST_KNOWN) {
+    if (this.#count >= MAX_CACHED_KEYS) {
       this.#known.clear();
       this.#count = 0;
       values = undefined;

@@ -1,7 +1,7 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
 /** Bytes of stored records in each of the two generations: 8,000 small ones. In memory a record takes about six times its stored size. */
-const MOST = 1024 * 1024;
+const MAX_GENERATION_BYTES = 1024 * 1024;
 
 interface Held {
   thread: ThreadRecord;
@@ -34,7 +34,7 @@ export class RecordCache {
       held.thread = thread;
       held.size = size;
     }
-    if (this.#size <= MOST) return;
+    if (this.#size <= MAX_GENERATION_BYTES) return;
     this.#older = this.#younger;
     this.#younger = new Map();
     this.#size = 0;

@@ -4,8 +4,8 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Milliseconds before the first attempt, and the longest time between two. */
-const FIRST = 50;
-const LONGEST = 2_000;
+const FIRST_DELAY_MS = 50;
+const MAX_DELAY_MS = 2_000;
 
 /**
  * Closes a store whose write failed and opens it again, until that works. The store stays open for reading as long as a probe says that
@@ -17,7 +17,7 @@ export async function reopen(
   logger: Logger,
   stop: AbortSignal,
 ): Promise<boolean> {
-  for (let ms = FIRST; ; ms = Math.min(ms * 2, LONGEST)) {
+  for (let ms = FIRST_DELAY_MS; ; ms = Math.min(ms * 2, MAX_DELAY_MS)) {
     await pause(ms, scheduler, stop);
     if (stop.aborted) return false;
     try {

@@ -3,14 +3,14 @@ const DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz";
 const ONE_OR_TWO: readonly string[] = Array.from({ length: 36 * 36 }, (_, n) => n.toString(36));
 const TWO: readonly string[] = ONE_OR_TWO.map((digits) => digits.padStart(2, "0"));
 
-const MOST = 2 ** 53;
+const MAX_NUMBER = 2 ** 53;
 
 /**
  * Encodes a whole number from 0 to 2^53 so that it sorts as text: the number of its base-36 digits, then the digits.
  * @throws RangeError for any other number
  */
 export function ordinal(n: number): string {
-  if (!(n >= 0 && n <= MOST && Number.isInteger(n)))
+  if (!(n >= 0 && n <= MAX_NUMBER && Number.isInteger(n)))
     throw new RangeError(`${n} is no whole number from 0 to 2^53`);
   let digits = "";
   let left = n;

@@ -7,9 +7,9 @@ import type { VerifiedTables } from "./verified-tables.ts";
 
 /** Milliseconds of work in a turn, and between two turns: about 2 % of a core, 10 MB a second. */
 const WORK = 2;
-const REST = 100;
+const REST_MS = 100;
 /** Milliseconds between two looks for new tables; at least this multiple of the last look's duration. */
-const PAUSE = 10_000;
+const SCAN_INTERVAL_MS = 10_000;
 const SHARE = 100;
 
 interface Deps {
@@ -85,14 +85,14 @@ export class TableVerifier {
       } catch (cause) {
         logger.warn("tables could not be verified", { error: withCauses(cause) });
       }
-      if (!this.#isClosed) await this.#rest(Math.max(PAUSE, look * SHARE));
+      if (!this.#isClosed) await this.#rest(Math.max(SCAN_INTERVAL_MS, look * SHARE));
     }
   }
 
   async #check(tables: readonly ManifestTable[]): Promise<void> {
     for (const [i, table] of tables.entries()) {
       if (this.#left !== undefined) this.#left = sumOf(tables.slice(i));
-      await this.#rest(REST);
+      await this.#rest(REST_MS);
       const damage = await this.#files.check(table, this.#pace);
       if (this.#isClosed) return;
       if (damage === undefined) continue;
@@ -117,7 +117,7 @@ export class TableVerifier {
 
   readonly #pace = {
     work: WORK,
-    rest: (): Promise<void> => this.#rest(REST),
+    rest: (): Promise<void> => this.#rest(REST_MS),
     isCancelled: (): boolean => this.#isClosed,
   };
 

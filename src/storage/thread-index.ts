@@ -27,7 +27,7 @@ import { PRESENT_MARK } from "./records.ts";
  */
 
 /** Members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by members reads too. */
-const MOST = 32;
+const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS = "*";
 
 function membersOf(metadata: JsonObject): readonly string[] {
@@ -36,7 +36,7 @@ function membersOf(metadata: JsonObject): readonly string[] {
     const member = memberKey(name, metadata[name]);
     if (member === undefined) continue;
     members.push(member);
-    if (members.length > MOST) return [MANY_MEMBERS];
+    if (members.length > MAX_INDEXED_MEMBERS) return [MANY_MEMBERS];
   }
   return members;
 }
@@ -115,7 +115,7 @@ function moveMembers(
 
 function isWide(metadata: JsonObject): boolean {
   const names = Object.keys(metadata);
-  return names.length > MOST && membersOf(metadata)[0] === MANY_MEMBERS;
+  return names.length > MAX_INDEXED_MEMBERS && membersOf(metadata)[0] === MANY_MEMBERS;
 }
 
 function move(ops: WriteOperation[], from: string, to: string): void {

@@ -32,7 +32,7 @@ export interface ThreadMatches {
 /** The cost of a candidate whose record is read; one whose key is enough costs 1. About 5 us to 1 us. */
 const RECORD = 5;
 /** Cost spent in one turn: half a millisecond. The first turns are shorter, since one of the scans may finish early. */
-const TURN = 500;
+const TURN_COST = 500;
 const FIRST_TURN = 100;
 
 /** Returns the record of a thread if it matches all conditions. */
@@ -100,12 +100,12 @@ async function* seek(
       }
       if ((spent += cost) < turn && !share.isSpent()) continue;
       spent = 0;
-      turn = Math.min(TURN, 2 * turn);
+      turn = Math.min(TURN_COST, 2 * turn);
       yield;
     }
     if (spent >= turn) {
       spent = 0;
-      turn = Math.min(TURN, 2 * turn);
+      turn = Math.min(TURN_COST, 2 * turn);
       yield;
     }
   }
@@ -145,8 +145,8 @@ async function* collect(
       }
       if ((spent += RECORD) < turn && !share.isSpent()) continue;
       spent = 0;
-      turn = Math.min(TURN, 2 * turn);
-      if (places.length > most && (scan.bounded === true || places.length > 2 * most + TURN)) {
+      turn = Math.min(TURN_COST, 2 * turn);
+      if (places.length > most && (scan.bounded === true || places.length > 2 * most + TURN_COST)) {
         places = places.toSorted(order).slice(0, most);
         const last = places.at(-1);
         if (scan.bounded === true && last !== undefined && sign * compare(at, last.by as number) > 0) {
@@ -158,7 +158,7 @@ async function* collect(
     }
     if (spent >= turn) {
       spent = 0;
-      turn = Math.min(TURN, 2 * turn);
+      turn = Math.min(TURN_COST, 2 * turn);
       yield;
     }
   }

@@ -3,7 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 
 /** Chunks: how many are read at a time. */
-const PAGE = 64;
+const CHUNKS_PER_READ = 64;
 
 /** The id of the last event of a root checkpoint of a run; -1 where there is none. */
 export async function checkpointEventId(
@@ -13,7 +13,7 @@ export async function checkpointEventId(
   checkpoint: string,
 ): Promise<number> {
   for (let after = -1; ;) {
-    const chunks = await journal.events(key, run, after, PAGE);
+    const chunks = await journal.events(key, run, after, CHUNKS_PER_READ);
     if (chunks.length === 0) return -1;
     for (const { first, facts } of chunks) {
       let id = first;

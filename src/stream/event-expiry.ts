@@ -22,10 +22,10 @@ export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** Threads per batch, and milliseconds between batches: a pass over many threads costs little at a time. */
 const PIECE = 100;
-const PAUSE = 100;
+const PAUSE_MS = 100;
 /** Milliseconds between passes: a tenth of the events' lifetime, within these limits. */
 const SHORTEST = 1_000;
-const LONGEST = 3_600_000;
+const MAX_INTERVAL_MS = 3_600_000;
 
 /** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, pass after pass. */
 export class EventExpiry {
@@ -37,7 +37,7 @@ export class EventExpiry {
 
   constructor(deps: ExpiryDeps) {
     this.#deps = deps;
-    this.#between = Math.min(LONGEST, Math.max(SHORTEST, deps.ttl / 10));
+    this.#between = Math.min(MAX_INTERVAL_MS, Math.max(SHORTEST, deps.ttl / 10));
   }
 
   /** Starts with a pass soon, so that a server which restarts often gets to it too. */
@@ -65,7 +65,7 @@ export class EventExpiry {
       // oxlint-disable-next-line no-await-in-loop -- piece by piece, so that others get their turn
       while (from === null && (await journal.expireOnce(clock.now() - repeats, PIECE)));
       const next = await journal.expireEvents(clock.now() - ttl, from, PIECE, (...run) => hub.isRead(...run));
-      this.#after(next === null ? this.#between : PAUSE, next);
+      this.#after(next === null ? this.#between : PAUSE_MS, next);
     } catch (cause) {
       logger.warn("old events could not be deleted; retrying later", { error: String(cause) });
       this.#after(this.#between, null);

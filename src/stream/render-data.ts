@@ -23,7 +23,7 @@ const HEADS = 1024;
  */
 const SNAPSHOTS = 8;
 /** Chunks: how many are read at a time. */
-const PAGE = 64;
+const CHUNKS_PER_READ = 64;
 
 /** A cached checkpoint; a part is undefined until it is needed. */
 interface Snapshot {
@@ -139,7 +139,7 @@ export class RenderData {
       const chunks =
         // For an id older than all that it holds, memory returns its oldest chunk.
         recent === undefined || recent.first > at
-          ? await this.#journal.events(this.key, this.run.run_id, at - 1, PAGE)
+          ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];
       if (chunks.length === 0) return;
       for (const chunk of chunks) {

@@ -261,7 +261,7 @@ class Rendering<Out> implements RenderContext {
       return undefined;
     }
     return this.#rebuild(m).then((message) => {
-      if (partials.size >= STREAMING) forgetOldest(partials);
+      if (partials.size >= MAX_STREAMING_MESSAGES) forgetOldest(partials);
       partials.set(m, message);
     });
   }
@@ -280,7 +280,7 @@ class Rendering<Out> implements RenderContext {
  * Messages: at most this many are tracked as being streamed at once; beyond that, the oldest is read again when it
  * continues.
  */
-const STREAMING = 256;
+const MAX_STREAMING_MESSAGES = 256;
 
 function forget(partials: Map<number, JsonObject>, id: unknown): void {
   for (const [m, message] of partials) if (message["id"] === id) partials.delete(m);

@@ -34,8 +34,8 @@ export interface Reader {
   close(): void;
 }
 
-const FEWEST = 4;
-const MOST = 256;
+const MIN_CHUNKS_PER_READ = 4;
+const MAX_CHUNKS_PER_READ = 256;
 /** Facts: about this many are read ahead at most. */
 const AHEAD = 1024;
 
@@ -48,7 +48,7 @@ export class RunReader implements Reader {
   #cursor: number;
   #ahead: readonly EventChunk[] = [];
   #place = 0;
-  #limit = FEWEST;
+  #limit = MIN_CHUNKS_PER_READ;
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
@@ -162,8 +162,8 @@ export class RunReader implements Reader {
     }
     let facts = 0;
     for (const chunk of shown) facts += chunk.facts.length;
-    if (facts * 2 <= AHEAD) this.#limit = Math.min(MOST, this.#limit * 2);
-    else if (facts > AHEAD) this.#limit = Math.max(FEWEST, this.#limit >> 1);
+    if (facts * 2 <= AHEAD) this.#limit = Math.min(MAX_CHUNKS_PER_READ, this.#limit * 2);
+    else if (facts > AHEAD) this.#limit = Math.max(MIN_CHUNKS_PER_READ, this.#limit >> 1);
     this.#ahead = shown;
     this.#place = 0;
   }

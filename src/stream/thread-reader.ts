@@ -21,7 +21,7 @@ interface Deps {
 }
 
 /** Runs: how many are looked up at a time. Their inputs, which may be large, are read with them. */
-const PAGE = 8;
+const RUNS_PER_READ = 8;
 
 /**
  * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored,
@@ -160,7 +160,7 @@ export class ThreadReader implements Reader, RunListener {
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
-    return andThen(journal.started(key, from, PAGE), (found) => {
+    return andThen(journal.started(key, from, RUNS_PER_READ), (found) => {
       if (this.#closed) return false;
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#place = 0;

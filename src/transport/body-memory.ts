@@ -8,11 +8,11 @@ export interface BodyLimits {
 }
 
 /** Bytes of all bodies. At least two of the largest size fit, one for each of two tenants. */
-const MOST = 128 * 1024 * 1024;
+const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
 export const createBodyLimits = ({
   maxBody,
-  maxBodies = MOST,
+  maxBodies = DEFAULT_MAX_BYTES,
   scheduler,
 }: Pick<TransportOptions, "maxBody" | "maxBodies" | "scheduler">): BodyLimits => ({
   maxBody,

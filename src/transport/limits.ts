@@ -21,11 +21,11 @@ export const HEAD_TIME = 10_000;
 export const MIN_UPLOAD = 16 * 1024;
 
 /** Descriptors that are kept for files, and for connections that the server opens itself. */
-const MOST_KEPT = 4_096;
+const MAX_RESERVED_DESCRIPTORS = 4_096;
 
 /**
  * The number of connections that may be open, given the process's limit of file descriptors. Without a free descriptor, a connection that
  * cannot be accepted wakes the process again and again, and files cannot be opened.
  */
 export const connectionsWith = (descriptors: number): number =>
-  Math.max(1, descriptors - Math.min(Math.ceil(descriptors / 3), MOST_KEPT));
+  Math.max(1, descriptors - Math.min(Math.ceil(descriptors / 3), MAX_RESERVED_DESCRIPTORS));

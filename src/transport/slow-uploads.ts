@@ -10,7 +10,7 @@ interface Upload {
 }
 
 /** Milliseconds. */
-const EVERY = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 
 /** Closes connections whose bodies arrive too slowly. The timer runs only while there are uploads. */
 export class SlowUploadGuard {
@@ -24,7 +24,7 @@ export class SlowUploadGuard {
 
   add(body: RequestBody, cut: () => void): void {
     this.#under.add({ body, cut, seen: -1 });
-    this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
+    this.#cancel ??= this.#scheduler.after(CHECK_INTERVAL_MS, this.#look);
   }
 
   stop(): void {
@@ -37,11 +37,11 @@ export class SlowUploadGuard {
     for (const upload of this.#under) {
       const { body, seen } = upload;
       if (body.complete) this.#under.delete(upload);
-      else if (seen >= 0 && body.size - seen < (MIN_UPLOAD * EVERY) / 1000) {
+      else if (seen >= 0 && body.size - seen < (MIN_UPLOAD * CHECK_INTERVAL_MS) / 1000) {
         this.#under.delete(upload);
         upload.cut();
       } else upload.seen = body.size;
     }
-    if (this.#under.size > 0) this.#cancel = this.#scheduler.after(EVERY, this.#look);
+    if (this.#under.size > 0) this.#cancel = this.#scheduler.after(CHECK_INTERVAL_MS, this.#look);
   };
 }

@@ -11,7 +11,7 @@ import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
 /** Attempts to find a free port, in case other processes take it first. */
-const TRIES = 10;
+const MAX_TRIES = 10;
 
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
@@ -155,7 +155,7 @@ async function listenAlone(
   host: string,
   port: number,
 ): Promise<Uws.us_listen_socket | undefined> {
-  for (let tries = port === 0 ? TRIES : 1; tries > 0; tries--) {
+  for (let tries = port === 0 ? MAX_TRIES : 1; tries > 0; tries--) {
     const wanted = port === 0 ? await freePort(host) : port;
     if (wanted === undefined) break;
     const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {

@@ -4,14 +4,14 @@ import { parseObject, type RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 
 /** Commands of one socket that may be pending, and their bytes. */
-const MOST = 32;
+const MAX_PENDING_COMMANDS = 32;
 const BYTES = 1024 * 1024;
 /** Bytes above which a command is parsed in a turn of its own: many large ones at once would keep all others waiting. */
 const LARGE = 64 * 1024;
 /** Ids that are remembered: a command that is sent again with the same id is not executed again. */
 const IDS = 1024;
 /** Characters of the longest id. */
-const LONGEST = 200;
+const MAX_ID_CHARACTERS = 200;
 
 export type CommandId = string | number;
 
@@ -28,7 +28,7 @@ type Refuse = (id: CommandId | null, cause: unknown) => void;
 
 const busy = new ServiceError(
   "server.busy",
-  `More than ${MOST} commands, or 1 MiB of them, are not done yet`,
+  `More than ${MAX_PENDING_COMMANDS} commands, or 1 MiB of them, are not done yet`,
 );
 
 /**
@@ -59,7 +59,8 @@ export class PendingCommands {
     try {
       if (typeof message !== "string") throw invalidField("command", "must be a text message, as JSON");
       const { length } = message;
-      const isBusy = this.#waiting >= MOST || (this.#waiting > 0 && this.#bytes + length > BYTES);
+      const isBusy =
+        this.#waiting >= MAX_PENDING_COMMANDS || (this.#waiting > 0 && this.#bytes + length > BYTES);
       if (length > LARGE) {
         if (isBusy) throw busy;
         return this.#enqueue(length, () => this.#turn().then(() => this.#parse(message)));
@@ -116,7 +117,7 @@ export class PendingCommands {
 
 /** @throws ServiceError `validation.failed` */
 function idOf(id: unknown): CommandId {
-  if (typeof id === "string" && id.length > 0 && id.length <= LONGEST) return id;
+  if (typeof id === "string" && id.length > 0 && id.length <= MAX_ID_CHARACTERS) return id;
   if (typeof id === "number" && Number.isSafeInteger(id)) return id;
-  throw invalidField("id", `must be a whole number, or a string of 1 to ${LONGEST} characters`);
+  throw invalidField("id", `must be a whole number, or a string of 1 to ${MAX_ID_CHARACTERS} characters`);
 }

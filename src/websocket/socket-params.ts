@@ -12,7 +12,7 @@ export interface SocketParams {
 }
 
 /** Characters of the longest query that is parsed. */
-const LONGEST = 4096;
+const MAX_QUERY_CHARACTERS = 4096;
 
 /**
  * Reads `last_event_id` (absent: the header of that name; `-1` and `-`: from the start) and `stream_mode` (repeated,
@@ -20,7 +20,8 @@ const LONGEST = 4096;
  * @throws ServiceError `validation.failed`
  */
 export function readSocketParams(text: string, lastEventId: string | undefined): SocketParams {
-  if (text.length > LONGEST) throw invalidField("query", `is longer than ${LONGEST} characters`);
+  if (text.length > MAX_QUERY_CHARACTERS)
+    throw invalidField("query", `is longer than ${MAX_QUERY_CHARACTERS} characters`);
   const query = new QueryParams(text);
   const header = lastEventId === undefined ? undefined : lastEventIdInHeader(lastEventId);
   return { after: lastEventIdInQuery(query) ?? header, modes: streamModesOf(query) };

@@ -12,8 +12,8 @@ import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.t
 import { SwitchingReader } from "./switching-reader.ts";
 
 /** Subscriptions that one socket may have, and namespaces that all of them may name. */
-const MOST = 256;
-const MOST_NAMESPACES = 2048;
+const MAX_SUBSCRIPTIONS = 256;
+const MAX_NAMESPACES = 2048;
 
 interface Subscription {
   readonly isWanted: EventTest;
@@ -54,13 +54,16 @@ export class SubscriptionFeed {
    */
   subscribe(params: RawBody): string {
     const { filter, since } = subscriptionOf(params);
-    if (this.#subscriptions.size + this.#waiting.size >= MOST) {
-      throw new ServiceError("server.busy", `There are ${MOST} subscriptions on this socket already`);
+    if (this.#subscriptions.size + this.#waiting.size >= MAX_SUBSCRIPTIONS) {
+      throw new ServiceError(
+        "server.busy",
+        `There are ${MAX_SUBSCRIPTIONS} subscriptions on this socket already`,
+      );
     }
     const namespaces = filter.namespaces.length;
     const named = [...this.#subscriptions.values(), ...this.#waiting.values()];
-    if (named.reduce((sum, other) => sum + other.namespaces, namespaces) > MOST_NAMESPACES) {
-      const message = `The subscriptions of this socket would name more than ${MOST_NAMESPACES} namespaces`;
+    if (named.reduce((sum, other) => sum + other.namespaces, namespaces) > MAX_NAMESPACES) {
+      const message = `The subscriptions of this socket would name more than ${MAX_NAMESPACES} namespaces`;
       throw new ServiceError("server.busy", message);
     }
     const id = `subscription-${++this.#made}`;

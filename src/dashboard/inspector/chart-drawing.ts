@@ -4,7 +4,7 @@ import type { ChartWithPaths } from "./taken-transitions.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Characters: the longest line of a label. */
-const LONGEST = 32;
+const MAX_LINE_CHARACTERS = 32;
 /** The largest number of lines of a label. */
 const LINES = 4;
 
@@ -57,7 +57,7 @@ function graphOf({ root, arrows }: ChartModel): ElkNode {
 }
 
 function nodeOf(state: DrawnState): ElkNode {
-  const width = Math.min(state.name.length, LONGEST) * 7.6 + 28;
+  const width = Math.min(state.name.length, MAX_LINE_CHARACTERS) * 7.6 + 28;
   if (state.children.length === 0) return { id: `s${state.index}`, width, height: 34 };
   return {
     id: `s${state.index}`,
@@ -84,7 +84,8 @@ function shown(labels: readonly string[]): readonly string[] {
 /** Returns the approximate width of a label in pixels. Capitals are wider. */
 const widthOf = (text: string): number => text.length * 5.9 + (text.match(/[A-Z_]/g)?.length ?? 0) * 1.6;
 
-const cut = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`);
+const cut = (text: string): string =>
+  text.length <= MAX_LINE_CHARACTERS ? text : `${text.slice(0, MAX_LINE_CHARACTERS - 1)}…`;
 
 function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
   const { width = 100, height = 100 } = laid;

@@ -47,11 +47,11 @@ export interface RecordedTransition {
 }
 
 /** The largest number of ended actors kept. */
-const ENDED = 60;
+const MAX_ENDED_ACTORS = 60;
 /** The largest number of transitions kept. */
-const STEPS = 100;
+const MAX_TRANSITIONS = 100;
 /** The largest number of events kept for pages that connect late. */
-const EVENTS = 200;
+const MAX_EVENTS = 200;
 
 /** The state that the feed has reported so far. */
 export class FeedModel {
@@ -67,7 +67,7 @@ export class FeedModel {
     if (actor === undefined) return;
     if (message.type === "@xstate.event") {
       this.events.push(message);
-      if (this.events.length > EVENTS) this.events.shift();
+      if (this.events.length > MAX_EVENTS) this.events.shift();
       return;
     }
     const { snapshot } = message;
@@ -105,7 +105,8 @@ export class FeedModel {
     if (kind !== "thread") this.actors.delete(id);
     this.actors.set(id, { id, kind, name, parent: parentId ?? null, definition, chart, message });
     const ended = [...this.actors.values()].filter((actor) => actor.kind !== "thread" && !isLive(actor));
-    for (const { id: old } of ended.slice(0, Math.max(0, ended.length - ENDED))) this.actors.delete(old);
+    for (const { id: old } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED_ACTORS)))
+      this.actors.delete(old);
   }
 
   #step(actor: Actor, message: FeedMessage): void {
@@ -118,7 +119,7 @@ export class FeedModel {
       event: event?.type ?? "",
       words: actorState({ ...actor, message }),
     });
-    if (this.steps.length > STEPS) this.steps.shift();
+    if (this.steps.length > MAX_TRANSITIONS) this.steps.shift();
   }
 }
 

@@ -8,10 +8,10 @@ import { ThreadDescriptions } from "./thread-descriptions.ts";
 /** The number of threads read by one request. */
 export const THREADS_PER_REQUEST = 100;
 /** Milliseconds between two reads of the visible pages. */
-const EVERY = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** Times the duration of a read: the shortest pause before the next one, so that a slow server is asked less often. */
 const SHARE = 10;
-const LONGEST = 10_000;
+const MAX_POLL_INTERVAL_MS = 10_000;
 /** Milliseconds between two counts of all matches. A search counts no further than some pages. */
 const COUNT_EVERY = 5_000;
 
@@ -127,7 +127,10 @@ export class ThreadList {
       this.error.value = errorMessage(cause);
     }
     if (signal.aborted || document.hidden) return;
-    const wait = Math.min(LONGEST, Math.max(EVERY, (performance.now() - began) * SHARE));
+    const wait = Math.min(
+      MAX_POLL_INTERVAL_MS,
+      Math.max(POLL_INTERVAL_MS, (performance.now() - began) * SHARE),
+    );
     this.#timer = setTimeout(() => this.#look(), wait);
   }
 

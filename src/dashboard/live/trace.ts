@@ -57,7 +57,7 @@ export interface TraceStep {
 }
 
 /** The largest number of raw events kept. */
-const EVENTS = 2_000;
+const MAX_EVENTS = 2_000;
 
 /** A run, built from the events of its stream. */
 export class Trace {
@@ -88,7 +88,7 @@ export class Trace {
     this.#last = id;
     this.count++;
     this.events.push(event);
-    if (this.events.length > EVENTS) this.events.shift();
+    if (this.events.length > MAX_EVENTS) this.events.shift();
     const [mode = "", ...segments] = event.event.split("|");
     const ns = segments.join("|");
     const { data } = event;

@@ -10,7 +10,7 @@ import type { Route } from "../router.ts";
 const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[];
 
 /** Characters of a reason. */
-const LONGEST = 200;
+const MAX_REASON_CHARACTERS = 200;
 
 /** Routes that cancel or delete runs. */
 export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
@@ -87,6 +87,7 @@ function cancelOf(call: RouteCall): {
   const reason = query.text("reason");
   if (reason === undefined || reason === "") return { action, wait };
   checkReason(action, reason);
-  if (reason.length > LONGEST) throw invalidField("reason", `must have at most ${LONGEST} characters`);
+  if (reason.length > MAX_REASON_CHARACTERS)
+    throw invalidField("reason", `must have at most ${MAX_REASON_CHARACTERS} characters`);
   return { action, wait, reason };
 }

@@ -20,11 +20,11 @@ interface Deps {
 }
 
 /** Slots read at a time. */
-const PAGE = 16;
+const SLOTS_PER_READ = 16;
 /** Milliseconds before a retry. */
-const PAUSE = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds: the longest timer. The wall clock may be set meanwhile, so it is read again. */
-const LONGEST = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** Errors that make a cron useless for good: it is deleted. */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
@@ -75,7 +75,7 @@ export class CronWorker {
 
   async #work(): Promise<void> {
     this.#isWorking = true;
-    let wait: number | null = PAUSE;
+    let wait: number | null = RETRY_PAUSE_MS;
     try {
       wait = await this.#fireAll();
     } catch (cause) {
@@ -91,13 +91,13 @@ export class CronWorker {
   /** Fires all due crons. Returns the milliseconds until more may be due; null when nothing is scheduled. */
   async #fireAll(): Promise<number | null> {
     const { book, clock } = this.#deps;
-    const found = await book.next(PAGE);
+    const found = await book.next(SLOTS_PER_READ);
     const due = found.filter(({ slot }) => slot <= clock.now());
     const done = await Promise.all(due.map((slot) => this.#handle(slot)));
-    if (done.includes(false)) return PAUSE;
+    if (done.includes(false)) return RETRY_PAUSE_MS;
     if (due.length > 0) return 0;
     const [first] = found;
-    return first === undefined ? null : Math.min(LONGEST, Math.max(0, first.slot - clock.now()));
+    return first === undefined ? null : Math.min(MAX_WAIT_MS, Math.max(0, first.slot - clock.now()));
   }
 
   /** Fires one slot. Returns false when it must be tried again. */
@@ -124,7 +124,8 @@ export class CronWorker {
   async #fire(at: CronSlot, cron: CronRecord): Promise<boolean> {
     const { clock, logger } = this.#deps;
     // The slot was missed, and the cron's end time has passed.
-    if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - PAUSE) return false;
+    if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
+      return false;
     try {
       await this.#start(at, cron);
       return false;

@@ -4,7 +4,7 @@ import { refuseOperation } from "./item-limits.ts";
 export type ItemTest = (value: unknown) => boolean;
 
 /** Limits of a filter: conditions in total (list entries count), and nesting levels. */
-const MOST = 1_000;
+const MAX_CONDITIONS = 1_000;
 const DEEPEST = 32;
 
 /** Orders two numbers or two strings; NaN for all other pairs. */
@@ -56,7 +56,7 @@ function ordered(holds: (order: number) => boolean) {
 function oneOf(wanted: boolean) {
   return (operand: unknown, at: string): ItemTest => {
     if (!Array.isArray(operand)) refuseOperation(at, "must be a list");
-    if (operand.length > MOST) refuseOperation(at, `has more than ${MOST} entries`);
+    if (operand.length > MAX_CONDITIONS) refuseOperation(at, `has more than ${MAX_CONDITIONS} entries`);
     const plain = new Set<unknown>();
     const nested = new Set<string>();
     for (const one of operand as readonly unknown[]) {
@@ -79,7 +79,7 @@ export function compileFilter(filter: JsonObject, at: string): ItemTest {
   const members = (object: JsonObject, path: string, depth: number): ItemTest => {
     if (depth > DEEPEST) refuseOperation(path, `is nested deeper than ${DEEPEST} levels`);
     const tests = Object.entries(object).map(([name, wanted]): ItemTest => {
-      if (++count > MOST) refuseOperation(at, `has more than ${MOST} conditions`);
+      if (++count > MAX_CONDITIONS) refuseOperation(at, `has more than ${MAX_CONDITIONS} conditions`);
       const test = condition(wanted, `${path}.${name}`, depth);
       return (value) => test(isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined);
     });
@@ -96,7 +96,7 @@ export function compileFilter(filter: JsonObject, at: string): ItemTest {
     const tests = names.map((name) => {
       const operand = wanted[name];
       count += Array.isArray(operand) ? Math.max(1, operand.length) : 1;
-      if (count > MOST) refuseOperation(at, `has more than ${MOST} conditions`);
+      if (count > MAX_CONDITIONS) refuseOperation(at, `has more than ${MAX_CONDITIONS} conditions`);
       const operator = operators.get(name);
       if (operator === undefined)
         return refuseOperation(

@@ -7,7 +7,7 @@ import { cosine } from "./embedding.ts";
 import type { ItemTest } from "./item-filter.ts";
 
 /** Bytes of values that one answer may hold. */
-const MOST = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export interface ItemSearch {
   readonly tenant: string;
@@ -56,7 +56,8 @@ export async function searchItems(items: StoreItems, search: ItemSearch): Promis
     if (record === undefined || !isUnexpired(record, now) || test?.(record.value) === false) continue;
     if (skip-- > 0) continue;
     bytes += record.bytes;
-    if (bytes > MOST) refuseOperation(`${at}limit`, `is too many: their values have more than ${MOST} bytes`);
+    if (bytes > MAX_ANSWER_BYTES)
+      refuseOperation(`${at}limit`, `is too many: their values have more than ${MAX_ANSWER_BYTES} bytes`);
     page.push({ record, score });
     if (page.length === limit) break;
   }

@@ -1,8 +1,8 @@
 /** Milliseconds. */
-const FIRST = 10_000;
+const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
 /** Milliseconds: the longest delay, also when a receiver asks for more. */
-const LONGEST = 6 * 3_600_000;
+const MAX_DELAY_MS = 6 * 3_600_000;
 /** Random spread of each delay (a fraction), so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 
@@ -11,9 +11,9 @@ const JITTER = 0.2;
  * the receiver asked for.
  */
 export function webhookRetryDelay(failed: number, luck: number, asked = 0): number {
-  const delay = Math.min(FIRST * FACTOR ** (failed - 1), LONGEST);
+  const delay = Math.min(FIRST_DELAY_MS * FACTOR ** (failed - 1), MAX_DELAY_MS);
   const spread = delay * (1 - JITTER + 2 * JITTER * luck);
-  return Math.round(Math.max(spread, Math.min(asked, LONGEST)));
+  return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY_MS)));
 }
 
 /** Milliseconds that a `Retry-After` header asks for; it holds seconds or a date. */

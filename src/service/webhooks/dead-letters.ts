@@ -7,9 +7,9 @@ import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 export const DEAD_LETTER_TTL = 7 * 86_400_000;
 
 /** Deliveries read at a time. */
-const PAGE = 100;
+const DELIVERIES_PER_READ = 100;
 /** Milliseconds before a retry after a storage failure. */
-const PAUSE = 60_000;
+const PAUSE_MS = 60_000;
 
 interface Deps {
   readonly outbox: Outbox;
@@ -51,7 +51,7 @@ export class DeadLetterPurger {
     try {
       for (;;) {
         const now = clock.now();
-        const found = await outbox.dead(PAGE);
+        const found = await outbox.dead(DELIVERIES_PER_READ);
         const over = found.filter(({ delivery }) => delivery.due <= now);
         for (const entry of over) {
           await outbox.change(entry, (d) => (d.status === "dead" && d.due <= now ? null : undefined), {
@@ -64,7 +64,7 @@ export class DeadLetterPurger {
       }
     } catch (error) {
       logger.warn("dead letters could not be deleted; retrying", { error: String(error) });
-      this.schedule(PAUSE);
+      this.schedule(PAUSE_MS);
     }
   }
 }

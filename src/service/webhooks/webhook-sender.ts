@@ -32,7 +32,7 @@ export interface SenderDeps {
 }
 
 /** Characters of an error's text that are stored and shown. */
-const MOST = 300;
+const MAX_ERROR_CHARACTERS = 300;
 
 /**
  * Makes one delivery attempt. The policy is checked again against the URL, and against the addresses that its host name resolves to now;
@@ -114,5 +114,5 @@ function headersOf(
 
 function textOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
-  return text.slice(0, MOST);
+  return text.slice(0, MAX_ERROR_CHARACTERS);
 }

@@ -21,9 +21,9 @@ export interface WebhookWorkerDeps extends SenderDeps {
 const SLOTS = 64;
 const SLOTS_FAILING = 16;
 /** Deliveries of a target read at a time. */
-const PAGE = 32;
+const DELIVERIES_PER_READ = 32;
 /** Milliseconds before a retry after a storage failure. */
-const PAUSE = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 
 /**
  * Makes the pending deliveries: each at least once, in no particular order. A few of them are in memory; the rest is read from storage,
@@ -57,7 +57,7 @@ export class WebhookWorker {
       for await (const name of outbox.targets()) this.#enqueue(this.#queueOf(name));
     } catch (error) {
       logger.warn("the outbox could not be read; retrying", { error: String(error) });
-      if (!this.#stopping) scheduler.after(PAUSE, () => void this.start(self));
+      if (!this.#stopping) scheduler.after(RETRY_PAUSE_MS, () => void this.start(self));
     }
   }
 
@@ -130,7 +130,7 @@ export class WebhookWorker {
     queue.changed = false;
     let wait: number | undefined;
     try {
-      const found = await this.#deps.outbox.pending(queue.name, PAGE + queue.trying.size);
+      const found = await this.#deps.outbox.pending(queue.name, DELIVERIES_PER_READ + queue.trying.size);
       for (const entry of found) {
         if (queue.trying.has(deliveryName(entry))) continue;
         const rest = this.#waitFor(entry.delivery);
@@ -139,7 +139,7 @@ export class WebhookWorker {
       }
     } catch (error) {
       this.#deps.logger.warn("the outbox could not be read; retrying", { error: String(error) });
-      wait = PAUSE;
+      wait = RETRY_PAUSE_MS;
     }
     queue.reading = false;
     if (queue.due.length > 0 || queue.changed) return this.#enqueue(queue);
@@ -181,7 +181,7 @@ export class WebhookWorker {
     this.#tries.delete(controller);
     queue.trying.delete(name);
     if (this.#tries.size === 0) this.#stopped?.();
-    if (pause) this.#serveLater(queue, PAUSE);
+    if (pause) this.#serveLater(queue, RETRY_PAUSE_MS);
     else this.#enqueue(queue);
     this.#fill();
   }

@@ -27,15 +27,15 @@ export function isWhole(bytes: Buffer, handle: BlockHandle): boolean {
 }
 
 /** Bytes of a block that are summed before others get a turn. */
-const STEP = 1024 * 1024;
+const STEP_BYTES = 1024 * 1024;
 
 /** Like {@link isWhole}, and yields after each step: a block with one large value is as large as the value. */
 export function* isWholeInSteps(bytes: Buffer, { offset, size }: BlockHandle): Generator<undefined, boolean> {
   const end = offset + size + 1;
   if (end + TRAILER - 1 > bytes.length) return false;
   let sum = 0;
-  for (let at = offset; at < end; at += STEP) {
-    sum = crc32c(bytes, at, Math.min(at + STEP, end), sum);
+  for (let at = offset; at < end; at += STEP_BYTES) {
+    sum = crc32c(bytes, at, Math.min(at + STEP_BYTES, end), sum);
     yield undefined;
   }
   return unmaskChecksum(bytes.readUInt32LE(end)) === sum;

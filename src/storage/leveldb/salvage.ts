@@ -20,9 +20,9 @@ export interface TableBounds {
 /** Bytes of the largest block that is searched for after a damaged one. Larger blocks, which have one large value, are given up. */
 const LARGEST = 64 * 1024;
 /** Bytes that one search may read in total: about a second. */
-const MOST = 512 * 1024 * 1024;
+const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
 /** Bytes read between two yields. */
-const TURN = 4 * 1024 * 1024;
+const TURN_BYTES = 4 * 1024 * 1024;
 
 /**
  * Finds the data blocks of a table that has lost its index. Blocks follow each other from the start, and each block's checksum shows where
@@ -35,11 +35,11 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   let turn = 0;
   /** Whether a block must begin at this position. */
   let isBegin = true;
-  for (let at = 0; at + TRAILER < bytes.length && read < MOST;) {
+  for (let at = 0; at + TRAILER < bytes.length && read < MAX_SEARCH_BYTES;) {
     const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);
     const end = isBegin || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
     if (isBegin || end !== undefined) read += (end ?? most) - at;
-    if (read - turn > TURN) {
+    if (read - turn > TURN_BYTES) {
       turn = read;
       yield undefined;
     }

@@ -1,13 +1,13 @@
 import { FormatError, ByteReader } from "./byte-reader.ts";
 
 /** Bytes: more than any index block has. A larger claim is damage. */
-const MOST = 64 * 1024 * 1024;
+const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
 /** Undoes the Snappy compression of a block, or of its first `limit` bytes (Snappy's `format_description.txt`). */
-export function unsnappy(bytes: Buffer, limit = MOST): Buffer {
+export function unsnappy(bytes: Buffer, limit = MAX_BLOCK_BYTES): Buffer {
   const reader = new ByteReader(bytes);
   const size = reader.varint();
-  if (size > MOST) throw new FormatError("a block claims to be too large");
+  if (size > MAX_BLOCK_BYTES) throw new FormatError("a block claims to be too large");
   const made = Buffer.alloc(Math.min(size, limit));
   let to = 0;
   while (!reader.isAtEnd && to < made.length) {

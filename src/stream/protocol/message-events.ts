@@ -22,7 +22,7 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** Messages: at most this many are tracked as being streamed at once. */
-const STREAMING = 256;
+const MAX_STREAMING_MESSAGES = 256;
 
 /** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
 export class MessageEvents {
@@ -34,7 +34,7 @@ export class MessageEvents {
   }
 
   begin(m: number, { id, ns, meta }: FactOf<"message">): void {
-    if (this.#streaming.size >= STREAMING) {
+    if (this.#streaming.size >= MAX_STREAMING_MESSAGES) {
       for (const [oldest] of this.#streaming) {
         this.#streaming.delete(oldest);
         break;

@@ -10,9 +10,9 @@ import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./watcher.ts";
 
 /** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
-const TENANT_MOST = 256;
-const MOST = 4_096;
-const LONGEST = 1024;
+const MAX_PEERS_PER_TENANT = 256;
+const MAX_PEERS = 4_096;
+const MAX_QUERY_CHARACTERS = 1024;
 
 export interface FeedsDeps {
   readonly inspection: ActorInspection;
@@ -61,13 +61,14 @@ export class InspectorFeeds {
       left();
     });
     const refuse = (code: number, reason: string) => socket.close(code, reason);
-    const values = new URLSearchParams(query.slice(0, LONGEST)).get("values");
+    const values = new URLSearchParams(query.slice(0, MAX_QUERY_CHARACTERS)).get("values");
     if (isYes(values) && !this.#deps.values) {
       return refuse(FORBIDDEN, "Values are not shown here; inspect.values in the configuration allows it");
     }
     const watching = this.#tenants.get(tenant) ?? 0;
-    if (watching >= TENANT_MOST) return refuse(1013, `${TENANT_MOST} watch already; try again later`);
-    if (this.#watching >= MOST) return refuse(1013, "Too many watch already; try again later");
+    if (watching >= MAX_PEERS_PER_TENANT)
+      return refuse(1013, `${MAX_PEERS_PER_TENANT} watch already; try again later`);
+    if (this.#watching >= MAX_PEERS) return refuse(1013, "Too many watch already; try again later");
     this.#count(tenant, 1);
     left = () => this.#count(tenant, -1);
     this.#ask(tenant, query)
@@ -105,7 +106,8 @@ export class InspectorFeeds {
 
   /** @throws ServiceError `validation.failed`, `run.not_found` */
   async #ask(tenant: string, query: string): Promise<Asked> {
-    if (query.length > LONGEST) throw invalid(`query is longer than ${LONGEST} characters`);
+    if (query.length > MAX_QUERY_CHARACTERS)
+      throw invalid(`query is longer than ${MAX_QUERY_CHARACTERS} characters`);
     const params = new URLSearchParams(query);
     const id = (name: string): string | null => {
       const text = params.get(name);

@@ -4,7 +4,7 @@ import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports
 const FORMAT = "0.7.2";
 
 /** Characters of a graph's state that are shown at most. */
-const MOST = 64 * 1024;
+const MAX_STATE_CHARACTERS = 64 * 1024;
 
 /** The number and the time of a message. */
 export interface Stamp {
@@ -89,5 +89,5 @@ function snapshotOf({ status, value, context, children, tags, output, values }: 
 
 function bounded(values: object): unknown {
   const { length } = JSON.stringify(values);
-  return length <= MOST ? values : { left_out: `${length} characters` };
+  return length <= MAX_STATE_CHARACTERS ? values : { left_out: `${length} characters` };
 }

@@ -2,7 +2,7 @@ import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 
 /** Characters that may wait for one peer. Messages are shared by all peers that watch the same scope. */
-const MOST = 1024 * 1024;
+const MAX_WAITING_CHARACTERS = 1024 * 1024;
 /** Characters that are collected in one turn, at most, before they are sent. */
 const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may take nothing while messages wait. */
@@ -41,7 +41,7 @@ export class InspectorPeer {
     this.#waiting.push(piece);
     if (typeof piece === "string") this.#size += piece.length;
     if (this.#blocked) {
-      if (this.#size > MOST) this.close(...SLOW);
+      if (this.#size > MAX_WAITING_CHARACTERS) this.close(...SLOW);
     } else if (this.#size > GATHERED) this.#flush();
     else if (!this.#due) {
       this.#due = true;
