@@ -31,17 +31,17 @@ export async function admitAll(
   // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
   for (const { key, draft } of runs) liveThreads.push(await wake(key, draft.create));
   refuseWhenDraining();
-  const held = new HeldStarts(starts);
+  const heldStarts = new HeldStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
     const liveThread = liveThreads[i] as LiveThread;
     try {
-      admitted.push(admitRun(liveThread, draft, held));
+      admitted.push(admitRun(liveThread, draft, heldStarts));
     } catch (cause) {
       const back = takeBack(liveThreads.slice(0, i), runs);
       for (const unused of liveThreads.slice(i)) letGo(unused);
       await Promise.allSettled(admitted);
-      held.release();
+      heldStarts.release();
       await Promise.allSettled(back);
       throw refused(i, cause);
     }
@@ -50,7 +50,7 @@ export async function admitAll(
   const failed = results.findIndex(({ status }) => status === "rejected");
   // The storage failed in between.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
-  held.release();
+  heldStarts.release();
   if (failed < 0) return Promise.all(admitted);
   await Promise.allSettled(back);
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);

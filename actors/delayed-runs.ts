@@ -90,12 +90,12 @@ export class DelayedRuns {
     // Read once: between two reads of the clock a run may become due, and would then be neither due nor the next.
     const { now } = this;
     const due = found.filter(({ run, due: at }) => at <= now && !this.#failed.has(run));
-    const told = this.#started;
+    const startedBefore = this.#started;
     this.#started = new Set();
     // A run that was started and is still listed exists only in the list.
-    const tell = ({ key, run }: KeyedDelayedRun) =>
-      told.has(run) ? this.#fail(key, run, "its thread does not list it") : this.#start(key, run);
-    await Promise.all(due.map(tell));
+    const startDue = ({ key, run }: KeyedDelayedRun) =>
+      startedBefore.has(run) ? this.#fail(key, run, "its thread does not list it") : this.#start(key, run);
+    await Promise.all(due.map(startDue));
     const next = found.find(({ due: at }) => at > now);
     if (due.length > 0) this.schedule(this.now);
     else if (next !== undefined) this.schedule(next.due);

@@ -66,17 +66,17 @@ export class IdleThreads<C extends MaybeIdle<C>> {
   }
 
   remove(liveThread: C): void {
-    const place = liveThread.idleEntry;
-    if (place === null) return;
-    const { before, after } = place;
+    const entry = liveThread.idleEntry;
+    if (entry === null) return;
+    const { before, after } = entry;
     if (before === null) this.#oldest = after;
     else before.after = after;
     if (after === null) this.#youngest = before;
     else after.before = before;
     liveThread.idleEntry = null;
     // Links are cleared: a link from an entry in the old generation would keep all later entries alive.
-    place.before = null;
-    place.after = null;
+    entry.before = null;
+    entry.after = null;
     this.#size--;
   }
 
@@ -87,11 +87,11 @@ export class IdleThreads<C extends MaybeIdle<C>> {
 
   #add(liveThread: C): void {
     const before = this.#youngest;
-    const place: IdleEntry<C> = { liveThread, since: this.#clock.mono(), before, after: null };
-    if (before === null) this.#oldest = place;
-    else before.after = place;
-    this.#youngest = place;
-    liveThread.idleEntry = place;
+    const entry: IdleEntry<C> = { liveThread, since: this.#clock.mono(), before, after: null };
+    if (before === null) this.#oldest = entry;
+    else before.after = entry;
+    this.#youngest = entry;
+    liveThread.idleEntry = entry;
     this.#size++;
   }
 
@@ -104,8 +104,8 @@ export class IdleThreads<C extends MaybeIdle<C>> {
   #sweep(): void {
     this.#timer = null;
     const now = this.#clock.mono();
-    for (let place = this.#oldest; place !== null; place = this.#oldest) {
-      const { liveThread, since } = place;
+    for (let entry = this.#oldest; entry !== null; entry = this.#oldest) {
+      const { liveThread, since } = entry;
       const rested = now - since;
       if (rested < this.#limits.idle) {
         // Whole milliseconds: a fraction can be lost in the sum, and time would stand still.
@@ -115,7 +115,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
       }
       this.#removeFromMemory(liveThread);
       // It had a write in flight: it is put at the end of the list, and looked at again.
-      if (liveThread.idleEntry === place) this.update(liveThread);
+      if (liveThread.idleEntry === entry) this.update(liveThread);
     }
   }
 }

@@ -55,7 +55,7 @@ export class StartQueue implements Starts {
 /** Keeps runs from beginning until they are released together. */
 export class HeldStarts implements Starts {
   readonly #starts: Starts;
-  #held: (() => void)[] = [];
+  #heldStarts: (() => void)[] = [];
 
   /** `starts` gets the runs that are released. */
   constructor(starts: Starts) {
@@ -63,11 +63,11 @@ export class HeldStarts implements Starts {
   }
 
   add(begin: () => void): void {
-    this.#held.push(begin);
+    this.#heldStarts.push(begin);
   }
 
   release(): void {
-    for (const begin of this.#held) this.#starts.add(begin);
-    this.#held = [];
+    for (const begin of this.#heldStarts) this.#starts.add(begin);
+    this.#heldStarts = [];
   }
 }

@@ -315,8 +315,8 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
         defer(() => effect({ context, event, self }, params));
     if (send !== undefined)
       return ({ context, event, children, scope: { defer } }) => {
-        const told = send.event({ context, event });
-        defer(() => children.get(send.to)?.send(told));
+        const sentEvent = send.event({ context, event });
+        defer(() => children.get(send.to)?.send(sentEvent));
       };
     if (stop !== undefined)
       return (move) => {

@@ -25,7 +25,7 @@ export class InspectionHook {
   readonly #scope: InspectScope;
   readonly #inspector: Inspector;
   readonly #parents = new WeakMap<AnyActorRef, AnyActorRef>();
-  readonly #told = new WeakMap<AnyActorRef, ShownSoFar>();
+  readonly #shownActors = new WeakMap<AnyActorRef, ShownSoFar>();
   /** Graph views of runs that have not ended, by run id. */
   readonly #graphs = new Map<string, ShownGraph>();
   readonly #root: AnyActorRef;
@@ -36,7 +36,7 @@ export class InspectionHook {
     this.#root = root;
     this.#scope = scope;
     this.#inspector = inspector;
-    const subscription = root.system.inspect({ next: (event) => this.#heard(event) });
+    const subscription = root.system.inspect({ next: (event) => this.#receive(event) });
     this.#end = () => subscription.unsubscribe();
   }
 
@@ -58,7 +58,7 @@ export class InspectionHook {
     }
   }
 
-  #heard(event: InspectionEvent): void {
+  #receive(event: InspectionEvent): void {
     this.#guarded(() => {
       if (event.type === "@xstate.snapshot") {
         this.#catchUp(event.actorRef as AnyActorRef);
@@ -69,11 +69,11 @@ export class InspectionHook {
           this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
         if (source !== undefined) this.#catchUp(source);
-        const told = this.#catchUp(actor);
-        told.last = shownEvent(event.event);
+        const shownActor = this.#catchUp(actor);
+        shownActor.last = shownEvent(event.event);
         this.#inspector.event(
-          told.shown,
-          told.last,
+          shownActor.shown,
+          shownActor.last,
           source === undefined ? null : this.#catchUp(source).shown.id,
         );
       }
@@ -100,24 +100,28 @@ export class InspectionHook {
     const parent = this.#parents.get(actor);
     const above = parent === undefined ? undefined : this.#catchUp(parent);
     const snapshot: unknown = actor.getSnapshot();
-    const told = this.#told.get(actor);
-    if (told === undefined) return this.#meet(actor, above?.shown);
+    const shownActor = this.#shownActors.get(actor);
+    if (shownActor === undefined) return this.#meet(actor, above?.shown);
     // A thread that is removed from memory keeps its status: only its children have ended.
-    if (told.snapshot === snapshot || (above === undefined && isStopped(actor))) return told;
-    told.snapshot = snapshot;
-    this.#inspector.snapshot(told.shown, shownState(actor, this.#liveThread.key.thread), told.last);
-    this.#noteEnd(actor, told.shown);
-    return told;
+    if (shownActor.snapshot === snapshot || (above === undefined && isStopped(actor))) return shownActor;
+    shownActor.snapshot = snapshot;
+    this.#inspector.snapshot(
+      shownActor.shown,
+      shownState(actor, this.#liveThread.key.thread),
+      shownActor.last,
+    );
+    this.#noteEnd(actor, shownActor.shown);
+    return shownActor;
   }
 
   #meet(actor: AnyActorRef, parent: InspectedActor | undefined): ShownSoFar {
     const shown = parent === undefined ? this.#thread() : this.#below(actor, parent);
-    const told: ShownSoFar = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
-    this.#told.set(actor, told);
+    const shownActor: ShownSoFar = { shown, snapshot: actor.getSnapshot(), last: { type: "xstate.init" } };
+    this.#shownActors.set(actor, shownActor);
     this.#inspector.actor(shown, shownState(actor, this.#liveThread.key.thread));
     if (shown.kind === "run" && parent?.kind === "thread") this.#openGraph(actor, shown);
     if (shown.kind === "task") this.#graphs.get(shown.run ?? "")?.began(shown.id, this.#wayTo(actor));
-    return told;
+    return shownActor;
   }
 
   #thread(): InspectedActor {

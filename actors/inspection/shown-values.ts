@@ -34,7 +34,7 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
   const shown: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(context)) {
     if (value instanceof Children) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
-    else shown[name] = Array.isArray(value) ? few(value) : value;
+    else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
   // The actor's context has the internal name of the thread, which includes the tenant.
   shown["thread"] = thread;
@@ -45,7 +45,7 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
  * The first entries of a list: ids, and of tasks their names. Inputs of tasks are the graph's state, and are left
  * out.
  */
-function few(list: readonly unknown[]): unknown {
+function firstEntries(list: readonly unknown[]): unknown {
   const some = list.slice(0, MAX_ENTRIES).map((item) => (typeof item === "object" ? named(item) : item));
   return cut(some, list.length);
 }
@@ -67,7 +67,7 @@ export function shownEvent(event: { readonly type: string }): InspectedEvent {
   const shown: { type: string; [name: string]: unknown } = { type };
   for (const [name, value] of Object.entries(event) as [string, unknown][]) {
     if (name === "type") continue;
-    if (Array.isArray(value)) shown[name] = few(value);
+    if (Array.isArray(value)) shown[name] = firstEntries(value);
     else if (value instanceof Error)
       shown[name] = { name: value.name, message: value.message.slice(0, MAX_TEXT_CHARACTERS) };
     else if (typeof value === "object" && value !== null) shown[name] = flat(value);

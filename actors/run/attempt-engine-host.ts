@@ -49,7 +49,7 @@ export class AttemptEngineHost implements EngineHost {
     const { alive, pending, root } = this.#attempt;
     if (!alive) return;
     for (const made of checkpoints) pending.addCheckpoints(made.ns, [made], true);
-    for (const left of writes) pending.addWrites(left);
+    for (const taskWrites of writes) pending.addWrites(taskWrites);
     pending.emissions.push(...emissions);
     if (ending === undefined && (checkpoints.length > 0 || emissions.length > 0)) this.#attempt.flushSoon();
     if (tasks.length > 0) root.addTasks(tasks);

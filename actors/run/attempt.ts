@@ -193,12 +193,15 @@ export class Attempt {
     // The end of the run is being stored: nothing may be written about the run after it.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const left = changeRun(this.run, {
+    const unendedRun = changeRun(this.run, {
       parked: this.run.parked + 1,
       cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
     });
-    this.liveThread.runs.set(this.id, left);
-    const stored = this.liveThread.write({ kind: "left", durable: true, runs: [left] }, (thread) => thread);
+    this.liveThread.runs.set(this.id, unendedRun);
+    const stored = this.liveThread.write(
+      { kind: "left", durable: true, runs: [unendedRun] },
+      (thread) => thread,
+    );
     this.revoke();
     return stored;
   }

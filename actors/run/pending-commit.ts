@@ -21,8 +21,8 @@ export class PendingCommit {
   }
 
   get isEmpty(): boolean {
-    const held = this.#merge || (this.#checkpoints.length === 0 && this.#writes.size === 0);
-    return held && this.emissions.length === 0;
+    const isWaiting = this.#merge || (this.#checkpoints.length === 0 && this.#writes.size === 0);
+    return isWaiting && this.emissions.length === 0;
   }
 
   addWrites(writes: TaskWrites): void {
@@ -48,15 +48,15 @@ export class PendingCommit {
   }
 
   #replace(made: NewCheckpoint): void {
-    const place = this.#checkpoints.findIndex(({ ns }) => ns === made.ns);
-    const before = this.#checkpoints[place];
+    const index = this.#checkpoints.findIndex(({ ns }) => ns === made.ns);
+    const before = this.#checkpoints[index];
     if (before === undefined) {
       this.#checkpoints.push(made);
       return;
     }
     const { id, parent, changes } = before;
     (this.#joined ??= new Set()).add(id);
-    this.#checkpoints[place] = { ...made, parent, changes: combineChanges(changes, made.changes) };
+    this.#checkpoints[index] = { ...made, parent, changes: combineChanges(changes, made.changes) };
   }
 
   /** Drops everything pending of the graph at `ns`, which has ended, and of the subgraphs below it. */

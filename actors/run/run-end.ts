@@ -99,7 +99,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   const { checkpoints, writes, events } = attempt.takePending(false);
   const run = endedRun(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
-  const owed =
+  const webhookItem =
     webhook === null ? undefined : newOutboxItem({ run, values, waiting: waitingOf(verdict) }, webhook, now);
   liveThread
     .write(
@@ -110,7 +110,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         checkpoints,
         writes,
         events,
-        outbox: owed && [owed],
+        outbox: webhookItem && [webhookItem],
       },
       (thread) =>
         changeThread(thread, {

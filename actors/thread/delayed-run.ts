@@ -92,7 +92,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   const run = liveThread.delayed.get(id);
   // It was cancelled meanwhile. Until that is stored, the run is found due again and again.
   if (run === undefined) return liveThread.lastWrite;
-  const told = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
+  const admittedEvent = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
   const delayed = withoutDelayed(liveThread.record, id);
   if (
     situationOf(actor.getSnapshot().value) === "resting" &&
@@ -100,7 +100,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   ) {
     const start = storeStart(liveThread, { ...liveThread.record, delayed }, run, "ripened", null);
     liveThread.delayed.delete(id);
-    actor.send({ ...told, starts: true });
+    actor.send({ ...admittedEvent, starts: true });
     await start.stored;
     return beginAttempt(liveThread, start);
   }
@@ -112,7 +112,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
     delayed,
     queue: [...thread.queue, id],
   }));
-  actor.send({ ...told, starts: false });
+  actor.send({ ...admittedEvent, starts: false });
   liveThread.owner.activityChanged(liveThread);
   await stored;
 }

@@ -69,12 +69,18 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
     const found = page.find(({ run_id }) => run_id !== run.run_id);
     if (found !== undefined) {
       const put = await writesBeforeRun(liveThread, run);
-      const left = new Map<string, TaskWrites>();
-      for (const writes of await journal.writes(liveThread.key, "", found.id)) left.set(writes.task, writes);
+      const remainingWrites = new Map<string, TaskWrites>();
+      for (const writes of await journal.writes(liveThread.key, "", found.id))
+        remainingWrites.set(writes.task, writes);
       for (const writes of put)
-        if (writes.ns === "" && writes.checkpoint === found.id) left.set(writes.task, writes);
+        if (writes.ns === "" && writes.checkpoint === found.id) remainingWrites.set(writes.task, writes);
       const rest = found.next.length > 0 ? "interrupted" : "idle";
-      return { checkpoint: found.id, rest, interrupts: interruptsByTask(left.values()), writes: put };
+      return {
+        checkpoint: found.id,
+        rest,
+        interrupts: interruptsByTask(remainingWrites.values()),
+        writes: put,
+      };
     }
     const oldest = page.at(-1);
     if (oldest === undefined) return { checkpoint: null, rest: "idle", interrupts: {}, writes: [] };

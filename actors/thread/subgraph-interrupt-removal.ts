@@ -23,16 +23,16 @@ export async function writesWithoutInterrupts(
     // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
     const { head, writes } = await latestAt(liveThread, above);
     const task = segment.slice(segment.indexOf(":") + 1);
-    const left = writes.find((one) => one.task === task);
-    if (!head?.next.some(({ id }) => id === task) || left?.result !== undefined) {
+    const taskWrites = writes.find((one) => one.task === task);
+    if (!head?.next.some(({ id }) => id === task) || taskWrites?.result !== undefined) {
       const message = `names no subgraph in progress at the thread's latest checkpoint: "${segment.slice(0, 200)}"`;
       throw new ServiceError("validation.failed", `${FIELD} ${message}`, {
         fields: [{ at: FIELD, message }],
       });
     }
-    const interrupts = (left?.interrupts ?? []).filter((asked) => !isWithin(asked.ns, segments));
-    if (left !== undefined && interrupts.length < left.interrupts.length)
-      changed.push({ ...left, interrupts });
+    const interrupts = (taskWrites?.interrupts ?? []).filter((asked) => !isWithin(asked.ns, segments));
+    if (taskWrites !== undefined && interrupts.length < taskWrites.interrupts.length)
+      changed.push({ ...taskWrites, interrupts });
   }
   return changed;
 }

@@ -54,11 +54,12 @@ export function parseKeyList(text: string): readonly string[] {
   return found;
 }
 
-function keyOf(entry: string, place: number): Key {
+function keyOf(entry: string, position: number): Key {
   const colon = entry.indexOf(":");
   const named = colon > 0 && TENANT.test(entry.slice(0, colon));
   const key = named ? entry.slice(colon + 1) : entry;
-  if (!SENDABLE.test(key)) throw refusal(`key ${place} is empty, or has characters that no header can carry`);
+  if (!SENDABLE.test(key))
+    throw refusal(`key ${position} is empty, or has characters that no header can carry`);
   return { digest: digestOf(key), tenant: named ? entry.slice(0, colon) : DEFAULT_TENANT };
 }
 

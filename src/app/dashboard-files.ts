@@ -32,7 +32,7 @@ export function builtPages(): Pages {
     if (type === undefined) return undefined;
     const known = read.get(name);
     if (known !== undefined) return known;
-    const file = place(name);
+    const file = filePathOf(name);
     if (file === undefined) return undefined;
     const page = { type, body: readFileSync(file, "utf8") };
     read.set(name, page);
@@ -41,7 +41,7 @@ export function builtPages(): Pages {
 }
 
 /** The path of a file: beside this module when that is built, else in the build's output directory. */
-function place(name: string): string | undefined {
+function filePathOf(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
       .map((path) => fileURLToPath(sourceUrl(path)))

@@ -134,7 +134,7 @@ const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
   const size = cachedFor(SIZE, clock, () => storage.size());
   const webhooks = cachedFor(WEBHOOKS, clock, () => outbox.count(MAX_WEBHOOKS));
-  const owed = async () => {
+  const webhookCounts = async () => {
     const { pending, dead } = await webhooks();
     return byLabel("status", { pending, dead });
   };
@@ -162,7 +162,7 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFami
     gauge(
       "heddle_webhooks",
       `Webhooks that are owed (pending) or were given up (dead); ${MAX_WEBHOOKS_NOTE}`,
-      owed,
+      webhookCounts,
       "status",
     ),
   ];

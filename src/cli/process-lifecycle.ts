@@ -71,7 +71,7 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
 }
 
 function waitingFor(runs: number, signal: NodeJS.Signals): string {
-  const whose = runs === 1 ? "1 run" : `${runs} runs`;
+  const runCount = runs === 1 ? "1 run" : `${runs} runs`;
   const again = signal === "SIGINT" ? "press Ctrl-C again to end now" : "a second signal ends it at once";
-  return `waiting up to ${DRAIN_MS / 1_000} s for the running nodes of ${whose}; ${again}`;
+  return `waiting up to ${DRAIN_MS / 1_000} s for the running nodes of ${runCount}; ${again}`;
 }

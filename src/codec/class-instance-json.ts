@@ -1,7 +1,7 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
 
 /** The path of a class instance in the data, with its class name ({@link ClassInstance}) or its description ({@link NonJsonValue}). */
-type InstanceMark = readonly [path: readonly (string | number)[], kept: string | NonJsonContent];
+type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 
 /**
  * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text, with a list of where they are, inner ones
@@ -38,7 +38,7 @@ function withoutInstances(
 export function fromInstanceText(text: string): unknown {
   const [plain, marks] = JSON.parse(text) as [unknown, InstanceMark[]];
   const root = { value: plain };
-  for (const [path, kept] of marks) {
+  for (const [path, content] of marks) {
     let holder: { [key: string | number]: unknown } = root;
     let last: string | number = "value";
     for (const key of path) {
@@ -47,9 +47,9 @@ export function fromInstanceText(text: string): unknown {
     }
     const found = holder[last];
     const made =
-      typeof kept === "string"
-        ? new ClassInstance(kept, found as object)
-        : new NonJsonValue({ ...kept, data: (found as { data: never }).data });
+      typeof content === "string"
+        ? new ClassInstance(content, found as object)
+        : new NonJsonValue({ ...content, data: (found as { data: never }).data });
     Object.defineProperty(holder, last, {
       value: made,
       enumerable: true,

@@ -101,8 +101,8 @@ export class PlainPacker {
     for (let shift = (width - 1) * 8; shift >= 0; shift -= 8) bytes[this.#at++] = n >>> shift;
   }
 
-  #count(n: number, few: number, two: number): void {
-    if (n < 16) this.#bytes[this.#at++] = few | n;
+  #count(n: number, shortCode: number, two: number): void {
+    if (n < 16) this.#bytes[this.#at++] = shortCode | n;
     else if (n < 0x1_0000) this.#sized(two, n, 2);
     else this.#sized(two + 1, n, 4);
   }

@@ -25,14 +25,14 @@ const cachedBytes = new Uint8Array(CACHE_SIZE * UUID_BYTES);
  * form that {@link readUuid} gives back.
  */
 export function writeUuid(text: string, bytes: Uint8Array, at: number): boolean {
-  const place = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (CACHE_SIZE - 1);
-  const from = place * UUID_BYTES;
-  if (cachedTexts[place] !== text) {
+  const slot = (text.charCodeAt(34) * 7 + text.charCodeAt(35)) & (CACHE_SIZE - 1);
+  const from = slot * UUID_BYTES;
+  if (cachedTexts[slot] !== text) {
     if (!parse(text, from)) {
-      cachedTexts[place] = "";
+      cachedTexts[slot] = "";
       return false;
     }
-    cachedTexts[place] = text;
+    cachedTexts[slot] = text;
   }
   for (let i = 0; i < UUID_BYTES; i++) bytes[at + i] = cachedBytes[from + i] as number;
   return true;

@@ -253,12 +253,12 @@ function readGraphs(
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const graphs = Object.entries(value).map(([name, entry]) => {
     // LangGraph also accepts { "path": ..., "description": ... }.
-    const place = isObject(entry) ? entry["path"] : entry;
-    if (typeof place !== "string" || place === "") {
+    const entryPath = isObject(entry) ? entry["path"] : entry;
+    if (typeof entryPath !== "string" || entryPath === "") {
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
       return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
-    return [name, readGraphFile(place, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
+    return [name, readGraphFile(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
   });
   return Object.fromEntries(graphs);
 }
@@ -270,11 +270,12 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-function readGraphFile(place: string, base: string, refuse: Refuse): GraphFile {
+function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFile {
   // The last colon, but not that of a Windows drive.
-  const colon = place.lastIndexOf(":");
-  const [path, name] = colon > 1 ? [place.slice(0, colon), place.slice(colon + 1)] : [place, "default"];
-  if (name === "") refuse(`names no export after the colon: "${place}"`);
+  const colon = entryPath.lastIndexOf(":");
+  const [path, name] =
+    colon > 1 ? [entryPath.slice(0, colon), entryPath.slice(colon + 1)] : [entryPath, "default"];
+  if (name === "") refuse(`names no export after the colon: "${entryPath}"`);
   if (extname(path) === ".py")
     refuse(`is a Python file: "${path}"; Heddle runs JavaScript and TypeScript graphs`);
   return { file: resolve(base, path), name };

@@ -49,13 +49,13 @@ type Refuse = (what: string) => never;
 /** Reads the section `store`. `place` resolves `"./file.ts:export"`; `refuse` is called with the invalid key and what is wrong with it. */
 export function readStore<Place>(
   section: JsonObject,
-  place: (text: string) => Place,
+  resolveModule: (text: string) => Place,
   refuse: Refuse,
 ): StoreConfig<Place> {
   const { ttl, index } = section;
   return {
     ...(ttl === undefined || ttl === null ? {} : { ttl: readStoreTtl(ttl, refuse) }),
-    ...(isObject(index) && Object.keys(index).length > 0 ? readIndex(index, place, refuse) : {}),
+    ...(isObject(index) && Object.keys(index).length > 0 ? readIndex(index, resolveModule, refuse) : {}),
     ...(index === undefined || index === null || isObject(index)
       ? {}
       : refuse("store.index must be an object")),
@@ -84,7 +84,7 @@ export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
 
 function readIndex<Place>(
   index: JsonObject,
-  place: (text: string) => Place,
+  resolveModule: (text: string) => Place,
   refuse: Refuse,
 ): Pick<StoreConfig<Place>, "index" | "noIndex"> {
   const { embed } = index;
@@ -93,7 +93,7 @@ function readIndex<Place>(
       'store.index.embed must be "./file.ts:export", a function of texts that gives their vectors',
     );
   const shape = readIndexShape(index, refuse);
-  if (isFile(embed)) return { index: { embed: place(embed), ...shape } };
+  if (isFile(embed)) return { index: { embed: resolveModule(embed), ...shape } };
   // LangGraph's name of a hosted model. The rest of the store works without it.
   const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
   return { noIndex };

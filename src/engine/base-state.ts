@@ -47,8 +47,8 @@ function withoutInvalidValues(
   read: readonly NormalizedWrite[],
 ): JsonObject {
   const written = new Set(read.flatMap(({ updates }) => updates.flatMap((update) => Object.keys(update))));
-  const kept = Object.entries(values).filter(
+  const entries = Object.entries(values).filter(
     ([key, value]) => !written.has(key) || (rules.get(key)?.check?.(value, key) ?? []).length === 0,
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(entries);
 }

@@ -250,10 +250,10 @@ export class NativeExecution implements Execution {
   #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): SettledTask {
     this.#isRefused = true;
     const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
-    const kept: unknown[] = given.map((one, index) => (places.includes(index) ? null : one));
-    while (kept.length > 0 && kept.at(-1) === null) kept.pop();
+    const keptAnswers: unknown[] = given.map((one, index) => (places.includes(index) ? null : one));
+    while (keptAnswers.length > 0 && keptAnswers.at(-1) === null) keptAnswers.pop();
     const fact = this.#superstep.resultFact(task, { error, interrupts });
-    const changes = { error, interrupts, resumes: kept, ...(schemas && { schemas }) };
+    const changes = { error, interrupts, resumes: keptAnswers, ...(schemas && { schemas }) };
     return { error, ...this.#settled(task, "failed", changes, [{ fact }]) };
   }
 

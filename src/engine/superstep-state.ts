@@ -168,9 +168,11 @@ export class SuperstepState {
     const { step } = this;
     const id = this.source.checkpointId(step);
     const next = plan(id, step + 1);
-    const kept = waitingData(this.waiting);
+    const waitingNodes = waitingData(this.waiting);
     let engine: JsonObject =
-      kept === null ? { stop: this.lastAllowedStep } : { stop: this.lastAllowedStep, ...kept };
+      waitingNodes === null
+        ? { stop: this.lastAllowedStep }
+        : { stop: this.lastAllowedStep, ...waitingNodes };
     if (this.writtenKeys !== null && this.writtenKeys.size > 0)
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };

@@ -53,9 +53,9 @@ export async function loadGraphs(
       ? await typescriptModuleLoader(dirname(config.path), options)
       : await nodeModuleLoader(files);
   const plain = typescript && options.fresh !== true ? await nodeModuleLoader(files) : viaTsx;
-  for (const [name, place] of entries) {
-    const modules = TYPESCRIPT_EXTENSIONS.has(extname(place.file)) ? viaTsx : plain;
-    const graph = await loadGraph(place, modules, options, (what, cause) => {
+  for (const [name, graphFile] of entries) {
+    const modules = TYPESCRIPT_EXTENSIONS.has(extname(graphFile.file)) ? viaTsx : plain;
+    const graph = await loadGraph(graphFile, modules, options, (what, cause) => {
       throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
     });
     if (isDefinition(graph)) graphs[name] = graph;

@@ -11,13 +11,13 @@ interface Manifest {
  * True if Node itself resolves `heddle` from a file to `door`, the main module of the running package. Node looks at the
  * package that the file belongs to, then into `node_modules` of each folder above. False in doubt.
  */
-export function resolvesToHeddle(file: string, door: string): boolean {
+export function resolvesToHeddle(file: string, entry: string): boolean {
   try {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
     // When it runs from its sources, the package's main module is not the one that its name resolves to.
-    return join(ours, exports?.["."]?.default ?? "") === door && isResolvedFrom(ours, realpathSync(file));
+    return join(ours, exports?.["."]?.default ?? "") === entry && isResolvedFrom(ours, realpathSync(file));
   } catch {
     return false;
   }

@@ -306,8 +306,8 @@ export function readWaitingNodes({ joins, deferred }: JsonObject): WaitingNodes 
 
 /** The engine data that stores {@link WaitingNodes}, without empty parts; null if all parts are empty. */
 export function waitingData({ joins, deferred }: WaitingNodes): JsonObject | null {
-  let kept: JsonObject | null = null;
-  for (const _ in joins) kept = { joins };
-  for (const _ in deferred) return { ...kept, deferred };
-  return kept;
+  let data: JsonObject | null = null;
+  for (const _ in joins) data = { joins };
+  for (const _ in deferred) return { ...data, deferred };
+  return data;
 }

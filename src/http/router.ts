@@ -34,41 +34,41 @@ export class Router {
   }
 
   #add(route: Route): void {
-    let place = this.#root;
+    let node = this.#root;
     for (const segment of route.path.slice(1).split("/")) {
-      if (segment.startsWith(":")) place = place.any ??= newRouteNode();
+      if (segment.startsWith(":")) node = node.any ??= newRouteNode();
       else {
-        const next = place.named.get(segment) ?? newRouteNode();
-        place.named.set(segment, next);
-        place = next;
+        const next = node.named.get(segment) ?? newRouteNode();
+        node.named.set(segment, next);
+        node = next;
       }
     }
-    if (place.routes.has(route.method)) throw new TypeError(`two routes for ${route.method} ${route.path}`);
-    place.routes.set(route.method, route);
+    if (node.routes.has(route.method)) throw new TypeError(`two routes for ${route.method} ${route.path}`);
+    node.routes.set(route.method, route);
   }
 
   /** Finds the route of a request; undefined when there is none. HEAD is served as GET. */
   find(method: string, path: string): Match | undefined {
     const params: string[] = [];
-    let place = this.#root;
+    let node = this.#root;
     for (let from = 1; from <= path.length;) {
       const slash = path.indexOf("/", from);
       const end = slash < 0 ? path.length : slash;
       const segment = path.slice(from, end);
       from = end + 1;
-      const named = place.named.get(segment);
+      const named = node.named.get(segment);
       if (named !== undefined) {
-        place = named;
+        node = named;
         continue;
       }
       const decoded = decode(segment);
-      if (place.any === undefined || decoded === undefined || decoded === "") return undefined;
+      if (node.any === undefined || decoded === undefined || decoded === "") return undefined;
       params.push(decoded);
-      place = place.any;
+      node = node.any;
       // A path with a slash at its end is another path, which does not exist.
       if (slash === path.length - 1) return undefined;
     }
-    const route = place.routes.get(method === "HEAD" ? "GET" : method);
+    const route = node.routes.get(method === "HEAD" ? "GET" : method);
     return route === undefined ? undefined : { route, params };
   }
 }

@@ -48,13 +48,13 @@ export async function startThreadlessRun(
 const LONGEST_KEY = 255;
 
 /** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
-function requestKey(call: RouteCall, place: string, body: RawBody): IdempotencyKey | undefined {
+function requestKey(call: RouteCall, routePath: string, body: RawBody): IdempotencyKey | undefined {
   const key = call.request.header("idempotency-key");
   if (key === undefined || key === "") return undefined;
   if (key.length > LONGEST_KEY) {
     throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
   }
-  return { key: `request ${key}`, content: `${place}\n${JSON.stringify(body)}` };
+  return { key: `request ${key}`, content: `${routePath}\n${JSON.stringify(body)}` };
 }
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;

@@ -50,8 +50,8 @@ const VIEWS = {
   Uint8ClampedArray,
 } as const;
 
-function reviveValue(library: Library, kept: NonJsonValue, depth: number): unknown {
-  const { kind, data } = NonJsonValue.of(kept);
+function reviveValue(library: Library, stored: NonJsonValue, depth: number): unknown {
+  const { kind, data } = NonJsonValue.of(stored);
   switch (kind) {
     case "undefined":
       return undefined;
@@ -60,15 +60,15 @@ function reviveValue(library: Library, kept: NonJsonValue, depth: number): unkno
     case "bigint":
       return BigInt(data);
     default: {
-      const made = reviveObject(library, kept);
-      rememberCopy(made, kept, depth);
+      const made = reviveObject(library, stored);
+      rememberCopy(made, stored, depth);
       return made;
     }
   }
 }
 
-function reviveObject(library: Library, kept: NonJsonValue): object {
-  const { kind, data } = NonJsonValue.of(kept);
+function reviveObject(library: Library, stored: NonJsonValue): object {
+  const { kind, data } = NonJsonValue.of(stored);
   switch (kind) {
     case "date":
       return new Date(data ?? Number.NaN);

@@ -19,7 +19,7 @@ interface Builder {
  */
 export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
   const { schema } = library;
-  const said = (describe: (graph: CompiledGraph) => unknown): JsonObject | null => {
+  const describeType = (describe: (graph: CompiledGraph) => unknown): JsonObject | null => {
     try {
       const described = describe(graph);
       return isObject(described) ? (JSON.parse(JSON.stringify(described)) as JsonObject) : null;
@@ -35,13 +35,13 @@ export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_i
   };
   const { _schemaDefinition: state, _inputDefinition: input, _outputDefinition: output } = builder;
   const { _configSchema: setup } = builder;
-  const config = said(schema.getConfigTypeSchema) ?? annotated("config", specOf(setup));
+  const config = describeType(schema.getConfigTypeSchema) ?? annotated("config", specOf(setup));
   return {
     graph_id,
-    input_schema: said(schema.getInputTypeSchema) ?? annotated("input", input, state),
-    output_schema: said(schema.getOutputTypeSchema) ?? annotated("output", output, state),
+    input_schema: describeType(schema.getInputTypeSchema) ?? annotated("input", input, state),
+    output_schema: describeType(schema.getOutputTypeSchema) ?? annotated("output", output, state),
     state_schema:
-      withoutRequired(said(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
+      withoutRequired(describeType(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
     // LangGraph.js has one schema for both.
     config_schema: config,
     context_schema: config,

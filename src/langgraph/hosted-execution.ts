@@ -220,11 +220,11 @@ export class HostedExecution implements Execution {
     this.#called.set(task, called);
     if (this.#settling.has(task)) {
       // It failed, and LangGraph retries it.
-      this.#tell([]);
+      this.#report([]);
       const writes = emptyWrites(this.#recorder.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
     } else if (called.within === null) this.#ready.push(called);
-    else this.#tell([called]);
+    else this.#report([called]);
   }
 
   #taskEnded(task: string): void {
@@ -232,7 +232,7 @@ export class HostedExecution implements Execution {
     for (const inner of this.#settling.keys())
       if (this.#recorder.tasks.isWithin(inner, task))
         this.#settle(inner, settledFromWrites(this.#recorder, inner, null));
-    this.#tell([], this.#atWork.has(task));
+    this.#report([], this.#atWork.has(task));
     this.#settle(task, settledFromWrites(this.#recorder, task, null));
   }
 
@@ -242,20 +242,20 @@ export class HostedExecution implements Execution {
       const joining = this.#ready;
       this.#ready = [];
       for (const { task } of joining) this.#atWork.add(task);
-      this.#tell(joining);
-    } else if (!this.#recorder.hasAdvanced && this.#ended === null) this.#tell([]);
+      this.#report(joining);
+    } else if (!this.#recorder.hasAdvanced && this.#ended === null) this.#report([]);
   }
 
   #emit(fact: Parameters<EngineHost["emit"]>[0]): number {
     // Earlier events go first, except those of a step that is about to be handed over.
-    if (!this.#recorder.hasAdvanced) this.#tell([]);
+    if (!this.#recorder.hasAdvanced) this.#report([]);
     return this.#stage.emit(fact);
   }
 
   // --- handing over ---
 
   /** Hands over what was recorded so far, in the middle of a step. */
-  #tell(joining: readonly InterceptedCall[], ending = false): void {
+  #report(joining: readonly InterceptedCall[], ending = false): void {
     const { checkpoints, emissions, pendingWrites } = this.#recorder;
     const writes = pendingWrites.takeChanged(({ ns, task }) => ns !== "" || !this.#atWork.has(task));
     if (checkpoints.length + emissions.length + writes.length + joining.length === 0) return;

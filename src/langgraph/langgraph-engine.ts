@@ -38,11 +38,11 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     return known;
   }
 
-  const doors = new WeakMap<HostedExecution, AttemptStoreAccess>();
-  function doorOf(execution: HostedExecution): AttemptStoreAccess {
-    const door = doors.get(execution) ?? new AttemptStoreAccess();
-    doors.set(execution, door);
-    return door;
+  const storesByExecution = new WeakMap<HostedExecution, AttemptStoreAccess>();
+  function storeAccessOf(execution: HostedExecution): AttemptStoreAccess {
+    const storeAccess = storesByExecution.get(execution) ?? new AttemptStoreAccess();
+    storesByExecution.set(execution, storeAccess);
+    return storeAccess;
   }
 
   function found(name: string): LoadedLangGraph {
@@ -92,7 +92,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
           try {
             const graph = copyGraph(hostedOf(library, await loaded.graphFor(run.kwargs.config)));
             graph.checkpointer = saver;
-            graph.store = createBaseStore(library, doorOf(execution));
+            graph.store = createBaseStore(library, storeAccessOf(execution));
             await follow(graph, execution, signal);
           } catch (error) {
             execution.events.finished({ error });
@@ -112,8 +112,8 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     async run(call, io) {
       const execution = open.get(call.run);
       if (execution === undefined) throw new TypeError(`Run ${call.run} is not at work`);
-      const tell = (thrown: unknown) => failed(call, io, thrown);
-      return doorOf(execution).during(io, () => execution.runBody(call.task, io, tell));
+      const fail = (thrown: unknown) => failed(call, io, thrown);
+      return storeAccessOf(execution).during(io, () => execution.runBody(call.task, io, fail));
     },
   };
 
@@ -157,9 +157,13 @@ function chunksOf(
 /** Reads the next tasks of graphs that stopped right after a checkpoint, to store them with it. */
 async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
   for (const loop of execution.graphsWithUnknownNext) {
-    const place = { thread_id: execution.run.thread_id, checkpoint_ns: loop.ns, checkpoint_id: loop.id };
+    const checkpointConfig = {
+      thread_id: execution.run.thread_id,
+      checkpoint_ns: loop.ns,
+      checkpoint_id: loop.id,
+    };
     // oxlint-disable-next-line no-await-in-loop -- one, or one for each level of a graph that failed
-    const { tasks } = await graph.getState({ configurable: place });
+    const { tasks } = await graph.getState({ configurable: checkpointConfig });
     loop.addNextTasks(tasks as Parameters<typeof loop.addNextTasks>[0]);
   }
 }

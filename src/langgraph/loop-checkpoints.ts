@@ -117,12 +117,15 @@ export class GraphProgress {
     const input = source === "input" && quiet;
     const { ns } = this;
     const fact = { t: "checkpoint", id, ns, step, input } as const;
-    const told = quiet && !input ? ({ ...fact, shows: "rest" } as const) : fact;
+    const shownFact = quiet && !input ? ({ ...fact, shows: "rest" } as const) : fact;
     if (this.#reported === id) {
       this.#reported = null;
       return [undefined, made];
     }
-    return [head === undefined ? { fact: told, values: shown } : { fact: told, values: shown, head }, made];
+    return [
+      head === undefined ? { fact: shownFact, values: shown } : { fact: shownFact, values: shown, head },
+      made,
+    ];
   }
 
   /** Records a checkpoint that was put and is not streamed: the graph stops at it. Its next tasks are not known. */

@@ -15,7 +15,7 @@ const keyOf = ({ ns, checkpoint, task }: TaskKey) => `${ns} ${checkpoint} ${task
 
 /** Pending writes of a run's tasks, and which of them have changed since they were last handed over. */
 export class PendingWrites {
-  readonly #left = new Map<string, TaskWrites>();
+  readonly #byTask = new Map<string, TaskWrites>();
   /** Keys of tasks whose writes have changed, in order of writing. */
   readonly #changed = new Set<string>();
   /** The origin of each interrupt: the namespace of the innermost task, by interrupt id. */
@@ -23,11 +23,11 @@ export class PendingWrites {
 
   /** Adds writes that are stored already. */
   addStored(writes: readonly TaskWrites[]): void {
-    for (const left of writes) if (!this.#left.has(keyOf(left))) this.#left.set(keyOf(left), left);
+    for (const left of writes) if (!this.#byTask.has(keyOf(left))) this.#byTask.set(keyOf(left), left);
   }
 
-  get(place: TaskKey): TaskWrites | undefined {
-    return this.#left.get(keyOf(place));
+  get(taskKey: TaskKey): TaskWrites | undefined {
+    return this.#byTask.get(keyOf(taskKey));
   }
 
   add({ ns, checkpoint, task, writes }: RawWrites, name: string | undefined): void {
@@ -41,13 +41,13 @@ export class PendingWrites {
 
   set(left: TaskWrites): void {
     const key = keyOf(left);
-    this.#left.set(key, left);
+    this.#byTask.set(key, left);
     this.#changed.add(key);
   }
 
   /** Marks the writes of a task as handed over. */
-  markHandedOver(place: TaskKey): void {
-    this.#changed.delete(keyOf(place));
+  markHandedOver(taskKey: TaskKey): void {
+    this.#changed.delete(keyOf(taskKey));
   }
 
   get isEmpty(): boolean {
@@ -58,7 +58,7 @@ export class PendingWrites {
   takeChanged(isIt: (left: TaskWrites) => boolean): readonly TaskWrites[] {
     const taken: TaskWrites[] = [];
     for (const key of this.#changed) {
-      const left = this.#left.get(key);
+      const left = this.#byTask.get(key);
       if (left === undefined || !isIt(left)) continue;
       taken.push(left);
       this.#changed.delete(key);

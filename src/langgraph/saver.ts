@@ -149,11 +149,11 @@ class AttemptSaver {
   }
 
   #keepRecent(made: RawCheckpoint): void {
-    const held = of(this.#recent, made.ns);
-    held.set(made.id, made);
-    for (const id of held.keys()) {
-      if (held.size <= MAX_RECENT) return;
-      held.delete(id);
+    const recent = of(this.#recent, made.ns);
+    recent.set(made.id, made);
+    for (const id of recent.keys()) {
+      if (recent.size <= MAX_RECENT) return;
+      recent.delete(id);
       this.#writes.delete(`${made.ns} ${id}`);
     }
   }
@@ -183,8 +183,8 @@ class AttemptSaver {
 
   /** The position at a checkpoint, or at the newest. What was put to this saver is newer than everything stored. */
   async #position(ns: string, id: string | null): Promise<Position | null> {
-    const held = this.#recent.get(ns);
-    const own = id === null ? newest(held) : held?.get(id);
+    const recent = this.#recent.get(ns);
+    const own = id === null ? newest(recent) : recent?.get(id);
     if (own !== undefined) return this.#recentPosition(own);
     const stored = await this.#io.read(ns, id);
     if (stored !== null) return this.#withWrites(stored);
@@ -192,9 +192,9 @@ class AttemptSaver {
     return null;
   }
 
-  #recentPosition(held: RawCheckpoint): Position {
-    const { id, ns, parent, source, step, metadata, values } = held;
-    const engine = { lg: newLangGraphData(held, {}) };
+  #recentPosition(raw: RawCheckpoint): Position {
+    const { id, ns, parent, source, step, metadata, values } = raw;
+    const engine = { lg: newLangGraphData(raw, {}) };
     const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
     const head = { id, ns, parent, source, step, metadata, engine, ...rest };
     return this.#withWrites({ head, values, writes: [] });
@@ -214,7 +214,7 @@ class AttemptSaver {
 
   async *#history(ns: string, under: string | null): AsyncGenerator<Position> {
     const own = [...(this.#recent.get(ns)?.values() ?? [])].sort((a, b) => (a.id < b.id ? 1 : -1));
-    for (const held of own) if (under === null || held.id < under) yield this.#recentPosition(held);
+    for (const raw of own) if (under === null || raw.id < under) yield this.#recentPosition(raw);
     let before = under;
     for (;;) {
       const page = await this.#io.history(ns, {
@@ -278,9 +278,9 @@ function of<K, V>(all: Map<string, Map<K, V>>, key: string): Map<K, V> {
   return found;
 }
 
-function newest(held: ReadonlyMap<string, RawCheckpoint> | undefined): RawCheckpoint | undefined {
+function newest(recent: ReadonlyMap<string, RawCheckpoint> | undefined): RawCheckpoint | undefined {
   let found: RawCheckpoint | undefined;
-  for (const one of held?.values() ?? []) if (found === undefined || one.id > found.id) found = one;
+  for (const one of recent?.values() ?? []) if (found === undefined || one.id > found.id) found = one;
   return found;
 }
 

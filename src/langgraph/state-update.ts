@@ -91,10 +91,10 @@ async function refusing(writes: readonly StateWrite[], update: () => Promise<unk
     const { message } = cause instanceof Error ? cause : { message: String(cause) };
     const field = NAMES_NODE.test(message) ? "as_node" : "values";
     const at = writes[0]?.at ?? "";
-    const told = message.replaceAll("asNode", "as_node");
-    throw new ServiceError("validation.failed", told, {
+    const apiMessage = message.replaceAll("asNode", "as_node");
+    throw new ServiceError("validation.failed", apiMessage, {
       cause,
-      fields: [{ at: `${at}${field}`, message: told }],
+      fields: [{ at: `${at}${field}`, message: apiMessage }],
     });
   }
 }

@@ -30,11 +30,12 @@ export class TokenStream {
     const { messages } = this.#library;
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
-    if (!isPiece || message.id === undefined) return this.#tell(site, serialise(message) as JsonObject);
+    if (!isPiece || message.id === undefined)
+      return this.#emitMessage(site, serialise(message) as JsonObject);
     this.#piece(site, message.id, serialise(message) as JsonObject);
   }
 
-  #tell(site: { readonly ns: string; readonly meta: JsonObject }, message: JsonObject): void {
+  #emitMessage(site: { readonly ns: string; readonly meta: JsonObject }, message: JsonObject): void {
     if (typeof message["id"] === "string") this.#whole.add(message["id"]);
     this.#emit({ t: "complete", message, streamed: false, ...site });
   }

@@ -31,9 +31,10 @@ export function withoutKeys(mode: string, payload: unknown, keys: ReadonlySet<st
     case "checkpoints":
       return { ...payload, values: without(payload["values"], keys) };
     case "tasks": {
-      const kept = { ...payload };
-      for (const part of ["input", "result"]) if (part in payload) kept[part] = without(payload[part], keys);
-      return kept;
+      const visible = { ...payload };
+      for (const part of ["input", "result"])
+        if (part in payload) visible[part] = without(payload[part], keys);
+      return visible;
     }
     default:
       return payload;

@@ -2,16 +2,16 @@ import type { Clock } from "../ports/clock.ts";
 
 /** Caches the result of `read` for `ms` milliseconds after the call. For expensive readings. A failure is not cached. */
 export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
-  let kept: Promise<T> | undefined;
+  let cached: Promise<T> | undefined;
   let until = 0;
   return () => {
     const now = clock.mono();
-    if (kept !== undefined && now < until) return kept;
+    if (cached !== undefined && now < until) return cached;
     until = now + ms;
     const asked = read();
-    kept = asked;
+    cached = asked;
     asked.catch(() => {
-      if (kept === asked) kept = undefined;
+      if (cached === asked) cached = undefined;
     });
     return asked;
   };

@@ -14,7 +14,7 @@ export class Exposition {
   readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
   #registry: Promise<Registry> | undefined;
-  #telling: Promise<MetricsResponse> | undefined;
+  #rendering: Promise<MetricsResponse> | undefined;
 
   constructor(families: readonly MetricFamily[], logger: Logger) {
     this.#families = families;
@@ -23,10 +23,10 @@ export class Exposition {
 
   /** Renders all metrics. Requests during a rendering get its result. */
   render(): Promise<MetricsResponse> {
-    return (this.#telling ??= this.#tell().finally(() => (this.#telling = undefined)));
+    return (this.#rendering ??= this.#render().finally(() => (this.#rendering = undefined)));
   }
 
-  async #tell(): Promise<MetricsResponse> {
+  async #render(): Promise<MetricsResponse> {
     const registry = await (this.#registry ??= this.#register());
     return { type: registry.contentType, body: await registry.metrics() };
   }

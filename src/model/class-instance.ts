@@ -10,8 +10,8 @@ export class ClassInstance {
     Object.assign(this, members);
   }
 
-  static kindOf(kept: ClassInstance): string {
-    return kept.#kind;
+  static kindOf(instance: ClassInstance): string {
+    return instance.#kind;
   }
 }
 
@@ -45,8 +45,8 @@ export class NonJsonValue {
     this.#of = of;
   }
 
-  static of(kept: NonJsonValue): NonJsonContent {
-    return kept.#of;
+  static of(instance: NonJsonValue): NonJsonContent {
+    return instance.#of;
   }
 
   toJSON(): unknown {

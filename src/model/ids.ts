@@ -132,8 +132,10 @@ const digit = (character: number): number => (character < 58 ? character - 48 : 
 
 /** Bytes: inputs of a hash up to this length use a shared buffer. Most names are short. */
 const SHORT = 256;
-const room = Buffer.alloc(SHORT);
-const hashed: readonly Buffer[] = Array.from({ length: SHORT + 1 }, (_, length) => room.subarray(0, length));
+const shortBuffer = Buffer.alloc(SHORT);
+const hashed: readonly Buffer[] = Array.from({ length: SHORT + 1 }, (_, length) =>
+  shortBuffer.subarray(0, length),
+);
 
 /** A UUID version 5 (RFC 9562 §5.5): the SHA-1 of `name` within the namespace UUID. The same input, the same id. */
 export function uuid5(name: string, namespace: string): string {

@@ -74,7 +74,7 @@ export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
 
 /** A map of items by key; of several with the same key the last one stays. */
 export function smallMapBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): SmallMap<K, V> {
-  const few = new SmallMap<K, V>();
-  for (const item of items) few.set(keyOf(item), item);
-  return few;
+  const result = new SmallMap<K, V>();
+  for (const item of items) result.set(keyOf(item), item);
+  return result;
 }

@@ -44,10 +44,10 @@ export function subgraphCheckpointsOf({
 }: JsonObject): readonly SubgraphCheckpoint[] {
   if (typeof ns !== "string" || ns === "" || typeof checkpoint_id !== "string" || !isObject(map)) return [];
   const within: SubgraphCheckpoint[] = [];
-  for (const place of parentNamespaces(ns).slice(1)) {
-    const id = map[place];
+  for (const parentNs of parentNamespaces(ns).slice(1)) {
+    const id = map[parentNs];
     // A namespace between may have no checkpoint, when the graph is called in a node's body.
-    if (typeof id === "string") within.push({ ns: place, id });
+    if (typeof id === "string") within.push({ ns: parentNs, id });
   }
   return [...within, { ns, id: checkpoint_id }];
 }

@@ -11,9 +11,9 @@ export const systemScheduler: Scheduler = {
 
   after(ms, task, isAwaited = false) {
     let timer: NodeJS.Timeout;
-    const wait = (left: number) => {
-      const next = left > MAX_DELAY_MS ? () => wait(left - MAX_DELAY_MS) : task;
-      timer = setTimeout(next, Math.min(left, MAX_DELAY_MS));
+    const wait = (remaining: number) => {
+      const next = remaining > MAX_DELAY_MS ? () => wait(remaining - MAX_DELAY_MS) : task;
+      timer = setTimeout(next, Math.min(remaining, MAX_DELAY_MS));
       if (!isAwaited) timer.unref();
     };
     wait(ms);

@@ -52,14 +52,14 @@ export class TimeBudget {
   }
 
   /** Makes a share for one piece of long work of a tenant. */
-  share(lane = ""): BudgetShare {
+  share(tenant = ""): BudgetShare {
     this.#isLong = true;
-    return new BudgetShare(this, lane);
+    return new BudgetShare(this, tenant);
   }
 
   /** Calls `go` in a later turn. */
-  wait(lane: string, go: () => void): void {
-    this.#waiting.push(lane, go);
+  wait(tenant: string, go: () => void): void {
+    this.#waiting.push(tenant, go);
     this.#watch();
   }
 
@@ -111,14 +111,14 @@ export class TimeBudget {
 /** The share of one piece of long work in the current turn. */
 export class BudgetShare {
   readonly #budget: TimeBudget;
-  readonly #lane: string;
+  readonly #tenant: string;
   #turn = -1;
   #since = 0;
   #bytes = 0;
 
-  constructor(budget: TimeBudget, lane: string) {
+  constructor(budget: TimeBudget, tenant: string) {
     this.#budget = budget;
-    this.#lane = lane;
+    this.#tenant = tenant;
   }
 
   /** True when the share is used up: then the caller MUST await {@link next}. Called after each item, with its `bytes`. */
@@ -135,31 +135,31 @@ export class BudgetShare {
 
   /** Resolves when the work may go on. */
   next(): Promise<void> {
-    return new Promise((resolve) => this.#budget.wait(this.#lane, resolve));
+    return new Promise((resolve) => this.#budget.wait(this.#tenant, resolve));
   }
 }
 
 /** Waiting work by lane. It takes one of each lane in turn. */
 class Lanes {
-  readonly #lanes = new Map<string, (() => void)[]>();
+  readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;
 
-  push(lane: string, go: () => void): void {
+  push(tenant: string, go: () => void): void {
     this.size++;
-    const known = this.#lanes.get(lane);
-    if (known === undefined) this.#lanes.set(lane, [go]);
+    const known = this.#byTenant.get(tenant);
+    if (known === undefined) this.#byTenant.set(tenant, [go]);
     else known.push(go);
   }
 
   shift(): (() => void) | undefined {
-    for (const [lane, waiting] of this.#lanes) {
+    for (const [tenant, waiting] of this.#byTenant) {
       const first = waiting.shift();
       this.size--;
-      if (waiting.length === 0) this.#lanes.delete(lane);
-      else if (this.#lanes.size > 1) {
+      if (waiting.length === 0) this.#byTenant.delete(tenant);
+      else if (this.#byTenant.size > 1) {
         // Moves the lane to the end.
-        this.#lanes.delete(lane);
-        this.#lanes.set(lane, waiting);
+        this.#byTenant.delete(tenant);
+        this.#byTenant.set(tenant, waiting);
       }
       return first;
     }

@@ -21,24 +21,24 @@ function checkpointPositionOf(
 
 /** @throws ServiceError `validation.failed` */
 export function parseStateRequest(body: RawBody): {
-  readonly place: StatePosition;
+  readonly position: StatePosition;
   readonly selection: StateSelection;
 } {
   const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateReadSchema.parse(body);
   const whole = subgraphs === true || subgraphs === "true";
   return {
-    place: checkpointPositionOf(checkpoint, checkpoint_id),
+    position: checkpointPositionOf(checkpoint, checkpoint_id),
     selection: { ...selectionOf(select), ...(whole && { subgraphs: true }) },
   };
 }
 
 /** @throws ServiceError `validation.failed` */
 export function parseUpdateRequest(body: RawBody): {
-  readonly place: StatePosition;
+  readonly position: StatePosition;
   readonly update: UpdateRequest;
 } {
   const { checkpoint, checkpoint_id, ...update } = stateUpdateSchema.parse(body);
-  return { place: checkpointPositionOf(checkpoint, checkpoint_id), update };
+  return { position: checkpointPositionOf(checkpoint, checkpoint_id), update };
 }
 
 /** @throws ServiceError `validation.failed` */

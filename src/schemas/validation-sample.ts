@@ -22,13 +22,18 @@ export function boundedSample(body: Record<string, unknown>): Record<string, unk
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;
-      let kept = value;
+      let shortened = value;
       if (typeof value === "object" && value !== null) {
         const copy = Array.isArray(value) ? [] : {};
         waiting.push([value as Container, copy]);
-        kept = copy;
+        shortened = copy;
       }
-      Object.defineProperty(to, name, { value: kept, enumerable: true, configurable: true, writable: true });
+      Object.defineProperty(to, name, {
+        value: shortened,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
     };
     if (Array.isArray(from)) for (let i = 0; i < from.length && count < most; i++) put(i, from[i]);
     else {

@@ -48,7 +48,7 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   for (const error of errors) {
     // "None of several schemas matches" says less than what each of them requires.
     if (error.keyword === "anyOf" && errors.length > 1) continue;
-    for (const [at, message] of told(error)) {
+    for (const [at, message] of errorEntries(error)) {
       const messages = found.get(at);
       if (messages === undefined) found.set(at, [message]);
       else if (!messages.includes(message)) messages.push(message);
@@ -65,7 +65,12 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
 const isWithin = (path: string, outer: string) =>
   path.length > outer.length && path.startsWith(outer) && /^[.[]/.test(path.slice(outer.length));
 
-function told({ keyword, instancePath, params, message }: SchemaError): (readonly [string, string])[] {
+function errorEntries({
+  keyword,
+  instancePath,
+  params,
+  message,
+}: SchemaError): (readonly [string, string])[] {
   const at = pathOf(instancePath);
   switch (keyword) {
     case "required": {

@@ -53,10 +53,10 @@ export class IdempotentRequests {
   ): Promise<RunRecord> {
     const done = await this.#journal.once(tenant, name);
     const at = this.#clock.now();
-    const said = sha256Hex(says);
+    const contentDigest = sha256Hex(says);
     if (done === undefined || (lasting !== true && done.at <= at - IDEMPOTENCY_TTL))
-      return start((run) => ({ name, digest: said, run, at }));
-    if (done.digest !== said) {
+      return start((run) => ({ name, digest: contentDigest, run, at }));
+    if (done.digest !== contentDigest) {
       const message = "This idempotency key was used for another request: take a new key for a new request";
       throw new ServiceError("request.reused", message);
     }

@@ -49,7 +49,7 @@ export class SortedPages<T> {
 class FirstEntries<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
-  readonly #held: T[] = [];
+  readonly #entries: T[] = [];
   /** The last entry kept; entries behind it are dropped. */
   #last: T | undefined;
   #isAll = true;
@@ -65,19 +65,19 @@ class FirstEntries<T> {
       return;
     }
     // Sorted and cut only now and then: a few comparisons for each entry, as with a heap.
-    if (this.#held.push(entry) >= 2 * this.#size + 64) this.#cut();
+    if (this.#entries.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 
   end(): { readonly entries: readonly T[]; readonly isAll: boolean } {
     this.#cut();
-    return { entries: this.#held, isAll: this.#isAll };
+    return { entries: this.#entries, isAll: this.#isAll };
   }
 
   #cut(): void {
-    this.#held.sort(this.#compare);
-    if (this.#held.length <= this.#size) return;
-    this.#held.length = this.#size;
+    this.#entries.sort(this.#compare);
+    if (this.#entries.length <= this.#size) return;
+    this.#entries.length = this.#size;
     this.#isAll = false;
-    this.#last = this.#held.at(-1);
+    this.#last = this.#entries.at(-1);
   }
 }

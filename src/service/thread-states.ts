@@ -35,7 +35,7 @@ export interface HistoryRequest extends StatePosition {
 /** The states of a thread over time. */
 export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
-  at(key: ThreadKey, place: StatePosition, selection: StateSelection): Promise<JsonObject>;
+  at(key: ThreadKey, position: StatePosition, selection: StateSelection): Promise<JsonObject>;
   /**
    * The states of all branches, newest first; the thread's current state comes first of all. Each is read when it is asked for: together
    * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
@@ -46,7 +46,7 @@ export interface ThreadStates {
    * the API shows it.
    * @throws ServiceError as {@link ThreadSystem.update} does, and `validation.failed`
    */
-  update(key: ThreadKey, place: StatePosition, update: UpdateRequest): Promise<JsonObject>;
+  update(key: ThreadKey, position: StatePosition, update: UpdateRequest): Promise<JsonObject>;
   /**
    * The pending interrupts with the schemas of their answers. States show the interrupts without schemas.
    * @throws ServiceError `thread.not_found`
@@ -166,12 +166,12 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   return {
-    at: (key, place, selection) =>
+    at: (key, position, selection) =>
       readConsistently(journal, key, async (record) => {
         const asked = { engine, journal, key, selection };
-        const id = place.id ?? (place.ns === "" ? record.checkpoint : null);
-        if (id === null) return latestSnapshot(asked, place.ns);
-        return one(asked, record, { ns: place.ns, id });
+        const id = position.id ?? (position.ns === "" ? record.checkpoint : null);
+        if (id === null) return latestSnapshot(asked, position.ns);
+        return one(asked, record, { ns: position.ns, id });
       }),
 
     async *history(key, request, selection) {

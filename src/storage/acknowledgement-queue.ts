@@ -26,17 +26,17 @@ export class AcknowledgementQueue {
   }
 
   /** Calls `tell` with 0 to `count` - 1. Resolves in the turn of the last call. */
-  async acknowledge(count: number, tell: (index: number) => void): Promise<void> {
-    for (let told = 0; told < count;) {
-      if (told > 0) {
+  async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
+    for (let acknowledged = 0; acknowledged < count;) {
+      if (acknowledged > 0) {
         await new Promise<void>(this.#later);
         this.measure();
       }
       const most = this.#each === 0 ? count : Math.max(LEAST, Math.floor(BUDGET / this.#each));
-      const end = Math.min(count, told + most);
-      this.#going = end - told;
+      const end = Math.min(count, acknowledged + most);
+      this.#going = end - acknowledged;
       this.#since = this.#clock.mono();
-      while (told < end) tell(told++);
+      while (acknowledged < end) acknowledgeOne(acknowledged++);
     }
   }
 

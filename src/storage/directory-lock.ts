@@ -18,7 +18,7 @@ import { ServiceError } from "../model/errors.ts";
  * to the process too: a second open of the same LevelDB in one process silently drops the lock. Worker threads have their own set, but meet
  * the lock file.
  */
-const held = new Set<string>();
+const heldPaths = new Set<string>();
 
 /** The holder of a lock. A process id alone does not identify it, since ids are reused. */
 interface Holder {
@@ -44,9 +44,9 @@ export interface DirectoryLock {
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);
-  if (held.has(path)) throw locked(path, process.pid);
+  if (heldPaths.has(path)) throw locked(path, process.pid);
   const file = join(path, "heddle.lock");
-  held.add(path);
+  heldPaths.add(path);
   try {
     const own = acquire(path, file);
     let released = false;
@@ -55,11 +55,11 @@ export function lockDirectory(directory: string): DirectoryLock {
         if (released) return;
         released = true;
         if (read(file)?.id === own) rmSync(file, { force: true });
-        held.delete(path);
+        heldPaths.delete(path);
       },
     };
   } catch (error) {
-    held.delete(path);
+    heldPaths.delete(path);
     throw error;
   }
 }
@@ -67,17 +67,17 @@ export function lockDirectory(directory: string): DirectoryLock {
 /** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
   // A unique directory for the new lock file, so that the complete file appears under the lock's name at once.
-  const room = mkdtempSync(join(directory, "lock-"));
+  const temporaryFolder = mkdtempSync(join(directory, "lock-"));
   try {
-    const id = basename(room);
-    const draft = join(room, "lock");
+    const id = basename(temporaryFolder);
+    const draft = join(temporaryFolder, "lock");
     writeFileSync(draft, "");
     const ino = statSync(draft).ino;
     writeFileSync(draft, JSON.stringify({ ...identity(), ino, id } satisfies Holder), { flush: true });
     while (!take(directory, file, draft));
     return id;
   } finally {
-    rmSync(room, { recursive: true, force: true });
+    rmSync(temporaryFolder, { recursive: true, force: true });
   }
 }
 

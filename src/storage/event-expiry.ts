@@ -54,8 +54,8 @@ export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadK
     const thread = splitThread(found);
     if (thread !== undefined) return thread.key;
     // The key is in another part of the tenant's keys: skip that part.
-    const [tenant = "", room = ""] = found.split("/", 2);
-    from = prefixRange(`${tenant}/${room}/`).lt;
+    const [tenant = "", kind = ""] = found.split("/", 2);
+    from = prefixRange(`${tenant}/${kind}/`).lt;
   }
 }
 

@@ -51,8 +51,8 @@ export function threadPrefix(key: ThreadKey): string {
 
 /** The thread of a key, and the rest of the key; undefined when the key belongs to no thread. */
 export function splitThread(key: string): { readonly key: ThreadKey; readonly rest: string } | undefined {
-  const [tenant, room, thread] = key.split("/", 3);
-  if (tenant === undefined || room !== "t" || thread === undefined) return undefined;
+  const [tenant, kind, thread] = key.split("/", 3);
+  if (tenant === undefined || kind !== "t" || thread === undefined) return undefined;
   const rest = key.slice(tenant.length + thread.length + 4);
   return { key: { tenant: unescapeSegment(tenant), thread: unescapeSegment(thread) }, rest };
 }
@@ -117,8 +117,8 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
 const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
 /** The thread that an index key names; undefined for any other key. */
 export function parseIndex(key: string): ThreadKey | undefined {
-  const [tenant = "", room = ""] = key.split("/", 2);
-  return INDEX_SEGMENTS.has(room) ? { tenant: unescapeSegment(tenant), thread: lastSegment(key) } : undefined;
+  const [tenant = "", kind = ""] = key.split("/", 2);
+  return INDEX_SEGMENTS.has(kind) ? { tenant: unescapeSegment(tenant), thread: lastSegment(key) } : undefined;
 }
 
 export const assistantKey = (tenant: string, id: string): string =>
@@ -146,32 +146,32 @@ export const contentKey = (tenant: string, id: string): string =>
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
   namespace.map((label) => `${escapeSegment(label)}#`).join("");
-const itemRoom = (tenant: string, room: ItemKeyKind): string => `${escapeSegment(tenant)}/${room}/`;
+const itemKindPrefix = (tenant: string, kind: ItemKeyKind): string => `${escapeSegment(tenant)}/${kind}/`;
 /** The item without its value (`s`), its value (`sv`), its vectors (`sx`). */
-export const itemRowKey = (tenant: string, room: ItemKeyKind, { namespace, key }: ItemKey): string =>
-  `${itemRoom(tenant, room)}${labels(namespace)}!${escapeSegment(key)}`;
+export const itemRowKey = (tenant: string, kind: ItemKeyKind, { namespace, key }: ItemKey): string =>
+  `${itemKindPrefix(tenant, kind)}${labels(namespace)}!${escapeSegment(key)}`;
 /** The range of items whose namespace begins with this one. */
-export function itemsBelow(tenant: string, room: ItemKeyKind, namespace: Namespace): ScanRange {
-  const prefix = itemRoom(tenant, room) + labels(namespace);
+export function itemsBelow(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
+  const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   // `$` is the character after `#`.
   return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
 }
 /** The range of items of exactly this namespace: `"` is the character after `!`. */
-export function itemsIn(tenant: string, room: ItemKeyKind, namespace: Namespace): ScanRange {
-  const prefix = itemRoom(tenant, room) + labels(namespace);
+export function itemsIn(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
+  const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   return { gte: `${prefix}!`, lt: `${prefix}"` };
 }
 
 /** The item of such a key; undefined for any other key. */
 export function parseItem(
   at: string,
-): (ItemKey & { readonly tenant: string; readonly room: ItemKeyKind }) | undefined {
-  const [tenant = "", room = "", place = "", more] = at.split("/");
-  if (more !== undefined || (room !== "s" && room !== "sv" && room !== "sx")) return undefined;
-  return { tenant: unescapeSegment(tenant), room, ...placeOf(place) };
+): (ItemKey & { readonly tenant: string; readonly kind: ItemKeyKind }) | undefined {
+  const [tenant = "", kind = "", item = "", more] = at.split("/");
+  if (more !== undefined || (kind !== "s" && kind !== "sv" && kind !== "sx")) return undefined;
+  return { tenant: unescapeSegment(tenant), kind, ...itemKeyOf(item) };
 }
 
-function placeOf(text: string): ItemKey {
+function itemKeyOf(text: string): ItemKey {
   const end = text.indexOf("!");
   const namespace = text.slice(0, end).split("#").slice(0, -1).map(unescapeSegment);
   return { namespace, key: unescapeSegment(text.slice(end + 1)) };
@@ -278,8 +278,8 @@ export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: I
 
 /** The item in a key of `!expire/`. */
 export function parseItemExpiry(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
-  const [, due = "", tenant = "", place = ""] = at.split("/");
-  return { due: parseOrdinal(due), tenant: unescapeSegment(tenant), ...placeOf(place) };
+  const [, due = "", tenant = "", item = ""] = at.split("/");
+  return { due: parseOrdinal(due), tenant: unescapeSegment(tenant), ...itemKeyOf(item) };
 }
 
 /** The target, tenant and id in a key of `!outbox/`; tenant and id in a key of `!dead/`. */

@@ -65,14 +65,18 @@ export class KeyValueOutbox implements Outbox {
   }
 
   pending(target: string, limit: number): Promise<readonly OutboxEntry[]> {
-    return this.#owed(prefixRange(targetPrefix(target)), "pending", limit);
+    return this.#pending(prefixRange(targetPrefix(target)), "pending", limit);
   }
 
   dead(limit: number): Promise<readonly OutboxEntry[]> {
-    return this.#owed(DEAD_LETTERS_RANGE, "dead", limit);
+    return this.#pending(DEAD_LETTERS_RANGE, "dead", limit);
   }
 
-  async #owed(range: ScanRange, status: Delivery["status"], limit: number): Promise<readonly OutboxEntry[]> {
+  async #pending(
+    range: ScanRange,
+    status: Delivery["status"],
+    limit: number,
+  ): Promise<readonly OutboxEntry[]> {
     const found: OutboxEntry[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...range, limit })) {

@@ -25,14 +25,14 @@ export class RecordCache {
 
   /** `size`: bytes of the record as it is stored. */
   set(name: string, thread: ThreadRecord, size: number): void {
-    const held = this.#younger.get(name);
-    if (held === undefined) {
+    const found = this.#younger.get(name);
+    if (found === undefined) {
       this.#younger.set(name, { thread, size });
       this.#size += size;
     } else {
-      this.#size += size - held.size;
-      held.thread = thread;
-      held.size = size;
+      this.#size += size - found.size;
+      found.thread = thread;
+      found.size = size;
     }
     if (this.#size <= MAX_GENERATION_BYTES) return;
     this.#older = this.#younger;

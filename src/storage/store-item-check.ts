@@ -17,10 +17,10 @@ export function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): Genera
   }
   const item = parseItem(at);
   if (item === undefined) return;
-  const { tenant, room, ...place } = item;
-  if (room !== "s") {
+  const { tenant, kind, ...place } = item;
+  if (kind !== "s") {
     if (kv.getSync(itemRowKey(tenant, "s", place)) === undefined)
-      yield `${itemLabel(place)} has ${room === "sv" ? "a value" : "vectors"} and no record`;
+      yield `${itemLabel(place)} has ${kind === "sv" ? "a value" : "vectors"} and no record`;
     return;
   }
   const { expires_at } = readItemHead(bytes, tenant, place);

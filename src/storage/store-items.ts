@@ -83,15 +83,15 @@ export class KeyValueItems implements StoreItems {
     tenant: string,
     { prefix, depth, now }: { readonly prefix: Namespace; readonly depth: number; readonly now: number },
   ): AsyncGenerator<Namespace> {
-    let told: Namespace | undefined;
+    let yielded: Namespace | undefined;
     const { lt } = itemsBelow(tenant, "s", prefix);
     for (let { gte } = itemsBelow(tenant, "s", prefix); ;) {
       const found = await this.#firstAlive(tenant, { gte, lt }, now);
       if (found === undefined) return;
       const namespace = found.slice(0, depth);
       // Skips a namespace that was cut to the same as the previous one.
-      if (told === undefined || !isSame(told, namespace)) yield namespace;
-      told = namespace;
+      if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
+      yielded = namespace;
       // Jumps over the rest of the namespace, and over everything below it if that would be cut to the same.
       gte = (found.length > depth ? itemsBelow(tenant, "s", namespace) : itemsIn(tenant, "s", found)).lt;
     }

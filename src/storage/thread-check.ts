@@ -61,9 +61,9 @@ export class ThreadCheck {
       this.#found.push(error instanceof Error ? error.message : String(error));
       return;
     }
-    const [room, first = "", second = ""] = rest.split("/");
+    const [kind, first = "", second = ""] = rest.split("/");
     const last = rest.slice(rest.lastIndexOf("/") + 1);
-    switch (room) {
+    switch (kind) {
       case "h":
         this.#thread = threadRows.record(value);
         break;

@@ -41,8 +41,8 @@ export async function pruneThread(
     value: seal(checkpointRows.row({ ...made, parent: null })),
   }));
   if (orphans.length > 0) await write(orphans, true);
-  const places = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
-  await drop(kv, `${prefix}w/`, write, (rest) => places.has(rest.split("/", 2).join("/")));
+  const keptKeys = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
+  await drop(kv, `${prefix}w/`, write, (rest) => keptKeys.has(rest.split("/", 2).join("/")));
   for (let i = 0; i < gone.length; i += PIECE) {
     const piece = gone.slice(i, i + PIECE);
     await write(

@@ -20,7 +20,7 @@ export async function* verifyAll(
   let prefix = "";
   let check: ThreadCheck | undefined;
   /** Threads whose index keys were reported as wrong. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const range = only === undefined ? ALL_KEYS : prefixRange(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
     if (check !== undefined && !at.startsWith(prefix)) {
@@ -31,7 +31,7 @@ export async function* verifyAll(
       const split = splitThread(at);
       if (split === undefined) {
         yield* checkOther(kv, at, bytes);
-        yield* checkListed(kv, at, told);
+        yield* checkListed(kv, at, reported);
         continue;
       }
       prefix = threadPrefix(split.key);
@@ -55,10 +55,10 @@ function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): Generator<Da
 }
 
 /** Checks an index key: its thread must exist and belong there. A thread that has lost its record is reported with its other keys. */
-async function* checkListed(kv: KeyValueStore, at: string, told: Set<string>): AsyncGenerator<Damage> {
+async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);
-  if (key === undefined || told.has(threadPrefix(key))) return;
-  told.add(threadPrefix(key));
+  if (key === undefined || reported.has(threadPrefix(key))) return;
+  reported.add(threadPrefix(key));
   yield { key, what: "it is in the index of threads, and should not be" };
 }
 

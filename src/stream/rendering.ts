@@ -140,7 +140,7 @@ class Rendering<Out> implements RenderContext {
   readonly #partials: Map<number, JsonObject> | undefined;
   readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
   /** The index of the current fact in the chunk. The next field: the id of its first event. */
-  #place = 0;
+  #index = 0;
   #id: number;
   #slot = 0;
 
@@ -159,8 +159,8 @@ class Rendering<Out> implements RenderContext {
     const { entry, after } = this.#segment;
     const { facts } = entry.chunk;
     const { renderers, only } = this.#view;
-    for (; this.#place < facts.length; this.#place++) {
-      const fact = facts[this.#place] as Fact;
+    for (; this.#index < facts.length; this.#index++) {
+      const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
         // The namespace of a message is in its first fact.
         if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
@@ -228,9 +228,9 @@ class Rendering<Out> implements RenderContext {
   /** The live state of the current fact, if the checkpoint is the one it refers to. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#segment;
-    const live = entry.states?.get(this.#place);
+    const live = entry.states?.get(this.#index);
     if (live === undefined) return undefined;
-    const fact = entry.chunk.facts[this.#place] as Fact;
+    const fact = entry.chunk.facts[this.#index] as Fact;
     const own = fact.t === "checkpoint" ? fact.id : fact.t === "interrupt" ? fact.checkpoint : undefined;
     return own === checkpoint ? live : undefined;
   }

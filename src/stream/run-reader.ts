@@ -47,7 +47,7 @@ export class RunReader implements Reader {
   readonly #log: RunLog | undefined;
   #cursor: number;
   #ahead: readonly EventChunk[] = [];
-  #place = 0;
+  #index = 0;
   #limit = MIN_CHUNKS_PER_READ;
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
@@ -98,7 +98,7 @@ export class RunReader implements Reader {
 
   rest(): void {
     this.#ahead = [];
-    this.#place = 0;
+    this.#index = 0;
   }
 
   rewind(id: number): void {
@@ -165,16 +165,16 @@ export class RunReader implements Reader {
     if (facts * 2 <= AHEAD) this.#limit = Math.min(MAX_CHUNKS_PER_READ, this.#limit * 2);
     else if (facts > AHEAD) this.#limit = Math.max(MIN_CHUNKS_PER_READ, this.#limit >> 1);
     this.#ahead = shown;
-    this.#place = 0;
+    this.#index = 0;
   }
 
   #fromAhead(): ChunkSlice | undefined {
-    while (this.#place < this.#ahead.length) {
-      const chunk = this.#ahead[this.#place++] as EventChunk;
+    while (this.#index < this.#ahead.length) {
+      const chunk = this.#ahead[this.#index++] as EventChunk;
       const end = chunkEnd(chunk);
       if (end > this.#cursor + 1) return this.#pass(new LogEntry(chunk, end, 0, inlineStates(chunk)));
     }
-    if (this.#place > 0) this.rest();
+    if (this.#index > 0) this.rest();
     return undefined;
   }
 

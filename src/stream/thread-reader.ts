@@ -37,7 +37,7 @@ export class ThreadReader implements Reader, RunListener {
   /** The thread's event number at which the last run that was read, or skipped, began. */
   #base = 0;
   #page: readonly RunRecord[] = [];
-  #place = 0;
+  #index = 0;
   /** The version of the watch up to which every run has been read. */
   #upTo = -2;
   #waits = false;
@@ -97,7 +97,7 @@ export class ThreadReader implements Reader, RunListener {
 
   rest(): void {
     this.#page = [];
-    this.#place = 0;
+    this.#index = 0;
     this.#reader?.rest();
   }
 
@@ -150,8 +150,8 @@ export class ThreadReader implements Reader, RunListener {
 
   /** Opens the next run. False: there is none so far. */
   #seek(): Eventually<boolean> {
-    while (this.#place < this.#page.length) {
-      if (this.#take(this.#page[this.#place++] as RunRecord)) return true;
+    while (this.#index < this.#page.length) {
+      if (this.#take(this.#page[this.#index++] as RunRecord)) return true;
     }
     const watch = this.#watch;
     const { version } = watch;
@@ -163,7 +163,7 @@ export class ThreadReader implements Reader, RunListener {
     return andThen(journal.started(key, from, RUNS_PER_READ), (found) => {
       if (this.#closed) return false;
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
-      this.#place = 0;
+      this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
       // A run that has just begun may not be stored yet, but all those before it are.
       return watch.version === version ? this.#takeLast() : this.#seek();

@@ -57,22 +57,22 @@ export class ThreadWatch {
     if (run.run_id === this.#last?.run_id) return;
     this.#last = run;
     this.#version++;
-    this.#tell();
+    this.#notify();
   }
 
   /** Ends the watch: the thread was deleted. */
   end(): void {
     this.#over = true;
-    this.#tell();
+    this.#notify();
   }
 
   /** Breaks the watch: the server is stopping. */
   break(): void {
     this.#broken = true;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const watcher of this.#watchers) watcher.runsChanged();
   }
 }

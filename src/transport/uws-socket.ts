@@ -79,7 +79,7 @@ export class UwsSocket implements Socket {
   drained(): void {
     if (!this.#blocked || this.#due) return;
     this.#due = true;
-    this.#scheduler.soon(this.#tell);
+    this.#scheduler.soon(this.#notify);
   }
 
   closed(): void {
@@ -87,7 +87,7 @@ export class UwsSocket implements Socket {
     this.#onClose();
   }
 
-  readonly #tell = (): void => {
+  readonly #notify = (): void => {
     this.#due = false;
     if (!this.#open || this.#raw.getBufferedAmount() > 0) return;
     this.#blocked = false;

@@ -22,7 +22,7 @@ export class UwsStream implements ByteStream {
   /** The kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;
   /** Data that was accepted but not yet given to uWebSockets.js. */
-  #held: Uint8Array | undefined;
+  #buffered: Uint8Array | undefined;
   #piece: Uint8Array | string = "";
   #taken = true;
 
@@ -57,10 +57,10 @@ export class UwsStream implements ByteStream {
 
   end(piece?: Uint8Array | string): void {
     if (this.over) return;
-    if (this.#held !== undefined && piece !== undefined) this.#hold(piece);
+    if (this.#buffered !== undefined && piece !== undefined) this.#hold(piece);
     if (this.over) return;
     this.over = true;
-    const last = this.#held ?? piece;
+    const last = this.#buffered ?? piece;
     this.#raw.cork(() => this.#raw.end(last));
   }
 
@@ -73,15 +73,15 @@ export class UwsStream implements ByteStream {
   /** The client has gone: the response must not be used any more. */
   gone(): void {
     this.over = true;
-    this.#held = undefined;
+    this.#buffered = undefined;
   }
 
   #writable(): true {
     if (this.over) return true;
-    const held = this.#held;
-    if (held !== undefined) {
-      this.#held = undefined;
-      if (!this.#probe(held)) return true;
+    const buffered = this.#buffered;
+    if (buffered !== undefined) {
+      this.#buffered = undefined;
+      if (!this.#probe(buffered)) return true;
     } else {
       // Makes uWebSockets.js send its buffer. Whether all was sent is not known.
       this.#raw.cork(nothing);
@@ -101,7 +101,7 @@ export class UwsStream implements ByteStream {
     const taken = this.#put(piece.subarray(0, PROBE));
     const rest = piece.subarray(PROBE);
     if (taken) return this.#put(rest);
-    this.#held = rest;
+    this.#buffered = rest;
     return false;
   }
 
@@ -118,9 +118,9 @@ export class UwsStream implements ByteStream {
 
   #hold(piece: Uint8Array | string): void {
     const more = bytes(piece);
-    const held = this.#held === undefined ? more : Buffer.concat([this.#held, more]);
-    this.#held = held;
-    if (held.length > MAX_BUFFERED) this.close();
+    const buffered = this.#buffered === undefined ? more : Buffer.concat([this.#buffered, more]);
+    this.#buffered = buffered;
+    if (buffered.length > MAX_BUFFERED) this.close();
   }
 }
 

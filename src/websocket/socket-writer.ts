@@ -14,8 +14,8 @@ export class SocketWriter implements PumpOutput<Frames> {
   readonly #isRereadable: boolean;
   /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
   #frames = NONE;
-  #place = 0;
-  #said: (string | Uint8Array)[] = [];
+  #index = 0;
+  #answers: (string | Uint8Array)[] = [];
 
   constructor(socket: Socket, isRereadable = true) {
     this.#socket = socket;
@@ -24,22 +24,22 @@ export class SocketWriter implements PumpOutput<Frames> {
 
   /** The number of answers that the peer has not taken. */
   get backlog(): number {
-    return this.#said.length;
+    return this.#answers.length;
   }
 
   /** Adds an answer to the next flush. */
   say(answer: string | Uint8Array): void {
-    this.#said.push(answer);
+    this.#answers.push(answer);
   }
 
   put(frames: Frames): boolean {
     this.#frames = frames;
-    this.#place = 0;
+    this.#index = 0;
     return this.flush();
   }
 
   flush(): boolean {
-    const waiting = this.#said.length + this.#frames.messages.length - this.#place;
+    const waiting = this.#answers.length + this.#frames.messages.length - this.#index;
     if (waiting < 2) return this.#flush();
     let all = false;
     const free = this.#socket.together(() => {
@@ -49,18 +49,18 @@ export class SocketWriter implements PumpOutput<Frames> {
   }
 
   #flush(): boolean {
-    for (const [i, answer] of this.#said.entries()) {
+    for (const [i, answer] of this.#answers.entries()) {
       if (this.#socket.send(answer)) continue;
-      this.#said.splice(0, i + 1);
+      this.#answers.splice(0, i + 1);
       return false;
     }
-    this.#said = [];
+    this.#answers = [];
     const { messages } = this.#frames;
-    while (this.#place < messages.length) {
-      if (!this.#socket.send(messages[this.#place++] as string | Uint8Array)) return false;
+    while (this.#index < messages.length) {
+      if (!this.#socket.send(messages[this.#index++] as string | Uint8Array)) return false;
     }
     this.#frames = NONE;
-    this.#place = 0;
+    this.#index = 0;
     return true;
   }
 
@@ -68,11 +68,11 @@ export class SocketWriter implements PumpOutput<Frames> {
     if (!this.#isRereadable) return undefined;
     const { messages, ids } = this.#frames;
     let left = 0;
-    for (let i = this.#place; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
+    for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
     if (left <= HELD) return undefined;
-    const sent = this.#place === 0 ? (ids[0] as number) - 1 : (ids[this.#place - 1] as number);
+    const sent = this.#index === 0 ? (ids[0] as number) - 1 : (ids[this.#index - 1] as number);
     this.#frames = NONE;
-    this.#place = 0;
+    this.#index = 0;
     return sent;
   }
 

@@ -36,7 +36,7 @@ export class SubscriptionFeed {
   /** Subscriptions that have not started yet, by id. */
   readonly #waiting = new Map<string, Omit<Subscription, "after"> & { readonly since: number | undefined }>();
   /** True while nothing is read, until {@link start}. */
-  #held = false;
+  #isHeld = false;
   #starting = false;
   #made = 0;
   #read: (segment: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
@@ -70,7 +70,7 @@ export class SubscriptionFeed {
     this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
     // New events have to wait until the past ones are sent.
     this.reader.hold();
-    this.#held = true;
+    this.#isHeld = true;
     return id;
   }
 
@@ -89,14 +89,14 @@ export class SubscriptionFeed {
     if (this.#starting || this.reader.closed) return;
     this.#starting = true;
     try {
-      while (this.#held) await this.#startThose();
+      while (this.#isHeld) await this.#startThose();
     } finally {
       this.#starting = false;
     }
   }
 
   async #startThose(): Promise<void> {
-    this.#held = false;
+    this.#isHeld = false;
     const waiting = [...this.#waiting];
     // The earlier subscriptions continue where they are.
     const others = [...this.#subscriptions.values()];
@@ -115,7 +115,7 @@ export class SubscriptionFeed {
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
     // Another was added meanwhile, and starts next.
-    if (this.#held) this.reader.hold();
+    if (this.#isHeld) this.reader.hold();
   }
 
   /** Renders segments for a pump that reads {@link reader}. */

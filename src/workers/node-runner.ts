@@ -64,10 +64,10 @@ export class NodeRunner {
   }
 
   #flush(): void {
-    const said = this.#queued;
-    if (said.length === 0) return;
+    const batch = this.#queued;
+    if (batch.length === 0) return;
     this.#queued = [];
-    this.#deps.post(said);
+    this.#deps.post(batch);
   }
 
   async #run(id: number, call: NodeCall): Promise<void> {

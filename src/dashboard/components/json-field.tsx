@@ -37,12 +37,12 @@ export function JsonField({
 }: JsonFieldProps) {
   const [text, setText] = useState(() => written ?? textOf(value, isStrict));
   const [wrong, setWrong] = useState<string | null>(null);
-  const told = useId();
+  const messageId = useId();
   const isTold = wrong !== null && !isQuiet;
   return (
     <>
       <textarea
-        aria-describedby={isTold ? told : undefined}
+        aria-describedby={isTold ? messageId : undefined}
         {...shared}
         id={id}
         class="code"
@@ -61,7 +61,7 @@ export function JsonField({
         }}
       />
       {isTold && (
-        <p class="hint bad" role="alert" id={told}>
+        <p class="hint bad" role="alert" id={messageId}>
           {wrong}
         </p>
       )}

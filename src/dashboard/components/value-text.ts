@@ -10,8 +10,8 @@ export const questionTextMember = (value: unknown): string | undefined =>
 /** Formats a value as one line of at most `most` characters. */
 export function toLine(value: unknown, most = 160): string {
   const words = questionTextMember(value);
-  const told = isJsonRecord(value) && words !== undefined ? value[words] : value;
-  const text = (typeof told === "string" ? told : (JSON.stringify(told) ?? ""))
+  const shown = isJsonRecord(value) && words !== undefined ? value[words] : value;
+  const text = (typeof shown === "string" ? shown : (JSON.stringify(shown) ?? ""))
     .replaceAll(/\s+/g, " ")
     .trim();
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;

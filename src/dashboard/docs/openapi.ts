@@ -88,17 +88,17 @@ export function typeOf(schema: OpenApiSchema): string {
 /** Returns the constraints of a schema other than its type. */
 export function limitsOf(schema: OpenApiSchema): string {
   const { minimum, exclusiveMinimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
-  const said = (least: number | undefined, most: number | undefined, of: string) =>
+  const limitText = (least: number | undefined, most: number | undefined, of: string) =>
     least === undefined && most === undefined
       ? []
       : [
           `${[least !== undefined && `at least ${least}`, most !== undefined && `at most ${most}`].filter(Boolean).join(", ")}${of}`,
         ];
   return [
-    ...said(minimum, maximum, ""),
+    ...limitText(minimum, maximum, ""),
     ...(exclusiveMinimum === undefined ? [] : [`above ${exclusiveMinimum}`]),
-    ...said(minLength, maxLength, " characters"),
-    ...said(minItems, maxItems, " members"),
+    ...limitText(minLength, maxLength, " characters"),
+    ...limitText(minItems, maxItems, " members"),
     ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
   ].join("; ");
 }

@@ -51,18 +51,18 @@ export function marksOf(
   tasks: Iterable<Task>,
 ): ReadonlyMap<number, TaskStatus> {
   const marks = new Map<number, TaskStatus>();
-  const places = indexesByPath(chart);
+  const indexes = indexesByPath(chart);
   for (const task of tasks) {
     const path = pathOf(task);
-    const place = places.get(path);
-    const before = place === undefined ? undefined : marks.get(place);
-    if (place !== undefined && task.status !== "waiting" && before !== "running")
-      marks.set(place, task.status);
+    const index = indexes.get(path);
+    const before = index === undefined ? undefined : marks.get(index);
+    if (index !== undefined && task.status !== "waiting" && before !== "running")
+      marks.set(index, task.status);
   }
-  for (const place of activeStates(chart, value)) {
-    const mark = marks.get(place);
-    if (mark !== "interrupted" && mark !== "failed" && chart.states[place]?.isNode === true)
-      marks.set(place, "running");
+  for (const index of activeStates(chart, value)) {
+    const mark = marks.get(index);
+    if (mark !== "interrupted" && mark !== "failed" && chart.states[index]?.isNode === true)
+      marks.set(index, "running");
   }
   return marks;
 }

@@ -103,14 +103,14 @@ function svgOf(chart: ChartModel, laid: ElkNode): SVGSVGElement {
   };
   boxes(laid.children);
   for (const edge of laid.edges ?? []) {
-    const place = Number(edge.id.slice(1));
-    const arrow = chart.arrows[place];
+    const index = Number(edge.id.slice(1));
+    const arrow = chart.arrows[index];
     for (const { startPoint, bendPoints = [], endPoint } of edge.sections ?? []) {
       const points = [startPoint, ...bendPoints, endPoint];
       const d = points.map(({ x, y }, i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join("");
       const kind = arrow?.maybe === true ? "edge maybe" : "edge";
-      svg.append(make("path", { class: kind, d, "data-arrow": place }));
-      svg.append(tip(points.at(-2) ?? startPoint, endPoint, place));
+      svg.append(make("path", { class: kind, d, "data-arrow": index }));
+      svg.append(tip(points.at(-2) ?? startPoint, endPoint, index));
     }
     for (const { x = 0, y = 0, text = "" } of edge.labels ?? []) {
       text.split("\n").forEach((line, i) => {
@@ -153,11 +153,11 @@ function box(
   return group;
 }
 
-function tip(from: { x: number; y: number }, to: { x: number; y: number }, place: number): SVGElement {
+function tip(from: { x: number; y: number }, to: { x: number; y: number }, index: number): SVGElement {
   const angle = (Math.atan2(to.y - from.y, to.x - from.x) * 180) / Math.PI;
   return make("path", {
     class: "tip",
-    "data-arrow": place,
+    "data-arrow": index,
     d: "M0 0L-8 -4L-8 4Z",
     transform: `translate(${to.x} ${to.y}) rotate(${angle})`,
   });
@@ -172,9 +172,9 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
 /** Marks the arrows that were taken, and those of left states that were not. */
 export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithPaths): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
-    const place = Number(part.dataset["arrow"]);
-    const from = chart.arrows[place]?.from;
-    part.classList.toggle("taken", taken.has(place));
-    part.classList.toggle("untaken", from !== undefined && left.has(from) && !taken.has(place));
+    const index = Number(part.dataset["arrow"]);
+    const from = chart.arrows[index]?.from;
+    part.classList.toggle("taken", taken.has(index));
+    part.classList.toggle("untaken", from !== undefined && left.has(from) && !taken.has(index));
   }
 }

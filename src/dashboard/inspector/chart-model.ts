@@ -173,16 +173,16 @@ export const joinPath = (path: string, name: string): string => (path === "" ? n
 
 /** Returns the index of each node in the chart, by the node's path. */
 export function indexesByPath(chart: ChartModel): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
+  const indexes = new Map<string, number>();
   const walk = (states: readonly DrawnState[], path: string): void => {
     for (const state of states) {
       const here = state.isNode ? joinPath(path, state.name) : path;
-      if (state.isNode) places.set(here, state.index);
+      if (state.isNode) indexes.set(here, state.index);
       walk(state.children, here);
     }
   };
   walk(chart.root, "");
-  return places;
+  return indexes;
 }
 
 /** Returns the active nodes of a graph as text. */

@@ -18,7 +18,7 @@ export class FeedForwarder {
     this.#viewer = new URL(viewer);
     this.#model = model;
     this.#say = say;
-    addEventListener("message", (event) => this.#heard(event));
+    addEventListener("message", (event) => this.#receive(event));
     addEventListener("pagehide", () => this.#post({ type: "@statelyai.disconnected" }));
   }
 
@@ -41,7 +41,7 @@ export class FeedForwarder {
     if (this.#connected) this.#post(message);
   }
 
-  #heard({ source, origin, data }: MessageEvent): void {
+  #receive({ source, origin, data }: MessageEvent): void {
     if (source === null || source !== this.#window || origin !== this.#viewer.origin) return;
     if ((data as { readonly type?: unknown } | null)?.type !== "@statelyai.connected") return;
     this.#connected = true;

@@ -15,14 +15,14 @@ export interface ChartWithPaths {
 
 /** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
 export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithPaths {
-  const places = indexesByPath(chart);
+  const indexes = indexesByPath(chart);
   const arrows: Arrow[] = [...chart.arrows];
   const taken = new Set<number>();
   const left = new Set<number>();
   const between = (from: number, to: number) =>
     arrows.findIndex((arrow) => arrow.from === from && arrow.to === to);
   const placed = (names: readonly string[]) =>
-    [...new Set(names)].map((name) => places.get(name)).filter((place) => place !== undefined);
+    [...new Set(names)].map((name) => indexes.get(name)).filter((index) => index !== undefined);
   for (const way of ways) {
     for (let i = 0; i + 1 < way.length; i++) {
       const [from, to] = [placed(way[i] ?? []), placed(way[i + 1] ?? [])];

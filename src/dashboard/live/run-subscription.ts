@@ -48,7 +48,7 @@ export class RunSubscription {
           path: "inspect",
           query: () => new URLSearchParams({ thread_id: thread, run_id: id }),
           onOpen: () => this.model.clear(),
-          onMessage: (data) => this.#heard(JSON.parse(data) as Told),
+          onMessage: (data) => this.#receive(JSON.parse(data) as Told),
         })
       : null;
     void this.refresh();
@@ -112,7 +112,7 @@ export class RunSubscription {
     this.changes.increment();
   }
 
-  #heard(message: Told): void {
+  #receive(message: Told): void {
     this.model.take(message);
     const { kind, sessionId, snapshot, type } = message;
     const isOver = kind === "run" && snapshot?.status !== "active";

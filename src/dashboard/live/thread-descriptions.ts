@@ -23,7 +23,7 @@ interface DescriptionPaths {
 export class ThreadDescriptions {
   readonly #onChange: () => void;
   readonly #known = new Map<string, { readonly at: string; readonly text: string }>();
-  readonly #places = new Map<string, Promise<DescriptionPaths>>();
+  readonly #paths = new Map<string, Promise<DescriptionPaths>>();
   #wanted: readonly ThreadRow[] = [];
   #isReading = false;
 
@@ -73,13 +73,13 @@ export class ThreadDescriptions {
 
   async #textsOf(assistant: string, rows: readonly ThreadRow[]): Promise<ReadonlyMap<string, string>> {
     const reading =
-      this.#places.get(assistant) ?? getSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
-    this.#places.set(assistant, reading);
-    const places = await reading;
-    if (Object.keys(places.extract).length === 0) return new Map();
+      this.#paths.get(assistant) ?? getSchemas(assistant).then((all) => descriptionPaths(all.input_schema));
+    this.#paths.set(assistant, reading);
+    const paths = await reading;
+    if (Object.keys(paths.extract).length === 0) return new Map();
     const ids = rows.map(({ thread_id }) => thread_id);
-    const found = await extractValues(ids, places.extract);
-    return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(places, extracted)]));
+    const found = await extractValues(ids, paths.extract);
+    return new Map(found.map(({ thread_id, extracted }) => [thread_id, descriptionText(paths, extracted)]));
   }
 }
 

@@ -51,7 +51,7 @@ export class ThreadSubscription {
       path: "inspect",
       query: () => new URLSearchParams({ thread_id: id }),
       onOpen: () => this.model.clear(),
-      onMessage: (data) => this.#heard(JSON.parse(data) as Told),
+      onMessage: (data) => this.#receive(JSON.parse(data) as Told),
     });
     this.refresh();
     this.#poll = setInterval(() => {
@@ -133,7 +133,7 @@ export class ThreadSubscription {
     if (event.event === "error") this.refresh();
   }
 
-  #heard(message: Told): void {
+  #receive(message: Told): void {
     this.model.take(message);
     this.changes.increment();
     const { kind, run_id: run, sessionId, snapshot } = message;

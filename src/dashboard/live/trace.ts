@@ -96,7 +96,7 @@ export class Trace {
     else if (mode === "error") this.error = data as { error: string; message: string };
     else if (mode === "custom") this.customs.push({ id: event.id, ns, data });
     else if (mode === "logs") this.#logged(data as LogLine);
-    else if (mode === "messages") this.#said(data);
+    else if (mode === "messages") this.#addMessage(data);
     else if (mode === "debug") this.#debugged(ns, data as Debug);
     return true;
   }
@@ -143,7 +143,7 @@ export class Trace {
     this.error = null;
   }
 
-  #said(data: unknown): void {
+  #addMessage(data: unknown): void {
     const [raw, metadata] = Array.isArray(data) ? (data as readonly unknown[]) : [];
     if (!isJsonRecord(raw) || typeof raw["id"] !== "string") return;
     const { id } = raw;
@@ -187,14 +187,14 @@ export class Trace {
   #saved(ns: string, at: number, payload: JsonRecord): void {
     const metadata = (payload["metadata"] ?? {}) as JsonRecord;
     const number = Number(metadata["step"] ?? 0);
-    const place = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
+    const position = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
     const parent = payload["parent_checkpoint"] as { readonly checkpoint_id: string } | null;
     const saved: TraceStep = {
       ns,
       step: number,
       at,
       source: String(metadata["source"] ?? ""),
-      checkpoint: place?.checkpoint_id ?? "",
+      checkpoint: position?.checkpoint_id ?? "",
       parent: parent?.checkpoint_id ?? null,
       values: (payload["values"] ?? {}) as JsonRecord,
       next: (payload["next"] ?? []) as readonly string[],

@@ -26,7 +26,9 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
   const from = states.findLast((state) => state.step < step);
   const before = from?.values;
   const after = states.find((state) => state.step === step)?.values;
-  const said = (task?.messages ?? []).map((id) => trace.messages.get(id)).filter((one) => one !== undefined);
+  const messages = (task?.messages ?? [])
+    .map((id) => trace.messages.get(id))
+    .filter((one) => one !== undefined);
   return (
     <aside class="detail" aria-label={task === null ? `Superstep ${number}` : `Task ${task.name}`}>
       <div class="bar">
@@ -69,12 +71,12 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
           {task.interrupts.length > 0 && (
             <Part title="Asks" value={task.interrupts.map(({ value }) => value)} />
           )}
-          {said.length > 0 && (
+          {messages.length > 0 && (
             <section>
               <h4>
-                Tokens <CopyButton text={said.map(({ text }) => text).join("\n")} label="tokens" />
+                Tokens <CopyButton text={messages.map(({ text }) => text).join("\n")} label="tokens" />
               </h4>
-              {said.map((message) => (
+              {messages.map((message) => (
                 <div class="text tokens" key={message.id}>
                   {message.text}
                   {message.calls.map((call) => (

@@ -231,13 +231,13 @@ function useKeys(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
   latest.current = pressed;
   useEffect(() => {
-    const hear = (event: KeyboardEvent) => {
+    const onKey = (event: KeyboardEvent) => {
       const { tagName = "" } = event.target as Partial<HTMLElement>;
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
         return;
       if (latest.current(event.key)) event.preventDefault();
     };
-    addEventListener("keydown", hear);
-    return () => removeEventListener("keydown", hear);
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
   }, []);
 }

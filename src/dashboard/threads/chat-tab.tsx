@@ -17,15 +17,23 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   const values = valuesOf(watch, trace);
   const key = conversationKey(values);
-  const said = conversationOf(values);
-  const coming = comingOf(trace, said, key !== null && (latest === undefined || isDone(latest)));
+  const conversation = conversationOf(values);
+  const streamed = streamedMessages(
+    trace,
+    conversation,
+    key !== null && (latest === undefined || isDone(latest)),
+  );
   const { [key ?? ""]: _, ...rest } = values;
   const calls = new Map(
-    said.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
+    conversation.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
   );
-  const end = useFollow([said.length, coming.map(({ text }) => text.length).join(), latest?.status]);
+  const end = useFollow([
+    conversation.length,
+    streamed.map(({ text }) => text.length).join(),
+    latest?.status,
+  ]);
   const why = trace?.error ?? watch.record.value?.error ?? null;
-  const isEmpty = said.length === 0 && coming.length === 0 && Object.keys(rest).length === 0;
+  const isEmpty = conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
   return (
     <div class="talk">
       <div class="flow" ref={end} tabIndex={0} aria-label="Conversation and state">
@@ -34,16 +42,16 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
             <p class="dim">Start a run below.</p>
           </EmptyState>
         )}
-        {said.length > 0 && (
+        {conversation.length > 0 && (
           <ol class="messages">
-            {said.map((message, i) => (
+            {conversation.map((message, i) => (
               <MessageBubble key={message.id || i} message={message} calls={calls} />
             ))}
           </ol>
         )}
-        {coming.length > 0 && (
+        {streamed.length > 0 && (
           <ol class="messages coming" aria-live="polite" aria-busy={latest !== undefined && !isDone(latest)}>
-            {coming.map((message) => (
+            {streamed.map((message) => (
               <MessageBubble
                 key={message.id}
                 message={message}
@@ -89,13 +97,13 @@ function valuesOf(watch: ThreadSubscription, trace: Trace | undefined) {
 }
 
 /** Returns streamed messages that are not in the state yet. In a conversation, only while they are streamed. */
-function comingOf(
+function streamedMessages(
   trace: Trace | undefined,
-  said: readonly ChatMessage[],
+  conversation: readonly ChatMessage[],
   isOver: boolean,
 ): readonly ChatMessage[] {
   if (trace === undefined || isOver) return [];
-  const known = new Set(said.map(({ id }) => id));
+  const known = new Set(conversation.map(({ id }) => id));
   return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
 }
 

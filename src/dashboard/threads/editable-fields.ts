@@ -7,10 +7,10 @@ import { simplifySchema } from "../components/form-schema.ts";
  * append the values of an update.
  */
 export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
-  const told = Object.entries(schema?.properties ?? {});
-  const names = new Set([...told.map(([name]) => name), ...Object.keys(values)]);
+  const described = Object.entries(schema?.properties ?? {});
+  const names = new Set([...described.map(([name]) => name), ...Object.keys(values)]);
   const properties = [...names].flatMap((name): readonly (readonly [string, JsonSchema])[] => {
-    const one = told.find(([other]) => other === name)?.[1] ?? {};
+    const one = described.find(([other]) => other === name)?.[1] ?? {};
     const { type, enum: choices, properties: inner } = simplifySchema(one, schema ?? one);
     if (type === "array" || (type === "object" && inner === undefined)) return [];
     if (type !== undefined || choices !== undefined) return [[name, one]];

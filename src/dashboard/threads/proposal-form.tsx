@@ -13,12 +13,12 @@ interface ProposalFormProps {
 
 /** The actions that a graph proposes, each with buttons for the decisions. */
 export function ProposalForm({ proposal, onChange }: ProposalFormProps) {
-  const [said, setSaid] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
+  const [decisions, setDecisions] = useState<ReadonlyMap<number, ActionDecision>>(new Map());
   const say = (place: number, one: ActionDecision | undefined) => {
-    const next = new Map(said);
+    const next = new Map(decisions);
     if (one === undefined) next.delete(place);
     else next.set(place, one);
-    setSaid(next);
+    setDecisions(next);
     const all = proposal.actions.map((_, i) => next.get(i));
     onChange(all.every((each) => each !== undefined) ? proposal.answer(all) : undefined);
   };
@@ -38,7 +38,7 @@ function ActionForm({
   onChange,
 }: {
   action: ProposedAction;
-  onChange: (said: ActionDecision | undefined) => void;
+  onChange: (decision: ActionDecision | undefined) => void;
 }) {
   const id = useId();
   const [way, setWay] = useState<DecisionKind | null>(null);

@@ -32,9 +32,9 @@ export function stateRoutes({
       path: "/threads/:thread_id/state/:checkpoint_id",
       async handle(call) {
         const key = call.thread();
-        const place = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
+        const position = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
         const selection = selected(call);
-        await sendJson(call, await states.at(key, place, selection));
+        await sendJson(call, await states.at(key, position, selection));
       },
     },
     {
@@ -42,8 +42,8 @@ export function stateRoutes({
       path: "/threads/:thread_id/state/checkpoint",
       async handle(call) {
         const key = call.thread();
-        const { place, selection } = parseStateRequest(await call.body());
-        await sendJson(call, await states.at(key, place, selection));
+        const { position, selection } = parseStateRequest(await call.body());
+        await sendJson(call, await states.at(key, position, selection));
       },
     },
     {
@@ -51,8 +51,8 @@ export function stateRoutes({
       path: "/threads/:thread_id/state",
       async handle(call) {
         const key = call.thread();
-        const { place, update } = parseUpdateRequest(await call.body());
-        call.json(await states.update(key, place, update));
+        const { position, update } = parseUpdateRequest(await call.body());
+        call.json(await states.update(key, position, update));
       },
     },
     {

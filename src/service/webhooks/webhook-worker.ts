@@ -225,14 +225,14 @@ export class WebhookWorker {
     const attempts = now.attempts + 1;
     const at = this.#time.now();
     const { status, error } = outcome;
-    const told = { attempts, last_attempt_at: at, last_status: status, last_error: error };
+    const attemptRecord = { attempts, last_attempt_at: at, last_status: status, last_error: error };
     if (outcome.kind === "never" || attempts >= policy.attempts) {
       // The host only: the rest of a URL may hold a secret.
       logger.warn("a webhook was given up", { delivery: now.id, host: queue.name, attempts, status, error });
       this.#deadLetters.schedule(DEAD_LETTER_TTL);
-      return { ...now, ...told, status: "dead", due: at + DEAD_LETTER_TTL };
+      return { ...now, ...attemptRecord, status: "dead", due: at + DEAD_LETTER_TTL };
     }
-    return { ...now, ...told, due: at + webhookRetryDelay(attempts, random.float(), outcome.asked) };
+    return { ...now, ...attemptRecord, due: at + webhookRetryDelay(attempts, random.float(), outcome.asked) };
   }
 }
 

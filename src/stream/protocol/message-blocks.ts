@@ -11,12 +11,12 @@ interface Block {
 
 /** The content of one message as blocks that start, grow and finish. Only tool calls may be open side by side. */
 export class MessageBlocks {
-  readonly #tell: BlockEventHandler;
+  readonly #emit: BlockEventHandler;
   readonly #blocks: Block[] = [];
   readonly #byKey = new Map<string, Block>();
 
-  constructor(tell: BlockEventHandler) {
-    this.#tell = tell;
+  constructor(emit: BlockEventHandler) {
+    this.#emit = emit;
   }
 
   text(text: string): void {
@@ -74,7 +74,7 @@ export class MessageBlocks {
     const block: Block = { index: this.#blocks.length, content: { ...content }, open: true };
     this.#blocks.push(block);
     if (key !== undefined) this.#byKey.set(key, block);
-    this.#tell({ event: "content-block-start", index: block.index, content });
+    this.#emit({ event: "content-block-start", index: block.index, content });
     return block;
   }
 
@@ -84,7 +84,7 @@ export class MessageBlocks {
   }
 
   #delta({ index }: Block, delta: JsonObject): void {
-    this.#tell({ event: "content-block-delta", index, delta });
+    this.#emit({ event: "content-block-delta", index, delta });
   }
 
   #finish(block: Block): void {
@@ -92,7 +92,7 @@ export class MessageBlocks {
     block.open = false;
     const { index, content } = block;
     const whole = content["type"] === "tool_call_chunk" ? callOf(content) : content;
-    this.#tell({ event: "content-block-finish", index, content: whole });
+    this.#emit({ event: "content-block-finish", index, content: whole });
   }
 }
 

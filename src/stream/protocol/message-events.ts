@@ -9,7 +9,7 @@ export type MessageEventHandler = (ns: string, node: unknown, data: JsonObject) 
 
 interface Streaming {
   readonly id: string;
-  readonly tell: BlockEventHandler;
+  readonly emit: BlockEventHandler;
   readonly blocks: MessageBlocks;
   usage: unknown;
   metadata: JsonObject;
@@ -26,11 +26,11 @@ const MAX_STREAMING_MESSAGES = 256;
 
 /** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
 export class MessageEvents {
-  readonly #tell: MessageEventHandler;
+  readonly #emit: MessageEventHandler;
   readonly #streaming = new Map<number, Streaming>();
 
-  constructor(tell: MessageEventHandler) {
-    this.#tell = tell;
+  constructor(emit: MessageEventHandler) {
+    this.#emit = emit;
   }
 
   begin(m: number, { id, ns, meta }: FactOf<"message">): void {
@@ -76,14 +76,14 @@ export class MessageEvents {
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
     // The id tells messages apart that one node streams side by side.
-    const tell: BlockEventHandler = (data) => this.#tell(ns, node, { ...data, run_id: id });
+    const emit: BlockEventHandler = (data) => this.#emit(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {
       ...(typeof model === "string" && { model }),
       ...(typeof provider === "string" && { provider }),
     };
-    tell({ event: "message-start", role, id, metadata });
-    return { id, tell, blocks: new MessageBlocks(tell), usage: null, metadata: {} };
+    emit({ event: "message-start", role, id, metadata });
+    return { id, emit, blocks: new MessageBlocks(emit), usage: null, metadata: {} };
   }
 
   #take(id: unknown): Streaming | undefined {
@@ -95,10 +95,10 @@ export class MessageEvents {
     return undefined;
   }
 
-  #finish({ tell, blocks, usage, metadata }: Streaming, message: JsonObject): void {
+  #finish({ emit, blocks, usage, metadata }: Streaming, message: JsonObject): void {
     blocks.end();
     const spent = isObject(message["usage_metadata"]) ? message["usage_metadata"] : usage;
-    tell({
+    emit({
       event: "message-finish",
       reason: objectsIn(message["tool_calls"]).length > 0 ? "tool_use" : "stop",
       ...(isObject(spent) && { usage: spent }),

@@ -63,14 +63,14 @@ export class Translator {
       const fact = facts[i] as Fact;
       this.#numbers.begin(seq, eventCountOf(fact));
       const next = seq + eventCountOf(fact);
-      const wait = this.#tell(fact, seq - this.#run.seq_base, this.#page(segment, i));
+      const wait = this.#translate(fact, seq - this.#run.seq_base, this.#page(segment, i));
       if (wait instanceof Promise) return wait.then(() => this.#from(segment, i + 1, next));
       seq = next;
     }
     return this.#numbers.events.splice(0);
   }
 
-  #tell(fact: Fact, id: number, page: RenderContext): Eventually<void> {
+  #translate(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
         // The number before may be that of the end of the previous run.

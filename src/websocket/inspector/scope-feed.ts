@@ -82,18 +82,18 @@ export class ScopeFeed implements Inspector {
   }
 
   actor(actor: InspectedActor, state: InspectedState): void {
-    this.#tell(this.#actorMessage(actor, state, this.#stamp()), actor.run);
+    this.#send(this.#actorMessage(actor, state, this.#stamp()), actor.run);
   }
 
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void {
     const text = eventMessage(actor, event, source, this.#stamp());
     this.#recent.push({ text, actor });
     if (this.#recent.length > RECENT) this.#recent.shift();
-    this.#tell(text, actor.run);
+    this.#send(text, actor.run);
   }
 
   snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void {
-    this.#tell(snapshotMessage(actor, state, event, this.#stamp()), actor.run);
+    this.#send(snapshotMessage(actor, state, event, this.#stamp()), actor.run);
   }
 
   #actorMessage(actor: InspectedActor, state: InspectedState, stamp: Stamp): string {
@@ -101,7 +101,7 @@ export class ScopeFeed implements Inspector {
     return actorMessage(actor, state, definition, stamp);
   }
 
-  #tell(text: string, run: string | null): void {
+  #send(text: string, run: string | null): void {
     for (const viewer of this.#viewers) if (wants(viewer, run)) viewer.watcher.send(text);
   }
 
