@@ -10,7 +10,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
 import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
-import { timeLimit } from "./time-limit.ts";
+import { timeLimitOf } from "./time-limit.ts";
 
 interface Verdict {
   readonly status: TerminalStatus;
@@ -60,7 +60,7 @@ function waitingAt({ root, neverReachedStart, liveThread }: Attempt): Interrupts
 }
 
 function timeoutOf({ run, liveThread }: Attempt): PlainError {
-  const limit = timeLimit(run, liveThread.deps.limits);
+  const limit = timeLimitOf(run, liveThread.deps.limits);
   return { error: "RunTimeoutError", message: `Run ${run.run_id} took longer than ${limit / 1_000} s` };
 }
 

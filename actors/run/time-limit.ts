@@ -3,20 +3,20 @@ import type { SystemDeps } from "../thread-system.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 
 /** Milliseconds that an attempt of a run may take; Infinity: no limit. */
-export function timeLimit({ kwargs }: RunRecord, { timeout }: SystemDeps["limits"]): number {
+export function timeLimitOf({ kwargs }: RunRecord, { timeout }: SystemDeps["limits"]): number {
   return kwargs.timeout_seconds === undefined ? timeout : kwargs.timeout_seconds * 1_000;
 }
 
 /**
- * Calls `over` when an attempt of the run has used up its time; returns null when there is no limit. Each attempt
+ * Calls `onTimeout` when an attempt of the run has used up its time; returns null when there is no limit. Each attempt
  * gets the whole time: what an earlier process used is known from the wall clock alone, and a clock that runs ahead
  * would end the run at once.
  */
 export function startTimeLimit(
   run: RunRecord,
   { scheduler, limits }: Pick<SystemDeps, "scheduler" | "limits">,
-  over: () => void,
+  onTimeout: () => void,
 ): Cancel | null {
-  const limit = timeLimit(run, limits);
-  return limit === Infinity ? null : scheduler.after(limit, over);
+  const limit = timeLimitOf(run, limits);
+  return limit === Infinity ? null : scheduler.after(limit, onTimeout);
 }

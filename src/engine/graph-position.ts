@@ -16,7 +16,7 @@ export interface GraphPosition {
   readonly answers: SubgraphAnswers;
   /** True if the graphs above keep the partial messages of a stopped run; then those from here are kept too. */
   readonly keepsPartial: boolean;
-  /** Run paused tasks again? They ask their questions again. */
+  /** True if paused tasks run again, and ask their questions again. */
   readonly rerunPaused: boolean;
   /** Checkpoints that it and the subgraphs within it start from, if they have none yet: see {@link PlannedTask.from}. */
   readonly startFrom: readonly SubgraphCheckpoint[];

@@ -71,7 +71,7 @@ export interface RunsQuery {
   readonly offset: number;
   /** Only runs that were admitted before the run with this `order`. */
   readonly before?: number;
-  /** Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. */
+  /** Bytes, as stored: reading stops after the run that exceeds them, although more runs may follow. */
   readonly bytes?: number;
   /** The stored status. The caller overlays `running`. */
   readonly status?: RunStatus;

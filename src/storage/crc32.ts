@@ -1,8 +1,7 @@
 import { crc32 } from "node:zlib";
 
 /**
- * Bytes from which on the runtime's own function is faster: its call, with a view of the buffer, costs as much as the sum over so many
- * bytes.
+ * Bytes: from this length on `crc32` of Node is faster than the loop below. For fewer bytes its call, with a view of the buffer, costs more.
  */
 const LARGE = 192;
 

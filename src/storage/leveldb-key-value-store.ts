@@ -17,7 +17,7 @@ const WRITE_BUFFER = 32 * 1024 * 1024;
 /** Bytes of a table's block. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK = 8 * 1024;
 const CACHE = 64 * 1024 * 1024;
-/** Bytes that an opening after a failure may have to write: the log as a table. */
+/** Bytes of disk space that opening after a failure may need: LevelDB then writes its log as a table. */
 const ROOM = WRITE_BUFFER;
 
 /**

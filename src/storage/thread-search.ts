@@ -80,7 +80,7 @@ async function* seek(
   let turn = FIRST_TURN;
   let left = ahead;
   for await (const { found, seen } of scan.candidates()) {
-    // Keys that were skipped.
+    // One unit of cost for each skipped key.
     spent += seen - found.length;
     for (const { thread, doubtful } of found) {
       const isShown = total >= offset && threads.length < limit;

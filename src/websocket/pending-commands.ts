@@ -53,7 +53,6 @@ export class PendingCommands {
     this.#rest = rest;
   }
 
-  /** Adds a command. */
   take(message: Uint8Array | string): void {
     let id: CommandId | null = null;
     try {

@@ -8,7 +8,7 @@ import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { sendEvents } from "./event-sender.ts";
+import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { Socket } from "../ports/transport.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
 import { createView, render } from "../stream/rendering.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { sendEvents } from "./event-sender.ts";
+import { sendEvents } from "./send-events.ts";
 import { readSocketParams, uuidOf } from "./socket-params.ts";
 
 /** Sends one run's events until the run ends. */

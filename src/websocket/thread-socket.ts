@@ -9,7 +9,7 @@ import { failureDetailsOf } from "../schemas/error-responses.ts";
 import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
 import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
-import { type SendAnswer, sendEvents } from "./event-sender.ts";
+import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { readSocketParams, uuidOf } from "./socket-params.ts";
 
 /** Sends the events of all runs of a thread, and executes commands. */

@@ -28,7 +28,7 @@ export class NodeRunner {
   #queued: FromWorker[] = [];
   #flushing = false;
 
-  /** @param host makes the host, with {@link logger} */
+  /** @param host creates the host that runs node functions; it is given {@link logger} */
   constructor(deps: NodeRunnerDeps, host: (logger: Logger) => Host, edition: (graph: string) => number) {
     this.#deps = deps;
     this.logger = this.#createLogger();

@@ -28,7 +28,7 @@ function decoded(part: string): string {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Checks whether a text can be the id of a thread or a run. An address may contain anything. */
-export const isId = (text: string): boolean => UUID.test(text);
+export const isUuid = (text: string): boolean => UUID.test(text);
 
 export const currentLocation = signal<PageLocation>(parse(location.hash));
 

@@ -8,7 +8,7 @@ import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
 import { ThreadPage } from "../threads/page.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
-import { isId, currentLocation, hrefOf } from "./page-location.ts";
+import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isLocked, currentNotice } from "./session.ts";
 import { ThemeButton } from "./theme-button.tsx";
@@ -101,7 +101,7 @@ function Content() {
   if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
   if (place === "system") return <SystemPage />;
-  const isThere = (id === undefined || isId(id)) && (run === undefined || isId(run));
+  const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
   if (place !== "threads" || !isThere)
     return (
       <EmptyState title="There is no such page.">

@@ -125,7 +125,7 @@ function afterOf({ request, query }: RouteCall): number | undefined {
   return header === undefined ? lastEventIdInQuery(query) : lastEventIdInHeader(header);
 }
 
-/** A cache of views: few differ, and making one costs more than finding it. */
+/** A cache of views by their options: most requests share one, and creating a view costs more than the lookup. */
 class Views {
   readonly #made = new Map<string, StreamView<Uint8Array>>();
 

@@ -7,7 +7,7 @@ import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
-import { InspectorPeer } from "./watcher.ts";
+import { InspectorPeer } from "./inspector-peer.ts";
 
 /** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
 const MAX_PEERS_PER_TENANT = 256;

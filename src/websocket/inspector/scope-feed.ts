@@ -9,7 +9,7 @@ import type {
 } from "../../ports/inspector.ts";
 import type { ActorInspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
-import type { InspectorPeer } from "./watcher.ts";
+import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
  * Events that are kept for peers that join later. Snapshots are not kept: such a peer gets the current state of each
@@ -55,7 +55,7 @@ export class ScopeFeed implements Inspector {
       viewer.watcher.send(() => this.#actorMessage(actor, state, stamp));
     }
     for (const { text, actor } of this.#recent) {
-      // Events of actors that are gone would mean nothing to it.
+      // An actor that ended meanwhile was not announced to this peer, so its events are left out.
       if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
     }
     this.#viewers.add(viewer);

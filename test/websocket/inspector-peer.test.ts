@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { InspectorPeer } from "../../src/websocket/inspector/watcher.ts";
+import { InspectorPeer } from "../../src/websocket/inspector/inspector-peer.ts";
 import { FakeSocket } from "../stream/peers.ts";
 import { HeldScheduler } from "../stream/support.ts";
 

@@ -11,13 +11,13 @@ const STALL = 10_000;
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
 /** A message, or a function that makes it: a peer that joins gets thousands of actors, at its own pace. */
-export type Piece = string | (() => string);
+export type InspectorMessage = string | (() => string);
 
 /** One watching peer. Messages that it does not take wait, within bounds; a peer that is too slow is disconnected. */
 export class InspectorPeer {
   readonly #socket: Socket;
   readonly #scheduler: Scheduler;
-  #waiting: Piece[] = [];
+  #waiting: InspectorMessage[] = [];
   #next = 0;
   #size = 0;
   #blocked = false;
@@ -36,7 +36,7 @@ export class InspectorPeer {
     });
   }
 
-  send(piece: Piece): void {
+  send(piece: InspectorMessage): void {
     if (this.#closed) return;
     this.#waiting.push(piece);
     if (typeof piece === "string") this.#size += piece.length;
@@ -75,7 +75,7 @@ export class InspectorPeer {
 
   readonly #sendAll = (): void => {
     while (!this.#blocked && !this.#closed && this.#next < this.#waiting.length) {
-      const piece = this.#waiting[this.#next++] as Piece;
+      const piece = this.#waiting[this.#next++] as InspectorMessage;
       if (typeof piece === "string") this.#size -= piece.length;
       if (!this.#socket.send(typeof piece === "string" ? piece : piece())) this.#blocked = true;
     }
