@@ -101,6 +101,7 @@ class DiskKeyValueStore implements KeyValueStore {
   readonly #random: SimulatedRandom;
   #pending: Batch[] = [];
   #dead = false;
+  #isClosed = false;
 
   constructor(disk: Disk, scheduler: SimulatedScheduler, random: SimulatedRandom) {
     this.#disk = disk;
@@ -108,18 +109,22 @@ class DiskKeyValueStore implements KeyValueStore {
     this.#random = random;
   }
 
-  open(): Promise<void> {
-    return Promise.resolve();
+  async open(): Promise<void> {
+    this.#isClosed = false;
   }
 
   /** Waits for accepted writes, as LevelDB does. */
   async close(): Promise<void> {
     while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#scheduler.after(1, resolve));
-    this.#dead = true;
+    this.#isClosed = true;
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed || this.#dead) throw new ServiceError("storage.unavailable", DEAD);
   }
 
   getSync(key: string): Buffer | undefined {
-    if (this.#dead) throw new ServiceError("storage.unavailable", DEAD);
+    this.#refuseClosed();
     return this.#values.get(key);
   }
 
@@ -137,7 +142,8 @@ class DiskKeyValueStore implements KeyValueStore {
     return seen;
   }
 
-  batch(all: readonly WriteOperation[], { sync }: { readonly sync: boolean }): Promise<void> {
+  async batch(all: readonly WriteOperation[], { sync }: { readonly sync: boolean }): Promise<void> {
+    if (this.#isClosed) this.#refuseClosed();
     const { plant } = this.#disk;
     const ops = plant === null ? all : all.filter((op) => !lost[plant](op));
     const batch = { ops, sync };
@@ -163,6 +169,7 @@ class DiskKeyValueStore implements KeyValueStore {
     reverse = false,
     limit = Number.POSITIVE_INFINITY,
   }: ScanRange): AsyncGenerator<KeyValueEntry> {
+    if (this.#isClosed) this.#refuseClosed();
     const values = this.#values;
     const keys = [...values.keys()].filter((key) => key >= gte && key < lt).sort();
     if (reverse) keys.reverse();
