@@ -19,6 +19,7 @@ import { loadGraphs } from "./graph-loader/load-graphs.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-bundles.ts";
 import { builtPages } from "./app/dashboard-files.ts";
+import { MemoryBudget } from "./ports/memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import { monotonicIds } from "./model/ids.ts";
@@ -89,6 +90,9 @@ async function open(options: AppOptions): Promise<App> {
 
   // Apart from that of requests that begin: what is long does not keep those waiting.
   const budget = new TimeBudget(clock, scheduler);
+  // Two, so that a tenant's streams that nobody takes do not hold up its other responses.
+  const memory = new MemoryBudget(scheduler);
+  const streamMemory = new MemoryBudget(scheduler);
   const storage =
     options.storage ??
     (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger, budget }));
@@ -108,6 +112,8 @@ async function open(options: AppOptions): Promise<App> {
     const hub = createHub({
       journal,
       scheduler,
+      memory: streamMemory,
+      budget,
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
@@ -188,6 +194,8 @@ async function open(options: AppOptions): Promise<App> {
         scheduler,
         clock,
         budget,
+        memory,
+        streamMemory,
         logger: servingLogger,
         requestLog,
         newId,
@@ -219,6 +227,7 @@ async function open(options: AppOptions): Promise<App> {
         inspect: watch,
         scheduler,
         budget,
+        streamMemory,
         logger: servingLogger,
         requestLog,
       }),

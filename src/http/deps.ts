@@ -1,11 +1,12 @@
 import type { AccessControl } from "../access/access-control.ts";
+import type { MemoryBudget } from "../ports/memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
-import type { SendJson, SendList } from "./json-list.ts";
+import type { ReadJson, SendJson, SendList } from "./json-list.ts";
 import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
@@ -22,6 +23,9 @@ export interface HttpDeps {
   readonly clock: Clock;
   /** Limits how much of a turn long work takes, such as writing a list. */
   readonly budget: TimeBudget;
+  /** Limits the memory of responses that are no streams. The next field: of streams. */
+  readonly memory: MemoryBudget;
+  readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
   /** At which level requests are logged. */
   readonly requestLog: LogLevel;
@@ -52,6 +56,7 @@ export interface HttpDeps {
 export interface RouteDeps extends HttpDeps {
   readonly sendList: SendList;
   readonly sendJson: SendJson;
+  readonly readJson: ReadJson;
 }
 
 /** The version and transport of a server. */

@@ -3,8 +3,9 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
-import { jsonSender, listSender } from "./json-list.ts";
+import { jsonReader, jsonSender, listSender } from "./json-list.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
+import { MemoryBudget } from "../ports/memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import { loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
@@ -37,8 +38,14 @@ const noKey = new ServiceError(
 
 /** The HTTP API as one function from request to reply, independent of the transport. */
 export function createHandler(given: HttpDeps): Handlers["request"] {
-  const sendList = listSender(given);
-  const deps: RouteDeps = { ...given, sendList, sendJson: jsonSender(sendList) };
+  // Lists have a budget of their own: a long search holds up no other response.
+  const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler, { reads: 3 }) });
+  const deps: RouteDeps = {
+    ...given,
+    sendList,
+    sendJson: jsonSender(sendList),
+    readJson: jsonReader(given),
+  };
   const { clock, access, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),

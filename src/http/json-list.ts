@@ -1,14 +1,15 @@
 import { isSmallJson, jsonPieces, memorySizeOf } from "../codec/json-pieces.ts";
-import type { TimeBudget } from "../ports/time-budget.ts";
+import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
+import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
 import type { RouteCall } from "./request-context.ts";
-import { ListMemoryLimiter } from "./list-memory.ts";
 
 /** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
+/** Bytes of an item from which a list waits for memory. */
+const LARGE_ITEM = 256 * 1024;
 /** Bytes given to a connection at a time. */
 const PIECE = 256 * 1024;
 
@@ -34,6 +35,18 @@ export type SendJson = (
   shape?: Pick<Shape, "headers" | "stream">,
 ) => Promise<void> | void;
 
+/**
+ * Responds with a value that is read from storage, like {@link SendJson}: the value, or JSON text. `read` may be called twice: a large value
+ * for which there is no memory is dropped, and read again when there is.
+ */
+export type ReadJson = (call: RouteCall, read: () => Promise<object | string | null>) => Promise<void>;
+
+interface Deps {
+  readonly budget: TimeBudget;
+  readonly memory: MemoryBudget;
+  readonly logger: Logger;
+}
+
 export const jsonSender =
   (sendList: SendList): SendJson =>
   (call, value, shape) => {
@@ -41,74 +54,199 @@ export const jsonSender =
     return sendList(call, [value], { ...shape, open: "", close: "" });
   };
 
+export function jsonReader({ budget, memory, logger }: Deps): ReadJson {
+  const known = new LargePaths();
+
+  /** Within the read, so that the reads that follow know that the value is large. */
+  async function readFirst(path: string, read: () => Promise<object | string | null>) {
+    const value = await read();
+    if (typeof value !== "string" && !isSmallJson(value)) known.add(path);
+    return value;
+  }
+
+  return async (call, read) => {
+    const { tenant } = call;
+    const path = pathOf(call);
+    // Asked within the read: the first of many equal requests has shown by then that the value is large. Undefined: it is not read yet.
+    let value = await memory.read(tenant, () => (known.has(path) ? undefined : readFirst(path, read)));
+    if (typeof value === "string") return call.send(200, JSON_HEADERS, value);
+    if (value !== undefined && isSmallJson(value)) return call.json(value);
+    const usage = memory.share(tenant);
+    try {
+      const waiting = usage.beforeRead();
+      if (waiting !== undefined) {
+        value = undefined;
+        await waiting;
+      }
+      if (call.reply.aborted) return;
+      if (value === undefined) {
+        await budget.share(tenant).next();
+        value = await read();
+      }
+      if (isSmallJson(value)) known.delete(path);
+      usage.afterRead(memorySizeOf(value));
+      const out = new JsonOutput(call, JSON_HEADERS, budget, usage);
+      try {
+        if (typeof value === "string") out.text(value);
+        else if (!(await out.value(value))) return;
+        await out.end("");
+      } catch (cause) {
+        out.fail(cause, logger);
+      }
+    } finally {
+      usage.close();
+    }
+  };
+}
+
+const pathOf = ({ tenant, request }: RouteCall): string => `${tenant} ${request.path}?${request.query}`;
+
+/** Paths whose values were large when they were read last: the newest few. */
+class LargePaths extends Set<string> {
+  static readonly #max = 256;
+
+  override add(path: string): this {
+    if (this.size >= LargePaths.#max) for (const oldest of this) if (this.delete(oldest)) break;
+    return super.add(path);
+  }
+}
+
 /**
  * Responds with a list, item by item, as fast as the client takes it: memory holds one page of text and one item, however long the list is.
  * An error before the first page is sent becomes an ordinary error response; after that the connection is cut, so that no client takes a
  * partial list for a complete one.
  */
-export function listSender({
-  budget,
-  scheduler,
-  logger,
-}: {
-  readonly budget: TimeBudget;
-  readonly scheduler: Scheduler;
-  readonly logger: Logger;
-}): SendList {
-  const memory = new ListMemoryLimiter(scheduler);
+export function listSender({ budget, memory, logger }: Deps): SendList {
+  const known = new LargePaths();
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
-    const share = budget.share(call.tenant);
+    const { tenant } = call;
+    const path = pathOf(call);
     const iterator = iteratorOf(items);
-    const place = memory.track(call.tenant);
-    let writer = stream && new Writer(call, headers, place.onCut, stream);
-    let text = open;
+    const usage = memory.share(tenant);
+    const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
+    // Items wait for memory once one was large. Until then they wait for other reads alone, so that small lists are not held up by large ones.
+    let waits = false;
+    let hasLarge = false;
+    const nextItem = async () => {
+      const step = await iterator.next();
+      if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM) {
+        waits = hasLarge = true;
+        // Within the read, so that the reads that follow know it.
+        known.add(path);
+      }
+      return step;
+    };
     try {
       for (;;) {
-        const waiting = place.beforeRead();
-        if (waiting !== undefined) await waiting;
-        const taken = iterator.next();
-        const step = taken instanceof Promise ? await taken : taken;
-        if (step.done === true || call.reply.aborted || writer?.isOver === true) {
-          place.afterRead();
+        let step = waits
+          ? undefined
+          : await memory.read(tenant, () => (known.has(path) ? undefined : nextItem()));
+        if (step === undefined) {
+          const waiting = usage.beforeRead();
+          if (waiting !== undefined) await waiting;
+          step = await nextItem();
+          waits = true;
+        }
+        if (step.done === true || out.isOver) {
+          usage.afterRead();
           break;
         }
         const { value } = step;
-        if (!isFirst) text += ",";
+        usage.afterRead();
+        usage.setBytes(out.buffered + memorySizeOf(value));
+        if (!(await out.value(value, isFirst ? "" : ","))) return;
         isFirst = false;
-        place.afterRead(text.length + memorySizeOf(value));
-        for (const piece of jsonPieces(value)) {
-          text += piece;
-          if (share.isSpent(piece.length)) await share.next();
-          if (text.length < PAGE) continue;
-          if (call.isHead) return call.send(200, headers);
-          writer ??= new Writer(call, headers, place.onCut);
-          const page = text;
-          text = "";
-          if (!(await writer.write(page, place.progress))) return;
-        }
-        place.setBytes(text.length);
+        usage.setBytes(out.buffered);
       }
-      if (writer === undefined) {
-        if (!call.reply.aborted) call.send(200, headers, text + close);
-      } else if (!call.reply.aborted) {
-        await writer.write(text + close, place.progress);
-        writer.end();
-      }
+      if (!hasLarge) known.delete(path);
+      await out.end(close);
     } catch (cause) {
-      if (writer === undefined) throw cause;
-      writer.cut();
-      logger.error("a list response was cut off by an error", {
-        path: call.request.path,
-        request_id: call.id,
-        error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
-      });
+      out.fail(cause, logger);
     } finally {
-      place.close();
+      usage.close();
       await iterator.return?.();
     }
   };
+}
+
+/** The JSON text of a response: sent with its length if it is short, else page by page. */
+class JsonOutput {
+  readonly #call: RouteCall;
+  readonly #headers: Headers;
+  readonly #share: BudgetShare;
+  readonly #usage: MemoryShare;
+  #text: string;
+  #writer: Writer | undefined;
+
+  constructor(
+    call: RouteCall,
+    headers: Headers,
+    budget: TimeBudget,
+    usage: MemoryShare,
+    stream?: ByteStream,
+    open = "",
+  ) {
+    this.#call = call;
+    this.#headers = headers;
+    this.#share = budget.share(call.tenant);
+    this.#usage = usage;
+    this.#text = open;
+    this.#writer = stream && new Writer(call, headers, usage.onCut, stream);
+  }
+
+  /** True when the client is gone. */
+  get isOver(): boolean {
+    return this.#call.reply.aborted || this.#writer?.isOver === true;
+  }
+
+  /** Characters that wait to be sent. */
+  get buffered(): number {
+    return this.#text.length;
+  }
+
+  /** Adds JSON text. */
+  text(json: string): void {
+    this.#text += json;
+  }
+
+  /** Adds a value after `separator`. False: nothing more is wanted. */
+  async value(value: unknown, separator = ""): Promise<boolean> {
+    this.#text += separator;
+    for (const piece of jsonPieces(value)) {
+      this.#text += piece;
+      if (this.#share.isSpent(piece.length)) await this.#share.next();
+      if (this.#text.length < PAGE) continue;
+      if (this.#call.isHead) {
+        this.#call.send(200, this.#headers);
+        return false;
+      }
+      this.#writer ??= new Writer(this.#call, this.#headers, this.#usage.onCut);
+      const page = this.#text;
+      this.#text = "";
+      if (!(await this.#writer.write(page, this.#usage.progress))) return false;
+    }
+    return true;
+  }
+
+  async end(close: string): Promise<void> {
+    if (this.#call.reply.aborted) return;
+    if (this.#writer === undefined) return this.#call.send(200, this.#headers, this.#text + close);
+    await this.#writer.write(this.#text + close, this.#usage.progress);
+    this.#writer.end();
+  }
+
+  /** An error: thrown again while nothing has been sent, else the connection is cut. */
+  fail(cause: unknown, logger: Logger): void {
+    if (this.#writer === undefined) throw cause;
+    this.#writer.cut();
+    logger.error("a response was cut off by an error", {
+      path: this.#call.request.path,
+      request_id: this.#call.id,
+      error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+    });
+  }
 }
 
 function iteratorOf(items: AsyncIterable<unknown> | Iterable<unknown>) {

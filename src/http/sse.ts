@@ -23,7 +23,10 @@ export const SSE_HEADERS = {
 
 /** Bytes of small chunks that are joined into one write. */
 const JOIN = 64 * 1024;
+/** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
+const PIECE = 256 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
+const NONE = new Uint8Array(0);
 
 /**
  * Sends a run's events as server-sent events until the run ends, the log is cut off, or the client stops taking them. Call the returned
@@ -68,6 +71,8 @@ class SseOutlet implements PumpOutput<Uint8Array> {
   #parts: Uint8Array[] = [];
   #size = 0;
   #due = false;
+  /** Bytes that are not written yet. */
+  #unsent: Uint8Array = NONE;
 
   constructor(stream: ByteStream) {
     this.#stream = stream;
@@ -86,6 +91,7 @@ class SseOutlet implements PumpOutput<Uint8Array> {
   }
 
   flush(): boolean {
+    if (this.#unsent.length > 0 && !this.#write(this.#unsent)) return false;
     if (this.#due) {
       this.#due = false;
       this.#parts.push(BEAT);
@@ -94,7 +100,19 @@ class SseOutlet implements PumpOutput<Uint8Array> {
     if (parts.length === 0) return true;
     this.#parts = [];
     this.#size = 0;
-    return this.#stream.write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
+    return this.#write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
+  }
+
+  #write(bytes: Uint8Array): boolean {
+    this.#unsent = NONE;
+    let at = 0;
+    while (bytes.length - at > PIECE) {
+      if (!this.#stream.write(bytes.subarray(at, (at += PIECE)))) {
+        this.#unsent = bytes.subarray(at);
+        return false;
+      }
+    }
+    return this.#stream.write(at === 0 ? bytes : bytes.subarray(at));
   }
 
   finish(outcome: Exclude<PumpOutcome, "left">): void {

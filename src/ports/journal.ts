@@ -115,6 +115,11 @@ export interface Journal {
 
   // --- runs ---
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
+  /**
+   * Like {@link run}, for readers of events and states: those that read a run with a large input at the same time share one copy of it,
+   * which MUST NOT be changed. So do the records of {@link started}.
+   */
+  sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
   /** The number of runs that match. With a filter, each run is read. */
@@ -122,7 +127,7 @@ export interface Journal {
 
   /**
    * Runs that have started, in order of their first event in the thread: from the last run that starts at or below event
-   * number `seq`, or from the first run. Returns `limit` runs, fewer only when there are no more. Runs start in the order of
+   * number `seq`, or from the first run. Returns `limit` runs, fewer when there are no more, or when these are large. Runs start in the order of
    * their admission, except delayed ones. MUST NOT read each run of the thread to find the first one.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;

@@ -106,7 +106,7 @@ export function createRuns(deps: Deps): Runs {
   const threadTtl = deps.threadTtl ?? null;
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
-    const run = await journal.run(key, id);
+    const run = await journal.sharedRun(key, id);
     if (run !== undefined) return run;
     await visibleThread(journal, key);
     throw new ServiceError("run.not_found", "Run not found");

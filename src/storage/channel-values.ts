@@ -150,6 +150,16 @@ export interface ValueSource {
   readonly key: ThreadKey;
   readonly ns: string;
   get(key: string): Buffer | undefined;
+  /** True if a value of so many bytes should be decoded in a later turn. It is read again then, so that it takes no memory meanwhile. */
+  isPutOff?(bytes: number): boolean;
+}
+
+/** Reads stored bytes. Pauses before a large value, where the source wants that. */
+function* readBytes(source: ValueSource, key: string): Generator<void, Buffer | undefined> {
+  const bytes = source.get(key);
+  if (bytes === undefined || source.isPutOff?.(bytes.length) !== true) return bytes;
+  yield;
+  return source.get(key);
 }
 
 /**
@@ -167,7 +177,7 @@ export function* readListItems(
     const prefix = spanPrefix(source.prefix, source.ns, channel, at);
     while (next < end) {
       const what = `items from ${next} on of channel ${channel}`;
-      const bytes = source.get(prefix + ordinal(next));
+      const bytes = yield* readBytes(source, prefix + ordinal(next));
       if (bytes === undefined) throw damagedError(source.key, `${what} are missing`);
       const items = unseal(bytes, source.key, what);
       if (!Array.isArray(items) || items.length === 0) throw damagedError(source.key, `${what} are no list`);
@@ -179,8 +189,9 @@ export function* readListItems(
   }
 }
 
-export function readWholeValue(source: ValueSource, channel: string, at: number): unknown {
-  const bytes = source.get(wholeKey(source.prefix, source.ns, channel, at));
+/** Reads a value that is stored in one piece. */
+export function* readWholeValue(source: ValueSource, channel: string, at: number): Generator<void, unknown> {
+  const bytes = yield* readBytes(source, wholeKey(source.prefix, source.ns, channel, at));
   const what = `the value of channel ${channel}`;
   if (bytes === undefined) throw damagedError(source.key, `${what} is missing`);
   return unseal(bytes, source.key, what);

@@ -32,6 +32,7 @@ class Reading {
   readonly #segments: Generator<void>;
   /** Bytes read since the turn began. */
   #bytes = 0;
+  #hasTurn = false;
 
   constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
     const get = (key: string): Buffer | undefined => {
@@ -39,7 +40,9 @@ class Reading {
       this.#bytes += bytes?.length ?? 0;
       return bytes;
     };
-    this.#source = { ...source, get };
+    // The first piece of a read has no turn of its own yet.
+    const isPutOff = (bytes: number) => !this.#hasTurn && bytes > BYTES;
+    this.#source = { ...source, get, isPutOff };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 
@@ -51,7 +54,7 @@ class Reading {
       if (ref === undefined) continue;
       if (ref.kind === "small") values[channel] = ref.value;
       else if (ref.kind === "whole") {
-        values[channel] = readWholeValue(this.#source, channel, ref.at);
+        values[channel] = yield* readWholeValue(this.#source, channel, ref.at);
         yield;
       } else {
         const items: unknown[] = [];
@@ -69,6 +72,7 @@ class Reading {
   }
 
   async rest(share: BudgetShare): Promise<JsonObject> {
+    this.#hasTurn = true;
     do await share.next();
     while (!this.advance());
     return this.values;

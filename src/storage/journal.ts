@@ -1,8 +1,9 @@
+import { SharedObjects } from "../model/shared-objects.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Eventually } from "../ports/eventually.ts";
@@ -53,6 +54,7 @@ export class KeyValueJournal implements Journal {
   readonly #sweeper: DeletionSweeper;
   readonly #outbox: KeyValueOutbox;
   readonly #budget: TimeBudget;
+  readonly #sharedKwargs = new SharedObjects<RunKwargs>();
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
@@ -88,6 +90,11 @@ export class KeyValueJournal implements Journal {
     return readRun(this.#get, key, threadPrefix(key), run);
   }
 
+  sharedRun(key: ThreadKey, run: string): RunRecord | undefined {
+    if (this.#sweeper.isDeleted(key)) return undefined;
+    return readRun(this.#get, key, threadPrefix(key), run, this.#sharedKwargs);
+  }
+
   async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
     return this.#sweeper.isDeleted(key) ? [] : this.#lists(key).newest(query);
   }
@@ -99,7 +106,7 @@ export class KeyValueJournal implements Journal {
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = this.thread(key) ?? {};
     if (this.#sweeper.isDeleted(key)) return [];
-    return this.#lists(key).begun(seq, next_run - 1, limit);
+    return this.#lists(key).begun(seq, next_run - 1, limit, this.#sharedKwargs);
   }
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {

@@ -1,3 +1,4 @@
+import type { SharedObjects } from "../model/shared-objects.ts";
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
@@ -180,17 +181,32 @@ type Get = (key: string) => Buffer | undefined;
 /** Checkpoints that an append can have: each gets a number derived from the append's. */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
-export function readRun(get: Get, key: ThreadKey, prefix: string, run: string): RunRecord | undefined {
+/** Bytes of stored kwargs from which readers share one decoded copy. */
+const LARGE_KWARGS = 64 * 1024;
+
+/** `shared`: large kwargs that others have read. */
+export function readRun(
+  get: Get,
+  key: ThreadKey,
+  prefix: string,
+  run: string,
+  shared?: SharedObjects<RunKwargs>,
+): RunRecord | undefined {
   const stored = readStoredRun(get, key, prefix, run);
   if (stored === undefined) return undefined;
+  const name = kwargsKey(prefix, run);
+  const known = shared?.get(name);
+  if (known !== undefined) return { ...stored, kwargs: known };
   const what = `what run ${run} was created with`;
-  const bytes = get(kwargsKey(prefix, run));
+  const bytes = get(name);
   if (bytes === undefined) {
     // The run may be deleted between the two reads.
     if (get(runKey(prefix, run)) === undefined) return undefined;
     throw damagedError(key, `${what} is missing`);
   }
-  return { ...stored, kwargs: unseal(bytes, key, what) as RunKwargs };
+  const kwargs = unseal(bytes, key, what) as RunKwargs;
+  if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
+  return { ...stored, kwargs };
 }
 
 export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: string): StoredRun | undefined {

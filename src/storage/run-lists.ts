@@ -1,5 +1,6 @@
 import { contains } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { SharedObjects } from "../model/shared-objects.ts";
+import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, delayedStartPrefix, orderPrefix, prefixRange } from "./keys.ts";
@@ -66,9 +67,14 @@ export class RunLists {
    * The runs that have started, in the order of their start, beginning with the last one that started at or below `seq`. `last`: the
    * thread's newest order number. Delayed runs come from a separate list.
    */
-  async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
-    const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
-    const late = await this.#late(seq, limit);
+  async begun(
+    seq: number,
+    last: number,
+    limit: number,
+    shared: SharedObjects<RunKwargs>,
+  ): Promise<readonly RunRecord[]> {
+    const inOrder = await this.#inOrder(await this.#floor(seq, last), limit, shared);
+    const late = await this.#late(seq, limit, shared);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
     // Each list begins with its own last run at or below `seq`.
@@ -89,19 +95,23 @@ export class RunLists {
     return low;
   }
 
-  async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
+  async #inOrder(
+    order: number,
+    limit: number,
+    shared: SharedObjects<RunKwargs>,
+  ): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
       // One more than asked for: the first may be replaced by a delayed run.
       if (found.length > limit) break;
-      const run = readRun(this.#get, this.#key, this.#prefix, id);
+      const run = readRun(this.#get, this.#key, this.#prefix, id, shared);
       // Skips runs that were deleted since the list was started, or withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
     return found;
   }
 
-  async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
+  async #late(seq: number, limit: number, shared: SharedObjects<RunKwargs>): Promise<readonly RunRecord[]> {
     const prefix = delayedStartPrefix(this.#prefix);
     const { gte, lt } = prefixRange(prefix);
     const after = prefix + ordinal(seq + 1);
@@ -109,7 +119,7 @@ export class RunLists {
     for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
     const found: RunRecord[] = [];
     for await (const [key] of this.#kv.entries({ gte: from, lt, limit: limit + 1 })) {
-      const run = readRun(this.#get, this.#key, this.#prefix, lastSegment(key));
+      const run = readRun(this.#get, this.#key, this.#prefix, lastSegment(key), shared);
       if (run !== undefined) found.push(run);
     }
     return found;

@@ -1,13 +1,15 @@
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
+import { MemoryBudget } from "../ports/memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink, Sinks } from "../ports/sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
-import { RenderData } from "./render-data.ts";
+import { RenderData, type RenderDataDeps, SharedReads } from "./render-data.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { ThreadWatch } from "./thread-watch.ts";
 import { RunAndEndReader } from "./run-and-end-reader.ts";
@@ -16,6 +18,10 @@ import { ReleasingMap } from "../model/releasing-map.ts";
 export interface HubDeps {
   readonly journal: Journal;
   readonly scheduler: Scheduler;
+  /** Limits how many states are read at a time. */
+  readonly memory?: MemoryBudget;
+  /** Limits how much of a turn the rendering of large states takes. */
+  readonly budget?: TimeBudget;
   readonly logger: Logger;
   readonly sync?: StreamSync;
   readonly limits?: Partial<LogLimits>;
@@ -60,6 +66,8 @@ export function createHub(deps: HubDeps): Hub {
 
 class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
+  readonly #memory: MemoryBudget;
+  readonly #shared: SharedReads;
   readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, ThreadWatch>();
   /** Number of readers by run, including runs that have ended and have no log. */
@@ -67,7 +75,19 @@ class StreamHub implements Hub, LogOwner {
   #closed = false;
   readonly #isClosed = () => this.#closed;
 
-  constructor({ journal, scheduler, logger, sync = "os", limits }: HubDeps) {
+  constructor({
+    journal,
+    scheduler,
+    memory = new MemoryBudget(scheduler),
+    budget,
+    logger,
+    sync = "os",
+    limits,
+  }: HubDeps) {
+    this.#memory = memory;
+    this.#shared = new SharedReads((tenant) =>
+      budget === undefined ? new Promise((resolve) => scheduler.soon(resolve)) : budget.share(tenant).next(),
+    );
     this.#deps = { journal, scheduler, logger, sync, limits: { ...defaultLogLimits, ...limits } };
   }
 
@@ -114,10 +134,18 @@ class StreamHub implements Hub, LogOwner {
     // The record may be older than the log.
     const bound = log?.next ?? boundOf(run);
     const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
-    const data = log === undefined ? new RenderData(journal, key, run) : dataOf(log, journal, run);
+    const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
     const reader = new RunReader(journal, data, log, start, this.#isClosed, () => this.#left(name));
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     return reader;
+  }
+
+  #renderDataDeps(): RenderDataDeps {
+    return { journal: this.#deps.journal, memory: this.#memory, shared: this.#shared };
+  }
+
+  #newData(key: ThreadKey, run: RunRecord, log?: RunLog): RenderData {
+    return new RenderData(this.#renderDataDeps(), key, run, log && ((id) => log.find(id)?.chunk));
   }
 
   isRead(key: ThreadKey, run: string): boolean {
@@ -139,7 +167,7 @@ class StreamHub implements Hub, LogOwner {
   followWhole(key: ThreadKey, after: number): ThreadReader {
     const { journal, logger } = this.#deps;
     const follow = (run: RunRecord) =>
-      new RunAndEndReader(this.follow(key, run, { after: -1 }), { journal, key, run });
+      new RunAndEndReader(this.follow(key, run, { after: -1 }), { ...this.#renderDataDeps(), key, run });
     return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, ends: true });
   }
 
@@ -203,7 +231,7 @@ class StreamHub implements Hub, LogOwner {
       if (run === undefined || isTerminal(run.status)) log.dismiss();
     };
     // Always in a later turn: `dismiss` would remove the log before its first reader has joined.
-    void Promise.resolve(this.#deps.journal.run(log.key, log.run)).then(settle, (cause: unknown) => {
+    void Promise.resolve(this.#deps.journal.sharedRun(log.key, log.run)).then(settle, (cause: unknown) => {
       this.#deps.logger.warn("a run to be followed could not be read", {
         run: log.run,
         error: String(cause),
@@ -220,9 +248,4 @@ const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 /** One above the last event id that a run may have used, for a run that is not live. */
 function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
-}
-
-function dataOf(log: RunLog, journal: Journal, run: RunRecord): RenderData {
-  log.data ??= new RenderData(journal, log.key, run, (id) => log.find(id)?.chunk);
-  return log.data;
 }

@@ -1,11 +1,19 @@
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Eventually } from "../ports/eventually.ts";
 
 /** The state that a fact refers to, while it is in memory, and the checkpoint itself where it is new. */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
+}
+
+/** Output that was rendered for one reader and is shared with the others. */
+export interface SharedOutput<Rendered extends { readonly size: number }> {
+  /** It holds the events above this one. */
+  readonly after: number;
+  output: Eventually<Rendered>;
 }
 
 /** A chunk in memory, with data that is not stored: live states, and rendered output. */
@@ -17,8 +25,8 @@ export class LogEntry {
   /** The states that its facts refer to, by the fact's index in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** The rendered output of the whole chunk, by the view's key, which many readers of one run share. */
-  rendered: Map<string, unknown> | undefined;
+  /** Rendered output by the view's key: of the whole chunk, or, where that is large, the part that was rendered last. */
+  rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
     this.chunk = chunk;
@@ -47,6 +55,8 @@ export interface TailLimits {
 
 /** Chunks: the rendered output of this many of the newest is kept. Readers that keep up need no others. */
 const RENDERED = 8;
+/** Characters: larger output is kept of the newest chunk alone. */
+const LARGE_OUTPUT = 256 * 1024;
 
 /**
  * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk, and every chunk that
@@ -79,6 +89,8 @@ export class LogTail {
     this.#facts += entry.chunk.facts.length;
     const older = this.#entries.length - 1 - RENDERED;
     if (older >= this.#head) (this.#entries[older] as LogEntry).rendered = undefined;
+    const previous = this.#entries.length - 2;
+    if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as LogEntry);
     this.trim();
   }
 
@@ -120,4 +132,10 @@ export class LogTail {
     }
     return entries[low];
   }
+}
+
+function dropLargeOutput({ rendered }: LogEntry): void {
+  if (rendered === undefined) return;
+  for (const [view, { output }] of rendered)
+    if (!(output instanceof Promise) && output.size > LARGE_OUTPUT) rendered.delete(view);
 }

@@ -1,10 +1,13 @@
+import { isSmallJson } from "../codec/json-pieces.ts";
 import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
-import type { CheckpointHead } from "../model/checkpoint.ts";
+import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
+import { SharedObjects } from "../model/shared-objects.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { MemoryBudget } from "../ports/memory-budget.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 
@@ -13,6 +16,25 @@ export interface MessageHead {
   readonly fact: MessageFact;
   readonly before: string;
   readonly after: string;
+}
+
+/** What the readers of all runs share. Checkpoints never change. */
+export class SharedReads {
+  /** By thread, namespace and id. */
+  readonly checkpoints = new SharedObjects<Checkpoint>();
+  /** Large states. The next field: waits for a turn of the event loop in which a tenant's long work may go on. */
+  readonly states = new WeakMap<Checkpoint, JsonObject>();
+  readonly turn: (tenant: string) => Promise<void>;
+
+  constructor(turn: (tenant: string) => Promise<void>) {
+    this.turn = turn;
+  }
+}
+
+export interface RenderDataDeps {
+  readonly journal: Journal;
+  readonly memory: MemoryBudget;
+  readonly shared: SharedReads;
 }
 
 /** Message heads: this many are cached for one run; an older one is read again from its fact. */
@@ -39,18 +61,22 @@ export class RenderData {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   readonly #journal: Journal;
+  readonly #memory: MemoryBudget;
+  readonly #shared: SharedReads;
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
   readonly #heads = new Map<number, MessageHead>();
   readonly #snapshots = new Map<string, Snapshot>();
 
   /** `recent` finds a chunk that is still in memory. */
   constructor(
-    journal: Journal,
+    { journal, memory, shared }: RenderDataDeps,
     key: ThreadKey,
     run: RunRecord,
     recent?: (id: number) => EventChunk | undefined,
   ) {
     this.#journal = journal;
+    this.#memory = memory;
+    this.#shared = shared;
     this.key = key;
     this.run = run;
     this.#recent = recent;
@@ -58,18 +84,42 @@ export class RenderData {
 
   /** The state at a checkpoint; null where it is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
-    return andThen(this.#journal.checkpoint(this.key, ns, checkpoint), (found) => {
-      if (found !== undefined) return this.#journal.values(this.key, found);
-      return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
-    });
+    return this.#memory.read(this.key.tenant, () =>
+      andThen(this.#checkpoint(ns, checkpoint), (found) => {
+        if (found === undefined)
+          return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
+        const known = this.#shared.states.get(found);
+        // Rendering a large state takes a turn of its own, like reading it.
+        if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
+        const values = this.#journal.values(this.key, found);
+        if (!(values instanceof Promise)) return values;
+        return values.then((state) => {
+          if (isSmallJson(state)) return state;
+          this.#shared.states.set(found, state);
+          return this.#shared.turn(this.key.tenant).then(() => state);
+        });
+      }),
+    );
   }
 
   /** A checkpoint without its state; null where it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
     return andThen(
-      this.#journal.checkpoint(this.key, ns, id),
+      this.#checkpoint(ns, id),
       (found) => found ?? andThen(this.#inline(ns, id), (inline) => inline?.head ?? null),
     );
+  }
+
+  /** A stored checkpoint, which includes what its graph was given: that may be large. */
+  #checkpoint(ns: string, id: string): Eventually<Checkpoint | undefined> {
+    const { tenant, thread } = this.key;
+    const name = `${tenant}\n${thread}\n${ns}\n${id}`;
+    const known = this.#shared.checkpoints.get(name);
+    if (known !== undefined) return known;
+    return andThen(this.#journal.checkpoint(this.key, ns, id), (found) => {
+      if (found !== undefined) this.#shared.checkpoints.set(name, found);
+      return found;
+    });
   }
 
   /**

@@ -8,14 +8,32 @@ import { namesMessage, type KindRenderers, renderersByKind } from "./stream-mode
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
 import type { MessageHead, RenderData } from "./render-data.ts";
-import type { LogEntry, LiveState } from "./log-tail.ts";
+import type { LogEntry, LiveState, SharedOutput } from "./log-tail.ts";
 
 /** State that a reader carries between chunks: the messages that are being streamed at its position. */
 export interface ReaderState {
   partials: Partials | undefined;
   /** The id that follows the last event included in `partials`. */
   at: number;
+  /** Characters of the output that was rendered last. */
+  size: number;
+  /** The last event that was rendered, when the output became large before the segment's end: reading has to go on after it. */
+  stoppedAt: number | undefined;
 }
+
+/** The state of a reader that has rendered nothing. */
+export const newReaderState = (): ReaderState => ({
+  partials: undefined,
+  at: -1,
+  size: 0,
+  stoppedAt: undefined,
+});
+
+/**
+ * Characters of output after which rendering stops within a segment: a chunk may refer to many states, each of them larger than its own
+ * facts by far.
+ */
+export const MAX_OUTPUT = 512 * 1024;
 
 /** The events of one chunk with an id above `after`. */
 export interface ChunkSlice {
@@ -99,36 +117,44 @@ export function createView<Out>(
 interface Rendered<Out> {
   readonly out: Out;
   readonly partials: Partials | undefined;
+  readonly size: number;
+  readonly stoppedAt: number | undefined;
 }
 
 /** Renders a segment for a view; synchronously when everything its facts refer to is in memory. */
 export function render<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = segment;
-  return andThen(rendered(segment, view), ({ out, partials }) => {
+  return andThen(rendered(segment, view), ({ out, partials, size, stoppedAt }) => {
+    memo.size = size;
+    memo.stoppedAt = stoppedAt;
     memo.partials = partials;
-    memo.at = entry.end;
+    memo.at = stoppedAt === undefined ? entry.end : -1;
     return out;
   });
 }
 
 function rendered<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Rendered<Out>> {
   const { entry } = segment;
-  if (!segment.shared || segment.after >= entry.chunk.first) return new Rendering(segment, view).run();
+  if (!segment.shared) return new Rendering(segment, view).run();
+  const after = Math.max(segment.after, entry.chunk.first - 1);
   entry.rendered ??= new Map();
-  // The key includes the format, so the value has that type.
-  const found = entry.rendered.get(view.key) as Eventually<Rendered<Out>> | undefined;
-  if (found !== undefined) return found;
-  const made = new Rendering(segment, view).run();
+  // The key includes the format, so the output has that type.
+  const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
+  if (found?.after === after) return found.output;
+  const output = new Rendering(segment, view).run();
+  // A reader that begins within the chunk, or that is behind, shares nothing.
+  if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
+  const shared: SharedOutput<Rendered<Out>> = { after, output };
   const { rendered: kept } = entry;
-  kept.set(view.key, made);
-  if (made instanceof Promise) {
-    made.then(
-      (out) => kept.set(view.key, out),
+  kept.set(view.key, shared);
+  if (output instanceof Promise) {
+    output.then(
+      (done) => (shared.output = done),
       // The next reader tries again; this one gets the error from its own promise.
-      () => kept.delete(view.key),
+      () => kept.get(view.key) === shared && kept.delete(view.key),
     );
   }
-  return made;
+  return output;
 }
 
 /** One pass over the facts of a segment, which waits where something has to be read. */
@@ -143,6 +169,7 @@ class Rendering<Out> implements RenderContext {
   #index = 0;
   #id: number;
   #slot = 0;
+  #size = 0;
 
   constructor(segment: ChunkSlice, view: StreamView<Out>) {
     const { entry, memo, data } = segment;
@@ -174,6 +201,7 @@ class Rendering<Out> implements RenderContext {
       if (row !== undefined && (only === null || this.#isIn(fact, only))) {
         while (this.#slot < row.length) {
           const id = this.#id + this.#slot;
+          if (this.#size >= MAX_OUTPUT) return this.#done(id - 1);
           const renderer = row[this.#slot++];
           if (renderer === undefined || id <= after) continue;
           const wait = renderer.put(fact, id, this);
@@ -183,7 +211,12 @@ class Rendering<Out> implements RenderContext {
       this.#slot = 0;
       this.#id += eventCountOf(fact);
     }
-    return { out: this.#out.done(), partials: this.#partials };
+    return this.#done();
+  }
+
+  #done(stoppedAt?: number): Rendered<Out> {
+    const partials = stoppedAt === undefined ? this.#partials : undefined;
+    return { out: this.#out.done(), partials, size: this.#size, stoppedAt };
   }
 
   /** True when the fact is in one of the namespaces. A fact without a namespace is in every one. */
@@ -193,6 +226,7 @@ class Rendering<Out> implements RenderContext {
   }
 
   put(id: number, event: string, data: string): void {
+    this.#size += data.length;
     this.#out.put(id, event, data);
   }
 

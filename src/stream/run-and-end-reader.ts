@@ -1,14 +1,12 @@
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Journal } from "../ports/journal.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
-import { RenderData } from "./render-data.ts";
+import { RenderData, type RenderDataDeps } from "./render-data.ts";
 import { LogEntry } from "./log-tail.ts";
-import type { ChunkSlice } from "./rendering.ts";
+import { newReaderState, type ChunkSlice } from "./rendering.ts";
 
-interface Deps {
-  readonly journal: Journal;
+interface Deps extends RenderDataDeps {
   readonly key: ThreadKey;
   readonly run: RunRecord;
 }
@@ -59,17 +57,17 @@ export class RunAndEndReader implements Reader {
 
   #ended(): Eventually<ChunkSlice | ReadPause> {
     const { journal, key, run } = this.#deps;
-    return andThen(journal.run(key, run.run_id), (record) => {
+    return andThen(journal.sharedRun(key, run.run_id), (record) => {
       // Its log was broken before its end: there is nothing more to read, and no end to report.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#inner.cursor + 1, record?.next_event ?? 0);
       this.#end = first;
       const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);
-      const memo = { partials: undefined, at: -1 };
+      const memo = newReaderState();
       return {
         entry,
         after: first - 1,
-        data: new RenderData(journal, key, run),
+        data: new RenderData(this.#deps, key, run),
         shared: false,
         memo,
         ended: { record },

@@ -3,7 +3,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderData } from "./render-data.ts";
-import type { ReaderState, ChunkSlice } from "./rendering.ts";
+import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
 /**
@@ -52,7 +52,7 @@ export class RunReader implements Reader {
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
-  readonly #memo: ReaderState = { partials: undefined, at: -1 };
+  readonly #memo = newReaderState();
   /** True when it waits for the log's next change. */
   #armed = false;
   #listener: () => void = () => undefined;
@@ -102,7 +102,10 @@ export class RunReader implements Reader {
   }
 
   rewind(id: number): void {
-    this.rest();
+    // Within the segment that was read last, nothing has to be read again.
+    const last = this.#ahead[this.#index - 1];
+    if (last !== undefined && id >= last.first - 1) this.#index--;
+    else this.rest();
     this.#cursor = id;
     this.#dry = false;
   }

@@ -1,4 +1,5 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
+import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { ReadPause, Reader } from "./run-reader.ts";
@@ -30,14 +31,35 @@ export interface PumpOptions {
   readonly logger: Logger;
   /** Milliseconds that a peer may take nothing while data waits. */
   readonly stall?: number;
+  /** Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. */
+  readonly memory?: OutputMemory;
   /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: PumpOutcome) => void;
+}
+
+export interface OutputMemory {
+  readonly budget: MemoryBudget;
+  readonly tenant: string;
+  /** True if a slice can be rendered only once: memory is reserved before. */
+  readonly keepsOutput?: true;
 }
 
 /** `stop`: there is nothing more to do for now. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
+/** Characters of output: less is not counted by the memory budget. */
+const LARGE = 256 * 1024;
+/** Bytes reserved for output of unknown size. */
+const RESERVED = 16 * 1024 * 1024;
+
+/** True if the output may include states, which may be large however small the chunk is. */
+const refersToStates = ({ entry }: ChunkSlice): boolean =>
+  entry.chunk.facts.some(({ t }) => t === "checkpoint" || t === "task" || t === "interrupt");
+
+/** Not a closure within the pump: it would keep the output alive. */
+const goOn = (): Step => "on";
+
 /** Segments pumped before other work gets a turn. */
 const BURST = 32;
 
@@ -57,6 +79,12 @@ export class StreamPump<Out> {
   /** True when a signal came while it was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
+  /** Set once the output has been large. */
+  #memory: MemoryShare | undefined;
+  /** True when memory was reserved for the output that is rendered next. */
+  #isReserved = false;
+  /** True while it waits for the memory budget. */
+  #isWaiting = false;
 
   /** `render` is called for each segment, in order, and not again before it has resolved. */
   constructor(
@@ -103,15 +131,18 @@ export class StreamPump<Out> {
     if (this.#done || !this.#blocked) return;
     this.#unblock();
     if (!this.#outlet.flush()) this.#block();
-    else this.#turn();
+    else {
+      this.#memory?.setBytes(0);
+      this.#turn();
+    }
   };
 
   /** Pauses: the cursor stays where it is until the peer has drained. */
   #block(): void {
     if (this.#done) return;
     const sent = this.#outlet.shed?.();
-    if (sent === undefined) this.#reader.rest();
-    else this.#reader.rewind(sent);
+    if (sent !== undefined) this.#reader.rewind(sent);
+    this.#reader.rest();
     this.#blocked = true;
     const { scheduler, stall = STALL } = this.#options;
     this.#cancelStall = scheduler.after(stall, () => this.#finish("stalled"));
@@ -176,13 +207,61 @@ export class StreamPump<Out> {
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
       return "stop";
     }
-    return andThen(this.#render(got), (piece) => this.#put(piece));
+    const { memory } = this.#options;
+    if (memory?.keepsOutput && refersToStates(got)) {
+      const waiting = this.#reserve(RESERVED, memory);
+      if (waiting !== undefined) return waiting.then(() => this.#renderSlice(got));
+    }
+    return this.#renderSlice(got);
   }
 
-  #put(piece: Out): Step {
+  #renderSlice(slice: ChunkSlice): Eventually<Step> {
     if (this.#done) return "stop";
-    if (!this.#outlet.put(piece)) this.#block();
-    return "on";
+    return andThen(this.#render(slice), (piece) => this.#put(piece, slice));
+  }
+
+  #put(piece: Out, slice: ChunkSlice): Eventually<Step> {
+    if (this.#done) return "stop";
+    const { size, stoppedAt } = slice.memo;
+    const { memory } = this.#options;
+    const isLarge = size > LARGE;
+    if (this.#isReserved) {
+      this.#isReserved = false;
+      this.#memory?.setBytes(isLarge ? size : 0);
+    } else if (isLarge && memory !== undefined) {
+      const waiting = this.#reserve(size, memory);
+      if (waiting !== undefined) {
+        // Thousands of pumps may wait: the output is dropped, and rendered again.
+        this.#reader.rewind(slice.after);
+        this.#reader.rest();
+        return waiting.then(goOn);
+      }
+      this.#isReserved = false;
+    }
+    if (stoppedAt !== undefined) this.#reader.rewind(stoppedAt);
+    const isTaken = this.#outlet.put(piece);
+    if (!isTaken) this.#block();
+    if (!isLarge) return "on";
+    if (isTaken) this.#memory?.setBytes(0);
+    // Other work gets a turn: rendering so much has taken its time.
+    return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
+  }
+
+  /** Reserves memory for output. A promise: there is none now. */
+  #reserve(bytes: number, { budget, tenant }: OutputMemory): Promise<void> | undefined {
+    const memory = (this.#memory ??= budget.share(tenant));
+    const waiting = memory.beforeRead();
+    this.#isReserved = true;
+    if (waiting === undefined) {
+      memory.afterRead(bytes);
+      return undefined;
+    }
+    this.#isWaiting = true;
+    return waiting.then(() => {
+      this.#isWaiting = false;
+      memory.afterRead(bytes);
+      if (this.#done) memory.close();
+    });
   }
 
   readonly #fail = (cause: unknown): void => {
@@ -201,6 +280,7 @@ export class StreamPump<Out> {
     if (this.#done) return;
     this.#done = true;
     this.#cancelStall();
+    if (!this.#isWaiting) this.#memory?.close();
     this.#reader.close();
     finish?.();
     this.#options.onDone?.(outcome);

@@ -102,7 +102,6 @@ export class ThreadReader implements Reader, RunListener {
   }
 
   rewind(id: number): void {
-    this.rest();
     this.#reader?.rewind(id);
     this.#cursor = this.#base + id;
   }

@@ -1,6 +1,7 @@
 import type { AccessControl } from "../access/access-control.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
+import type { MemoryBudget } from "../ports/memory-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
@@ -16,6 +17,7 @@ export interface WebSocketDeps {
   readonly protocol: ThreadProtocol;
   readonly scheduler: Scheduler;
   readonly budget: TimeBudget;
+  readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
   /** Counts open sockets, except those of `inspect`. */

@@ -25,12 +25,13 @@ export async function openRunSocket(
   if (gone) return;
   const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));
   const { scheduler, logger } = deps;
+  const memory = { budget: deps.streamMemory, tenant: key.tenant };
   const reader = deps.hub.follow(key, run, { after });
-  sendEvents(reader, socket, (segment) => render(segment, view), { scheduler, logger });
+  sendEvents(reader, socket, (segment) => render(segment, view), { scheduler, memory, logger });
 }
 
 async function find(journal: Journal, key: ThreadKey, run: string): Promise<RunRecord> {
-  const found = await journal.run(key, run);
+  const found = await journal.sharedRun(key, run);
   if (found !== undefined) return found;
   if ((await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
   throw new ServiceError("run.not_found", `Run ${run} not found`);

@@ -18,7 +18,7 @@ export async function openThreadSocket(
   socket: Socket,
   asked: AcceptedUpgrade,
 ): Promise<void> {
-  const { scheduler, logger } = deps;
+  const { scheduler, streamMemory: budget, logger } = deps;
   let gone = false;
   socket.onClose(() => (gone = true));
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
@@ -29,7 +29,11 @@ export async function openThreadSocket(
       return undefined;
     }
     const view = threadView(reader, modes, (run) => frameFormat(asked.packed, run));
-    return sendEvents(reader, socket, (segment) => render(segment, view()), { scheduler, logger });
+    return sendEvents(reader, socket, (segment) => render(segment, view()), {
+      scheduler,
+      memory: { budget, tenant: key.tenant },
+      logger,
+    });
   });
   const answer = async (told: JsonObject) =>
     (await opened)?.(asked.packed ? packMessage(told) : JSON.stringify(told));

@@ -6,6 +6,7 @@ import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
+import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
@@ -311,6 +312,8 @@ export function protocol(
     service,
     scheduler: timers,
     budget: new TimeBudget(accessAndClock.clock, timers),
+    memory: new MemoryBudget(timers),
+    streamMemory: new MemoryBudget(timers),
     logger,
     traffic: new Traffic(),
     ...accessAndClock,

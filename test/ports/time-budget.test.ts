@@ -214,14 +214,14 @@ test("when so much has begun that others wait, /ok does not", async () => {
   let begun = 0;
   const { begin, timers, clock } = protocol({
     threads: {
-      get: () => {
+      remove: () => {
         begun++;
         clock.advance(10);
         return Promise.reject(new ServiceError("thread.not_found", "no such thread"));
       },
     },
   });
-  const asked = upTo(20).map(() => begin("GET", `/threads/${THREAD}`));
+  const asked = upTo(20).map(() => begin("DELETE", `/threads/${THREAD}`));
   const isOver = ({ ended }: { readonly ended: boolean }) => ended;
   const ok = await begin("GET", "/ok").until(isOver);
   expect([ok.status, ok.json]).toEqual([200, { ok: true }]);

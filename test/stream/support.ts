@@ -319,6 +319,7 @@ export function slowJournal(): Journal {
     },
     thread: (key) => threads.get(key.thread),
     run: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),
+    sharedRun: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),
     events: async (_key, run, after, limit) =>
       (chunks.get(run) ?? []).filter((chunk) => chunkEnd(chunk) > after + 1).slice(0, limit),
     nextEvent: async (_key, run) => {

@@ -3,6 +3,7 @@ import { pumpSse } from "../../src/http/sse.ts";
 import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import { OpenSockets } from "../../src/websocket/open-sockets.ts";
+import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
@@ -77,6 +78,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       }),
       scheduler,
       budget: new TimeBudget(new SimulatedClock(), scheduler),
+      streamMemory: new MemoryBudget(scheduler),
       access: new AccessControl(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
       sockets,

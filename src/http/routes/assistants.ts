@@ -20,6 +20,7 @@ export function assistantRoutes({
   service: { assistants, threads },
   sendList,
   sendJson,
+  readJson,
 }: RouteDeps): readonly Route[] {
   /** Reads a body with an assistant's settings. */
   async function parts(call: RouteCall): Promise<RawBody> {
@@ -45,7 +46,7 @@ export function assistantRoutes({
       method: "GET",
       path: "/assistants/:assistant_id",
       async handle(call) {
-        await sendJson(call, apiAssistant(await assistants.get(call.tenant, call.param(0))));
+        await readJson(call, async () => apiAssistant(await assistants.get(call.tenant, call.param(0))));
       },
     },
     {

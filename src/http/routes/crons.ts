@@ -14,7 +14,12 @@ import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
 
-export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps): readonly Route[] {
+export function cronRoutes({
+  service: { crons },
+  sendList,
+  sendJson,
+  readJson,
+}: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -56,7 +61,7 @@ export function cronRoutes({ service: { crons }, sendList, sendJson }: RouteDeps
       path: "/runs/crons/:cron_id",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        await sendJson(call, apiCron(await crons.get(call.tenant, id)));
+        await readJson(call, async () => apiCron(await crons.get(call.tenant, id)));
       },
     },
     {

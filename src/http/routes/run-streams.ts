@@ -1,3 +1,4 @@
+import { isSmallJson } from "../../codec/json-pieces.ts";
 import { HEARTBEAT } from "../../codec/sse.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
@@ -32,7 +33,7 @@ interface Wanted {
 }
 
 export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
-  const { service, scheduler, logger, traffic } = deps;
+  const { service, scheduler, streamMemory: budget, logger, traffic } = deps;
   const views = new Views();
 
   function answer(call: RouteCall, started: StartedRun, { modes, namespaces }: Wanted, after: number): void {
@@ -48,7 +49,9 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     const reader = service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
-    handleDisconnect(deps, call, started, pumpSse(reader, stream, { view, scheduler, logger, traffic }));
+    const memory = { budget, tenant: key.tenant };
+    const options = { view, scheduler, memory, logger, traffic };
+    handleDisconnect(deps, call, started, pumpSse(reader, stream, options));
   }
 
   async function join(call: RouteCall, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
@@ -58,6 +61,8 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     const asked = streamModesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
     const run = await service.runs.findForReading(key, id);
+    // Reading a large one has taken the time of a turn.
+    if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
     const started = { key, run, path: pathOf(run), cancelOnDisconnect };
     let after = afterOf(call) ?? -1;
     if (after < 0 && checkpoint !== undefined) after = await service.runs.lastEventAt(key, run, checkpoint);
@@ -74,7 +79,7 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
       reader.close();
       return call.send(200, headers);
     }
-    const options = { scheduler, logger, traffic };
+    const options = { scheduler, memory: { budget, tenant: key.tenant }, logger, traffic };
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), threadEvents(reader, modes), options);
     call.reply.onAbort(left);
   }

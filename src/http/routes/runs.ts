@@ -40,7 +40,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 
 export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { runs } = deps.service;
-  const { sendList, sendJson } = deps;
+  const { sendList, sendJson, readJson } = deps;
 
   function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
     // The status at admission: it may be running by now, but a client can ask for that.
@@ -89,7 +89,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const key = call.thread();
         const id = call.run();
-        await sendJson(call, runs.show(key, await runs.find(key, id)));
+        await readJson(call, async () => runs.show(key, await runs.find(key, id)));
       },
     },
     {

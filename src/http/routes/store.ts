@@ -12,7 +12,7 @@ import type { RouteDeps } from "../deps.ts";
 import { mapItems } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
-export function storeRoutes({ service: { store }, sendList }: RouteDeps): readonly Route[] {
+export function storeRoutes({ service: { store }, sendList, readJson }: RouteDeps): readonly Route[] {
   async function ask<O extends StoreOp>({ tenant }: RouteCall, op: O): Promise<StoreResult<O>> {
     const [result] = await store.batch({ tenant }, [op] as const);
     return result as StoreResult<O>;
@@ -39,13 +39,11 @@ export function storeRoutes({ service: { store }, sendList }: RouteDeps): readon
         const key = query.text("key");
         if (key === undefined || key === "") throw invalidField("key", "is required");
         const namespace = query.labels("namespace");
-        const found = await ask(call, {
-          kind: "get",
-          namespace,
-          key,
-          refresh_ttl: query.flag("refresh_ttl"),
+        const refresh_ttl = query.flag("refresh_ttl");
+        await readJson(call, async () => {
+          const found = await ask(call, { kind: "get", namespace, key, refresh_ttl });
+          return found && itemOf(found);
         });
-        call.json(found && itemOf(found));
       },
     },
     {

@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateSelection } from "../../service/state-snapshot.ts";
-import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { invalidField } from "../../schemas/error-responses.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,
@@ -15,16 +15,15 @@ import type { Route } from "../router.ts";
 export function stateRoutes({
   service: { threads, states },
   sendList,
-  sendJson,
+  readJson,
 }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
       path: "/threads/:thread_id/state",
       async handle(call) {
-        const known = await threads.stateText(call.thread(), selected(call));
-        if (typeof known === "string") call.send(200, JSON_HEADERS, known);
-        else await sendJson(call, known);
+        const [key, selection] = [call.thread(), selected(call)];
+        await readJson(call, () => threads.stateText(key, selection));
       },
     },
     {
@@ -34,7 +33,7 @@ export function stateRoutes({
         const key = call.thread();
         const position = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
         const selection = selected(call);
-        await sendJson(call, await states.at(key, position, selection));
+        await readJson(call, () => states.at(key, position, selection));
       },
     },
     {
@@ -43,7 +42,7 @@ export function stateRoutes({
       async handle(call) {
         const key = call.thread();
         const { position, selection } = parseStateRequest(await call.body());
-        await sendJson(call, await states.at(key, position, selection));
+        await readJson(call, () => states.at(key, position, selection));
       },
     },
     {

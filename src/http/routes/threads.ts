@@ -15,7 +15,12 @@ import type { Route } from "../router.ts";
 type NewThreadBody = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreateSchema.parse>, "ttl">;
 
 /** Routes that create, read, find, change, copy and delete threads. */
-export function threadRoutes({ service: { threads }, sendList, sendJson }: RouteDeps): readonly Route[] {
+export function threadRoutes({
+  service: { threads },
+  sendList,
+  sendJson,
+  readJson,
+}: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
@@ -39,7 +44,7 @@ export function threadRoutes({ service: { threads }, sendList, sendJson }: Route
         const key = call.thread();
         const more = call.query.list("include");
         if (more.some((field) => field !== "ttl")) throw invalidField("include", "must be ttl, or left out");
-        await sendJson(call, await threads.get(key, more.length > 0));
+        await readJson(call, () => threads.get(key, more.length > 0));
       },
     },
     {

@@ -7,7 +7,7 @@ import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
 import type { RenderData } from "../render-data.ts";
-import type { ChunkSlice } from "../rendering.ts";
+import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
 import { jsonOf, Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
@@ -27,6 +27,10 @@ export class Translator {
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
+  /** Characters of the events of the segment. */
+  #size = 0;
+  /** Where it stopped within a chunk, because the events were large. */
+  #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
 
   constructor(run: RunRecord) {
     this.#run = run;
@@ -34,10 +38,15 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, jsonOf(data), node));
   }
 
-  /** Translates a segment. */
+  /** Translates a segment, or, where its events are large, a part of it: the next call goes on with the same segment. */
   read(segment: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
-    const { chunk } = segment.entry;
-    return this.#from(segment, 0, this.#run.seq_base + chunk.first);
+    const { first } = segment.entry.chunk;
+    const { place, seq } =
+      this.#stopped?.first === first ? this.#stopped : { place: 0, seq: this.#run.seq_base + first };
+    this.#stopped = undefined;
+    this.#size = 0;
+    segment.memo.stoppedAt = undefined;
+    return this.#from(segment, place, seq);
   }
 
   /** The events for the end of a run; without a record, the run was rolled back or deleted. */
@@ -61,12 +70,18 @@ export class Translator {
     let seq = first;
     for (let i = place; i < facts.length; i++) {
       const fact = facts[i] as Fact;
+      if (this.#size >= MAX_OUTPUT) {
+        this.#stopped = { first: segment.entry.chunk.first, place: i, seq };
+        segment.memo.stoppedAt = seq - this.#run.seq_base - 1;
+        break;
+      }
       this.#numbers.begin(seq, eventCountOf(fact));
       const next = seq + eventCountOf(fact);
       const wait = this.#translate(fact, seq - this.#run.seq_base, this.#page(segment, i));
       if (wait instanceof Promise) return wait.then(() => this.#from(segment, i + 1, next));
       seq = next;
     }
+    segment.memo.size = this.#size;
     return this.#numbers.events.splice(0);
   }
 
@@ -172,6 +187,7 @@ export class Translator {
   }
 
   #put(method: string, ns: string, data: string, node?: unknown, channel?: string): void {
+    this.#size += data.length;
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
 

@@ -1,7 +1,7 @@
 import type { Entry } from "../siege.ts";
 import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { halfOpen } from "./connections.ts";
-import { history, largeStates } from "./lists.ts";
+import { history, largeStates, unreadStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
 import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
 
@@ -9,6 +9,7 @@ import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
 export const entries: readonly Entry[] = [
   history,
   largeStates,
+  unreadStates,
   bodiesWithoutKey,
   bodies,
   halfOpen,

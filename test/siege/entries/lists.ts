@@ -1,3 +1,5 @@
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expectList } from "../client.ts";
 import { entry, type Siege } from "../siege.ts";
 
@@ -40,3 +42,66 @@ export const largeStates = entry({
     expectList(await hostile.send("POST", "/threads/search", { limit: 1000 }));
   },
 });
+
+/** Requests that are sent of each kind. Nothing of the answers is read. */
+const UNREAD = 40;
+
+/** Milliseconds during which nothing is read: clients that take nothing for 10 s are cut off, and others that waited go on. */
+const UNREAD_FOR = { full: 25_000, small: 3_000 };
+
+export const unreadStates = entry({
+  name: "unread-states",
+  sent: "a large state asked for 240 times in six ways, by clients that read nothing of the answers",
+  full: { size: { bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
+  small: { size: { bytes: 4 * 1024 * 1024, ms: UNREAD_FOR.small }, memory: 250 },
+  async prepare(siege, { bytes }: { bytes: number; ms: number }) {
+    const thread = await siege.hostile.thread();
+    threads.set(siege.server, thread);
+    await siege.hostile.run(thread, "keep", { text: "x".repeat(bytes) });
+  },
+  async attack(siege, { ms }) {
+    const { hostile } = siege;
+    const thread = `/threads/${threadOf(siege)}`;
+    const [run] = await hostile.json<{ run_id: string }[]>("GET", `${thread}/runs?select=run_id`);
+    const kinds = [
+      ["GET", `${thread}/state`],
+      ["POST", `${thread}/history`, { limit: 100 }],
+      ["POST", `${thread}/runs/wait`, { assistant_id: "keep", multitask_strategy: "enqueue" }],
+      ["GET", `${thread}/runs/${run?.run_id}/stream?stream_mode=values&stream_mode=debug`],
+      ["GET", `${thread}/stream?last_event_id=0`],
+      ["POST", `${thread}/stream/events`, { channels: ["values"], since: 0 }],
+    ] as const;
+    const opened = kinds.flatMap(([method, path, body]) => ask(hostile, method, path, body));
+    try {
+      await sleep(ms);
+      // What is small is served meanwhile, to the same tenant too.
+      await hostile.json("GET", `${thread}/runs?select=run_id&limit=1`);
+    } finally {
+      for (const socket of opened) socket.destroy();
+    }
+  },
+});
+
+function ask(
+  { url, headers }: Siege["hostile"],
+  method: string,
+  path: string,
+  body?: object,
+): readonly Socket[] {
+  const { hostname, port } = new URL(url);
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const lines = Object.entries({
+    ...headers,
+    host: hostname,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+  }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+  return Array.from({ length: UNREAD }, () => {
+    const socket = connect(Number(port), hostname);
+    // The server cuts off who takes nothing.
+    socket.on("error", () => undefined);
+    socket.pause();
+    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n${text}`);
+    return socket;
+  });
+}

@@ -1,0 +1,203 @@
+import type { Eventually } from "./eventually.ts";
+import type { Cancel, Scheduler } from "./scheduler.ts";
+
+export interface MemoryLimits {
+  /** Bytes of responses that were made but not yet taken by clients: of one tenant, and of all. One response may exceed them. */
+  readonly tenant: number;
+  readonly all: number;
+  /** Values of unknown size that are read at the same time for one tenant. */
+  readonly reads: number;
+}
+
+const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
+/** Milliseconds after which a client that takes nothing is cut off, if others wait for the memory. */
+const STALLED = 10_000;
+const EVERY = 1_000;
+
+/** The memory use of one tenant's responses. */
+interface TenantUsage {
+  bytes: number;
+  reading: number;
+  /** Responses being written, and reads. When there are none, this record is dropped. */
+  shares: number;
+  /** Responses that wait for bytes. */
+  readonly waiting: (() => void)[];
+  /** Reads that wait for other reads alone. */
+  readonly reads: (() => void)[];
+}
+
+/**
+ * A budget for the memory of responses that are being written: lists, large values and events. Clients that ask for large data and take it
+ * slowly wait for each other, but not for those of other tenants.
+ */
+export class MemoryBudget {
+  readonly #scheduler: Scheduler;
+  readonly #limits: MemoryLimits;
+  readonly #tenants = new Map<string, TenantUsage>();
+  readonly #shares = new Set<MemoryShare>();
+  #bytes = 0;
+  #cancel: Cancel | undefined;
+  /** Counts the timer's passes, as a coarse clock for stalled clients. */
+  #looks = 0;
+
+  constructor(scheduler: Scheduler, limits: Partial<MemoryLimits> = {}) {
+    this.#scheduler = scheduler;
+    this.#limits = { ...LIMITS, ...limits };
+  }
+
+  /** Makes a share for one response. It MUST be closed. */
+  share(tenant: string): MemoryShare {
+    const share = new MemoryShare(this, tenant, this.#open(tenant));
+    this.#shares.add(share);
+    return share;
+  }
+
+  /**
+   * Reads a value of unknown size, when not too many reads of the tenant are in progress. What becomes of the value is counted by the
+   * {@link MemoryShare} of its response.
+   */
+  read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
+    const use = this.#open(tenant);
+    const done = () => {
+      use.reading--;
+      this.#close(tenant, use);
+      this.#admit(use);
+    };
+    if (use.reading >= this.#limits.reads)
+      return new Promise<void>((resolve) => use.reads.push(resolve)).then(read).finally(done);
+    use.reading++;
+    let value: Eventually<T>;
+    try {
+      value = read();
+    } catch (cause) {
+      done();
+      throw cause;
+    }
+    if (value instanceof Promise) return value.finally(done);
+    done();
+    return value;
+  }
+
+  get looks(): number {
+    return this.#looks;
+  }
+
+  hasMemory({ bytes, reading }: TenantUsage): boolean {
+    const { tenant, all, reads } = this.#limits;
+    return reading < reads && (bytes === 0 || (bytes < tenant && this.#bytes < all));
+  }
+
+  wait(use: TenantUsage): Promise<void> {
+    this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
+    return new Promise((resolve) => use.waiting.push(resolve));
+  }
+
+  /** Called when a tenant uses more or fewer bytes, or reads a value less. Admits what waits. */
+  changed(use: TenantUsage, bytes: number): void {
+    this.#bytes += bytes;
+    this.#admit(use);
+    if (bytes >= 0 || this.#cancel === undefined) return;
+    for (const other of this.#tenants.values()) this.#admit(other);
+  }
+
+  #admit(use: TenantUsage): void {
+    // Reads first: what they read may be what others wait for.
+    while (use.reads.length > 0 && use.reading < this.#limits.reads) {
+      use.reading++;
+      use.reads.shift()?.();
+    }
+    while (use.waiting.length > 0 && this.hasMemory(use)) {
+      use.reading++;
+      use.waiting.shift()?.();
+    }
+  }
+
+  #open(tenant: string): TenantUsage {
+    let use = this.#tenants.get(tenant);
+    if (use === undefined)
+      this.#tenants.set(tenant, (use = { bytes: 0, reading: 0, shares: 0, waiting: [], reads: [] }));
+    use.shares++;
+    return use;
+  }
+
+  #close(tenant: string, use: TenantUsage): void {
+    if (--use.shares === 0) this.#tenants.delete(tenant);
+  }
+
+  closed(share: MemoryShare): void {
+    this.#shares.delete(share);
+    this.#close(share.tenant, share.use);
+  }
+
+  readonly #look = (): void => {
+    this.#cancel = undefined;
+    this.#looks++;
+    for (const share of this.#shares) if (share.isStalled(STALLED / EVERY)) share.cut();
+    if ([...this.#tenants.values()].some(({ waiting }) => waiting.length > 0))
+      this.#cancel = this.#scheduler.after(EVERY, this.#look);
+  };
+}
+
+/** The memory use of one response. */
+export class MemoryShare {
+  readonly tenant: string;
+  readonly use: TenantUsage;
+  readonly #budget: MemoryBudget;
+  #bytes = 0;
+  #isReading = false;
+  #moved: number;
+  #cut: () => void = () => undefined;
+
+  constructor(budget: MemoryBudget, tenant: string, use: TenantUsage) {
+    this.#budget = budget;
+    this.tenant = tenant;
+    this.use = use;
+    this.#moved = budget.looks;
+  }
+
+  /** Called before a value is read. Returns a promise if the response must wait. {@link afterRead} MUST follow. */
+  beforeRead(): Promise<void> | undefined {
+    this.#isReading = true;
+    if (!this.#budget.hasMemory(this.use)) return this.#budget.wait(this.use);
+    this.use.reading++;
+    return undefined;
+  }
+
+  /** Called after the value was read; `bytes` are in use now. */
+  afterRead(bytes = 0): void {
+    if (!this.#isReading) return;
+    this.#isReading = false;
+    this.use.reading--;
+    this.setBytes(bytes);
+  }
+
+  setBytes(bytes: number): void {
+    const more = bytes - this.#bytes;
+    this.#bytes = bytes;
+    this.use.bytes += more;
+    this.#budget.changed(this.use, more);
+  }
+
+  readonly progress = (): void => {
+    this.#moved = this.#budget.looks;
+  };
+
+  /** Sets how the response is cut off. */
+  readonly onCut = (cut: () => void): void => {
+    this.#cut = cut;
+  };
+
+  isStalled(looks: number): boolean {
+    return this.#bytes > 0 && this.#budget.looks - this.#moved >= looks;
+  }
+
+  cut(): void {
+    this.#cut();
+  }
+
+  close(): void {
+    this.afterRead();
+    this.setBytes(0);
+    this.#budget.closed(this);
+  }
+}

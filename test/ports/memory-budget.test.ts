@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { HeldScheduler } from "../stream/support.ts";
+
+const make = (scheduler = new HeldScheduler()) => new MemoryBudget(scheduler, { tenant: 100, all: 250 });
+
+/** A read that ends when it is told to. */
+function slowRead() {
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  let hasBegun = false;
+  const read = () => {
+    hasBegun = true;
+    return ended.then(() => "value");
+  };
+  return { read, end: () => end(), hasBegun: () => hasBegun };
+}
+
+test("two reads of a tenant are in progress at most; another tenant's do not wait", async () => {
+  const budget = make();
+  const reads = Array.from({ length: 3 }, slowRead);
+  const values = reads.map(({ read }) => budget.read("a", read));
+  const other = slowRead();
+  const otherValue = budget.read("b", other.read);
+  expect([...reads, other].map(({ hasBegun }) => hasBegun())).toEqual([true, true, false, true]);
+  reads[0]?.end();
+  await values[0];
+  await Promise.resolve();
+  expect(reads[2]?.hasBegun()).toBe(true);
+  for (const { end } of [...reads, other]) end();
+  expect(await Promise.all([...values, otherValue])).toEqual(["value", "value", "value", "value"]);
+});
+
+test("a read that fails, in this turn or later, makes room for the next", async () => {
+  const budget = make();
+  const fail = () => {
+    throw new Error("failed");
+  };
+  for (let i = 0; i < 5; i++) {
+    expect(() => budget.read("a", fail)).toThrow("failed");
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await expect(budget.read("a", () => Promise.reject(new Error("later")))).rejects.toThrow("later");
+  }
+  expect(budget.read("a", () => 1)).toBe(1);
+});
+
+test("a read that answers in this turn does not wait for memory, however much is in use", () => {
+  const budget = make();
+  const share = budget.share("a");
+  expect(share.beforeRead()).toBeUndefined();
+  share.afterRead(1_000);
+  expect(budget.read("a", () => "small")).toBe("small");
+});
+
+test("a response waits until the tenant's others have been taken", async () => {
+  const budget = make();
+  const [first, second, third] = [budget.share("a"), budget.share("a"), budget.share("b")];
+  expect(first.beforeRead()).toBeUndefined();
+  first.afterRead(150);
+  let isAdmitted = false;
+  const waiting = second.beforeRead()?.then(() => (isAdmitted = true));
+  expect(waiting).toBeInstanceOf(Promise);
+  expect(third.beforeRead()).toBeUndefined();
+  third.afterRead(50);
+  expect(isAdmitted).toBe(false);
+  first.setBytes(0);
+  await waiting;
+  expect(isAdmitted).toBe(true);
+  for (const share of [first, second, third]) share.close();
+});
+
+test("a response that takes nothing for 10 s is cut off while others wait", async () => {
+  const scheduler = new HeldScheduler();
+  const budget = make(scheduler);
+  const stalled = budget.share("a");
+  expect(stalled.beforeRead()).toBeUndefined();
+  stalled.afterRead(150);
+  stalled.onCut(() => stalled.close());
+  const waiting = budget.share("a").beforeRead();
+  for (let i = 0; i < 9; i++) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await scheduler.pass(1_000);
+  }
+  expect(stalled.use.bytes).toBe(150);
+  await scheduler.pass(1_000);
+  await waiting;
+  expect(stalled.use.bytes).toBe(0);
+});
