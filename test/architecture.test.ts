@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { breaches, folderOf } from "./architecture/breaches.ts";
 import { allowedImports, USER_CODE, packageOwners } from "./architecture/plan.ts";
@@ -40,6 +40,24 @@ describe("the map in src/README.md", () => {
     expect(named.length).toBeGreaterThan(40);
     expect(named.filter((name) => !existsSync(join(root, "src", name)))).toEqual([]);
   });
+
+  test.each(["actors/README.md", ".github/CONTRIBUTING.md", "bench/README.md"])(
+    "the files that %s names exist",
+    (page) => {
+      const text = readFileSync(join(root, page), "utf8");
+      const named = [...text.matchAll(/`([\w-]+(?:\/[\w-]+)*\/?(?:\.ts)?)`/g)]
+        .map(([, name = ""]) => name)
+        .filter((name) => /\.ts$|\/$/.test(name) && name !== "types.ts");
+      expect(named.length).toBeGreaterThan(5);
+      // By its path, or by its name alone within the page's folder or the storage's.
+      const folders = [dirname(page), "src/storage"].map((folder) => join(root, folder));
+      const known = folders.flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }));
+      const isThere = (name: string) =>
+        existsSync(join(root, name)) ||
+        known.some((path) => `/${path}`.endsWith(`/${name.replace(/\/$/, "")}`));
+      expect(named.filter((name) => !isThere(name))).toEqual([]);
+    },
+  );
 
   test("has no circles", () => {
     const below = (folder: string, seen: readonly string[] = []): string[] => {
