@@ -66,6 +66,8 @@ export interface StreamView<Out> {
    */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
+  /** Characters of output after which rendering stops within a slice. */
+  readonly maxOutput: number;
 }
 
 const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"];
@@ -97,6 +99,7 @@ export function createView<Out>(
   subgraphs: boolean,
   format: OutputFormat<Out>,
   namespaces?: readonly string[],
+  maxOutput = MAX_OUTPUT,
 ): StreamView<Out> {
   const wanted = [...new Set(modes)].sort();
   const only = namespaces === undefined ? null : new Set([...namespaces].sort());
@@ -110,6 +113,7 @@ export function createView<Out>(
     accumulates: wanted.includes("messages"),
     remembers: REMEMBERS.some((mode) => wanted.includes(mode)),
     format,
+    maxOutput,
   };
 }
 
@@ -201,7 +205,7 @@ class Rendering<Out> implements RenderContext {
       if (row !== undefined && (only === null || this.#isIn(fact, only))) {
         while (this.#slot < row.length) {
           const id = this.#id + this.#slot;
-          if (this.#size >= MAX_OUTPUT) return this.#done(id - 1);
+          if (this.#size >= this.#view.maxOutput) return this.#done(id - 1);
           const renderer = row[this.#slot++];
           if (renderer === undefined || id <= after) continue;
           const wait = renderer.put(fact, id, this);

@@ -24,9 +24,15 @@ export class Collector {
   #ready = true;
   readonly #view;
 
-  constructor(reader: Reader, modes: readonly StreamMode[] = streamModes, subgraphs = true) {
+  /** `maxOutput`: characters that are rendered at a time; what is left of a slice is read again. */
+  constructor(
+    reader: Reader,
+    modes: readonly StreamMode[] = streamModes,
+    subgraphs = true,
+    maxOutput?: number,
+  ) {
     this.reader = reader;
-    this.#view = createView(modes, subgraphs, frameFormat(false));
+    this.#view = createView(modes, subgraphs, frameFormat(false), undefined, maxOutput);
     reader.onReady(() => (this.#ready = true));
   }
 
@@ -43,6 +49,7 @@ export class Collector {
       if (typeof got === "string") return (this.pause = got);
       this.pause = undefined;
       this.events.push(...eventsOf(await render(got, this.#view)));
+      if (got.memo.stoppedAt !== undefined) this.reader.rewind(got.memo.stoppedAt);
     }
     return undefined;
   }

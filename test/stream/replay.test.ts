@@ -4,6 +4,8 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
+import type { Reader } from "../../src/stream/run-reader.ts";
+import { streamModes } from "../../src/model/run.ts";
 import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
@@ -147,11 +149,16 @@ class Life {
     }
   }
 
+  /** Every second reader gets what a chunk shows in parts. */
+  #collector(reader: Reader): Collector {
+    return new Collector(reader, streamModes, true, this.roll(2) === 0 ? undefined : 1 + this.roll(500));
+  }
+
   follow(): void {
     const highest = Math.max(-1, ...this.readers.flatMap(({ collector }) => collector.ids));
     const after = this.roll(highest + 2) - 1;
     const run = runRecord({ event_mark: 1e9 });
-    this.readers.push({ after, collector: new Collector(this.hub.follow(KEY, run, { after })) });
+    this.readers.push({ after, collector: this.#collector(this.hub.follow(KEY, run, { after })) });
   }
 
   async read(): Promise<void> {
@@ -174,7 +181,7 @@ class Life {
     const { events } = reader.collector;
     const last = events.at(-1)?.id ?? reader.after;
     reader.collector.reader.close();
-    reader.collector = new Collector(this.hub.follow(KEY, runRecord({ event_mark: 1e9 }), { after: last }));
+    reader.collector = this.#collector(this.hub.follow(KEY, runRecord({ event_mark: 1e9 }), { after: last }));
     reader.collector.events.push(...events);
   }
 
