@@ -48,7 +48,7 @@ export async function admitAll(
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  // The storage failed in between.
+  // Some were admitted, and then the storage failed: those are taken back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
   heldStarts.release();
   if (failed < 0) return Promise.all(admitted);

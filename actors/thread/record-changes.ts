@@ -56,18 +56,31 @@ export function afterAdmission(
   decision: MultitaskDecision,
   waits: boolean,
 ): ThreadRecord {
-  const queue =
-    decision.kind === "queue" || (decision.kind === "start" && waits)
-      ? [...thread.queue, run.run_id]
-      : decision.kind === "supersede"
-        ? [run.run_id]
-        : thread.queue;
+  const queue = queueAfter(thread, run, decision, waits);
   const { graph_id, assistant_id } = run;
   const before = thread.metadata;
   // The same object where nothing changes: then the index need not compare it.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const metadata = isSame ? before : { ...EMPTY_OBJECT, ...before, graph_id, assistant_id };
   return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
+}
+
+function queueAfter(
+  { queue }: ThreadRecord,
+  { run_id }: RunRecord,
+  { kind }: MultitaskDecision,
+  waits: boolean,
+): readonly string[] {
+  switch (kind) {
+    case "start":
+      return waits ? [...queue, run_id] : queue;
+    case "queue":
+      return [...queue, run_id];
+    case "supersede":
+      return [run_id];
+    case "refuse":
+      return queue;
+  }
 }
 
 /** The thread's config after a run has brought its own. Both merge member by member, and so does `configurable`. */

@@ -25,7 +25,7 @@ export interface RequestInput {
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request. @throws KeyNeeded, Refused */
+/** Sends a request. @throws ApiKeyRequired, RequestError */
 export async function sendRequest(
   path: string,
   { method, body, signal }: RequestInput = {},

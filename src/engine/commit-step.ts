@@ -76,7 +76,7 @@ function pause(
   };
 }
 
-/** The commands for the parent graph that a finished task returned instead of an update: see `Reading.leaves`. */
+/** The commands for the parent graph that a finished task returned instead of an update: see `NodeResult.parentCommands`. */
 export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
   const [first] = result?.goto ?? [];
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];

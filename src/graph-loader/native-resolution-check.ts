@@ -8,7 +8,7 @@ interface Manifest {
 }
 
 /**
- * True if Node itself resolves `heddle` from a file to `door`, the main module of the running package. Node looks at the
+ * True if Node itself resolves `heddle` from a file to `entry`, the main module of the running package. Node looks at the
  * package that the file belongs to, then into `node_modules` of each folder above. False in doubt.
  */
 export function resolvesToHeddle(file: string, entry: string): boolean {

@@ -25,7 +25,7 @@ export interface CacheRule {
   readonly key: ((input: never, context: never) => unknown) | undefined;
 }
 
-/** A graph as a node. The full type, `Definition`, is in `definition.ts`, which imports this file. */
+/** A graph as a node. The full type, `GraphDefinition`, is in `definition.ts`, which imports this file. */
 export interface GraphNode {
   readonly "~heddle": "graph";
   readonly hash: string;

@@ -240,7 +240,7 @@ function errorOf(written: unknown): PlainError | null {
   return { error: String(name), message: String(message) };
 }
 
-/** The stored form of an error that a task threw: its name and message, cut to the length that `plainError` allows. */
+/** The stored form of an error that a task threw: its name and message, cut to the length that `toPlainError` allows. */
 function asKept(written: unknown): unknown {
   if (!isObject(written)) return written;
   const { error: name, message } = toPlainError(written);

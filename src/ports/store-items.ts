@@ -40,7 +40,7 @@ export type ItemChange =
   | (ItemKey & { readonly kind: "delete" })
   /** Restarts its time to live. Does nothing when the item is gone, has expired, or never expires. */
   | (ItemKey & { readonly kind: "refresh" })
-  /** For an item that {@link Items.expiring} listed: deletes it if it has expired, and its index entry in any case. */
+  /** For an item that {@link StoreItems.expiring} listed: deletes it if it has expired, and its index entry in any case. */
   | (ItemKey & { readonly kind: "expire"; readonly expires_at: number });
 
 export interface Expiring extends ItemKey {

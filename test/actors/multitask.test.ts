@@ -5,7 +5,7 @@ import {
   type MultitaskDecision,
   type ThreadSituation,
 } from "../../actors/thread/multitask.ts";
-import type { MultitaskStrategy } from "../../src/model/run.ts";
+import { multitaskStrategies, type MultitaskStrategy } from "../../src/model/run.ts";
 
 const rows: [MultitaskStrategy, ThreadSituation, MultitaskDecision][] = [
   ["reject", "resting", { kind: "start" }],
@@ -32,6 +32,16 @@ describe("the multitask rules", () => {
       const left = strategy === "reject" && situation !== "resting" ? { kind: "queue" } : decision;
       expect(decideMultitask(strategy, situation, true)).toEqual(left);
     }
+  });
+
+  test("each rule is decided in each situation", () => {
+    expect(rows.map(([strategy, situation]) => `${strategy} ${situation}`).sort()).toEqual(
+      multitaskStrategies
+        .flatMap((strategy) =>
+          ["resting", "working", "settling"].map((situation) => `${strategy} ${situation}`),
+        )
+        .sort(),
+    );
   });
 
   test("a rollback is never softened to an interrupt", () => {

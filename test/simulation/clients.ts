@@ -1,7 +1,7 @@
 import type { RunDraft } from "../../actors/thread-system.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
-import type { Durability, MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
+import { type Durability, multitaskStrategies, type RunKwargs } from "../../src/model/run.ts";
 import type { TemporaryKind, ThreadKey } from "../../src/model/thread.ts";
 import type { RunRequest } from "../../src/service/run-draft.ts";
 import type { SimulatedClock } from "./clock.ts";
@@ -13,7 +13,6 @@ import { Transcript } from "./transcript.ts";
 
 const temporaries: readonly TemporaryKind[] = ["background", "bound", "free"];
 const durabilities: readonly Durability[] = ["async", "async", "sync", "exit"];
-const strategies: readonly MultitaskStrategy[] = ["reject", "enqueue", "interrupt", "rollback"];
 
 const HOOK = "http://hook.test/";
 
@@ -198,7 +197,7 @@ export class Clients {
       interrupt_before: random.chance(0.05) ? "*" : null,
       interrupt_after: null,
     } as unknown as RunKwargs;
-    const multitask_strategy = random.pick(strategies);
+    const multitask_strategy = random.pick(multitaskStrategies);
     const draft = {
       run_id: run,
       assistant_id: "a",
