@@ -53,7 +53,7 @@ export const unreadStates = entry({
   name: "unread-states",
   sent: "a large state asked for 240 times in six ways, by clients that read nothing of the answers",
   full: { size: { bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
-  small: { size: { bytes: 4 * 1024 * 1024, ms: UNREAD_FOR.small }, memory: 250 },
+  small: { size: { bytes: 1024 * 1024, ms: UNREAD_FOR.small } },
   async prepare(siege, { bytes }: { bytes: number; ms: number }) {
     const thread = await siege.hostile.thread();
     threads.set(siege.server, thread);
