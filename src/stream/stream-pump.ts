@@ -31,7 +31,10 @@ export interface PumpOptions {
   readonly logger: Logger;
   /** Milliseconds that a peer may take nothing while data waits. */
   readonly stall?: number;
-  /** Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. */
+  /**
+   * Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. Only for slices that can be
+   * rendered again: output that has to wait is dropped.
+   */
   readonly memory?: OutputMemory;
   /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: PumpOutcome) => void;
@@ -40,8 +43,6 @@ export interface PumpOptions {
 export interface OutputMemory {
   readonly budget: MemoryBudget;
   readonly tenant: string;
-  /** True if a slice can be rendered only once: memory is reserved before. */
-  readonly keepsOutput?: true;
 }
 
 /** `stop`: there is nothing more to do for now. */
@@ -50,13 +51,6 @@ type Step = "on" | "stop";
 const STALL = 10_000;
 /** Characters of output: less is not counted by the memory budget. */
 const LARGE = 256 * 1024;
-/** Bytes reserved for output of unknown size. */
-const RESERVED = 16 * 1024 * 1024;
-
-/** True if the output may include states, which may be large however small the chunk is. */
-const refersToStates = ({ entry }: ChunkSlice): boolean =>
-  entry.chunk.facts.some(({ t }) => t === "checkpoint" || t === "task" || t === "interrupt");
-
 /** Not a closure within the pump: it would keep the output alive. */
 const goOn = (): Step => "on";
 
@@ -207,17 +201,7 @@ export class StreamPump<Out> {
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
       return "stop";
     }
-    const { memory } = this.#options;
-    if (memory?.keepsOutput && refersToStates(got)) {
-      const waiting = this.#reserve(RESERVED, memory);
-      if (waiting !== undefined) return waiting.then(() => this.#renderSlice(got));
-    }
-    return this.#renderSlice(got);
-  }
-
-  #renderSlice(slice: ChunkSlice): Eventually<Step> {
-    if (this.#done) return "stop";
-    return andThen(this.#render(slice), (piece) => this.#put(piece, slice));
+    return andThen(this.#render(got), (piece) => this.#put(piece, got));
   }
 
   #put(piece: Out, slice: ChunkSlice): Eventually<Step> {

@@ -24,12 +24,11 @@ export async function openProtocolSocket(
 ): Promise<void> {
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const { protocol, scheduler, budget, logger, requestLog } = deps;
-  const memory = { budget: deps.streamMemory, tenant: key.tenant, keepsOutput: true } as const;
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
   // Events depend on earlier ones, so they cannot be read again from the middle.
-  const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
+  const send = sendEvents(feed.reader, socket, feed.render, { scheduler, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
 
   async function done(body: RawBody): Promise<void> {

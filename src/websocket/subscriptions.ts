@@ -121,9 +121,12 @@ export class SubscriptionFeed {
   /** Renders segments for a pump that reads {@link reader}. */
   readonly render = (segment: ChunkSlice): Eventually<Frames> => {
     const { turn } = this.reader;
-    return andThen(this.#read(segment), (events) =>
-      turn === this.reader.turn ? this.#wanted(events) : NOTHING,
-    );
+    return andThen(this.#read(segment), (events) => {
+      if (turn === this.reader.turn) return this.#wanted(events);
+      // What is left of it is not for the reader that has replaced its own.
+      segment.memo.stoppedAt = undefined;
+      return NOTHING;
+    });
   };
 
   #wanted(events: readonly ProtocolEvent[]): Frames {

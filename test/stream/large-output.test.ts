@@ -190,8 +190,11 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
       await finish(await write(size, false));
       const peer = new Peer();
       const reader = hub.followWhole(KEY, 0);
-      const memoryOptions = { budget: memory, tenant: "a", keepsOutput: true } as const;
-      pumpRendered(reader, peer, rendered(reader), { ...options(), memory: memoryOptions });
+      pumpRendered(reader, peer, rendered(reader), {
+        scheduler,
+        logger: new Lines(),
+        traffic: new Traffic(),
+      });
       await expectSoon(
         () => eventsOf(peer.text).filter((event) => event.endsWith(" values")).length === STATES,
       );

@@ -16,7 +16,6 @@ export function protocolRoutes({
   scheduler,
   logger,
   traffic,
-  streamMemory,
 }: HttpDeps): readonly Route[] {
   async function command(call: RouteCall): Promise<void> {
     const key = call.thread();
@@ -47,7 +46,6 @@ export function protocolRoutes({
     const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
       scheduler,
-      memory: { budget: streamMemory, tenant: key.tenant, keepsOutput: true },
       logger,
       traffic,
     });
