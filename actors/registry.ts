@@ -22,7 +22,7 @@ import { DelayedRuns } from "./delayed-runs.ts";
 import { registryMetrics } from "./registry-metrics.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { IdleThreads } from "./idle-threads.ts";
-import { InspectorRegistry } from "./inspection/inspection.ts";
+import { InspectorRegistry } from "./inspection/inspector-registry.ts";
 import { LiveThreads } from "./inspection/live-threads.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-runs.ts";

@@ -17,7 +17,7 @@ import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { loadGraphs } from "./graph-loader/load-graphs.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
-import { bundledComponents } from "./config/ui-bundles.ts";
+import { bundledComponents } from "./config/ui-bundler.ts";
 import { builtPages } from "./app/dashboard-files.ts";
 import { MemoryBudget } from "./ports/memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";

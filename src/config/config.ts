@@ -3,7 +3,7 @@ import { dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type AccessConfig, readAccess } from "../access/config.ts";
 import { checkKeys } from "./langgraph-keys.ts";
-import type { ComponentFiles } from "./ui-bundles.ts";
+import type { ComponentFiles } from "./ui-bundler.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";

@@ -4,7 +4,7 @@ import { START } from "../graph/definition-checks.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
-import { invalidWrite, isEmptyWrite } from "./update-writes.ts";
+import { invalidWrite, isEmptyWrite } from "./state-update-writes.ts";
 
 /** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
 export const AS_INPUT = "__input__";

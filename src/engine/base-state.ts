@@ -3,7 +3,7 @@ import type { Position } from "../ports/engine.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { initialValues, type StateChange } from "../graph/superstep.ts";
 import { runMigration } from "./graph-migration.ts";
-import type { NormalizedWrite } from "./update-writes.ts";
+import type { NormalizedWrite } from "./state-update-writes.ts";
 
 /** The graph and the checkpoint that a state update starts from. */
 export interface UpdateTarget {

@@ -5,7 +5,7 @@ import type { Message, RemoveMessage } from "../graph/message.ts";
 import { ownValue } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";
-import { isStreamedId, streamedIdBase } from "./streamed-ids.ts";
+import { isStreamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
 /**
  * Adds `complete` events for the messages in a task's update that the task streamed or that are new to the state.

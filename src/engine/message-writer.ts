@@ -14,9 +14,9 @@ import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
 import { StreamedToolCalls, type ToolCallPart } from "./tool-call-stream.ts";
 import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
-import type { MessageDraft } from "./model-chunk-reader.ts";
+import type { MessageDraft } from "./model-chunk-types.ts";
 import { writeModelStream } from "./model-stream.ts";
-import { streamedId, streamedIdBase } from "./streamed-ids.ts";
+import { streamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
 /** Characters: the longest message, so that a model that never ends does not fill the memory. */
 const MAX_LENGTH = 16 * 1024 * 1024;

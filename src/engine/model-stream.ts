@@ -1,7 +1,7 @@
 import { readAiSdk } from "./model-chunks/ai-sdk.ts";
 import { readLangChain } from "./model-chunks/langchain.ts";
 import { readOpenAi } from "./model-chunks/openai.ts";
-import type { ModelChunk, ModelChunkReader, MessageDraft } from "./model-chunk-reader.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "./model-chunk-types.ts";
 
 const readers: readonly ModelChunkReader[] = [readOpenAi, readAiSdk, readLangChain];
 

@@ -24,7 +24,7 @@ import { withoutOpenAnswers } from "./resume-answers.ts";
 import { firstStep, firstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
-import { partialOutputStep, partialKeyOf, type PartialKey } from "./partial-output.ts";
+import { partialOutputStep, findPartialMessagesKey, type PartialKey } from "./partial-output.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";
@@ -62,7 +62,9 @@ export class NativeExecution implements Execution {
   constructor(superstep: SuperstepState, edition: number, entry: SubgraphEntry | null = null) {
     this.#superstep = superstep;
     this.#edition = edition;
-    this.#partialKey = superstep.graphPosition.keepsPartial ? partialKeyOf(superstep.definition) : undefined;
+    this.#partialKey = superstep.graphPosition.keepsPartial
+      ? findPartialMessagesKey(superstep.definition)
+      : undefined;
     this.#entry = entry;
   }
 

@@ -11,7 +11,7 @@ import { partialMessages } from "./partial-messages.ts";
 /** The state key that keeps the partial messages of a stopped run, with its rule. */
 export type PartialKey = readonly [key: string, rule: ChannelRule];
 
-export function partialKeyOf({ rules }: GraphDefinition): PartialKey | undefined {
+export function findPartialMessagesKey({ rules }: GraphDefinition): PartialKey | undefined {
   for (const entry of rules) if (entry[1].keepsPartial === true) return entry;
   return undefined;
 }

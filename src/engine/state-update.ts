@@ -46,7 +46,7 @@ import {
   toServiceError,
   isEmptyWrite,
   type NormalizedWrite,
-} from "./update-writes.ts";
+} from "./state-update-writes.ts";
 
 /** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
 interface UpdateResult {

@@ -7,7 +7,7 @@ import type { Plan, TaskOutcome } from "../ports/engine.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
-import { partialKeyOf } from "./partial-output.ts";
+import { findPartialMessagesKey } from "./partial-output.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
@@ -20,7 +20,7 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
     parentGraph: superstep.definition,
     parents: { ...graphPosition.parents, [graphPosition.ns]: head?.id ?? "" },
     answers: readSubgraphAnswers(pendingWrites.get(task.id)?.resumes ?? []),
-    keepsPartial: graphPosition.keepsPartial && partialKeyOf(superstep.definition) !== undefined,
+    keepsPartial: graphPosition.keepsPartial && findPartialMessagesKey(superstep.definition) !== undefined,
     rerunPaused: rerunAll || graphPosition.rerunPaused,
     startFrom: task.from ?? [],
   };

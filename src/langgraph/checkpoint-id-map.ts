@@ -1,7 +1,7 @@
 import type { CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { ExecutionServices } from "../ports/engine.ts";
-import type { CheckpointPayload } from "./loop-checkpoints.ts";
+import type { CheckpointPayload } from "./graph-progress.ts";
 import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**

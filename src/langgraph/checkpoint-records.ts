@@ -11,7 +11,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import type { RawCheckpoint } from "./saver-records.ts";
+import type { RawCheckpoint } from "./raw-saver-writes.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 

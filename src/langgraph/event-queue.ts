@@ -2,7 +2,7 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
-import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
+import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import type { SaverIo } from "./saver.ts";
 import type { StoredIds } from "./checkpoint-id-map.ts";
 

@@ -13,8 +13,8 @@ import {
   taskPathOf,
   PUSH,
   toVisibleState,
-} from "./loop-checkpoints.ts";
-import type { RawCheckpoint, RawWrites } from "./saver-records.ts";
+} from "./graph-progress.ts";
+import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { StoredIds } from "./checkpoint-id-map.ts";

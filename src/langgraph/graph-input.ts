@@ -7,7 +7,7 @@ import { rootCheckpointOf } from "../model/start-checkpoint.ts";
 import type { Position } from "../ports/engine.ts";
 import { branchStartOf } from "./branch-from-checkpoint.ts";
 import type { Library } from "./user-library.ts";
-import type { CheckpointRunData } from "./loop-checkpoints.ts";
+import type { CheckpointRunData } from "./graph-progress.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- the type of the graph's state is not known here
 type StreamOptions = NonNullable<Parameters<Pregel<any, any>["stream"]>[1]>;

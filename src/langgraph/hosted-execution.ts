@@ -28,7 +28,7 @@ import {
 import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";
-import type { GraphProgress } from "./loop-checkpoints.ts";
+import type { GraphProgress } from "./graph-progress.ts";
 import { inOneTurn } from "./serialisation.ts";
 import { TokenStream } from "./token-stream.ts";
 import { untrackedKeys } from "./untracked-channels.ts";

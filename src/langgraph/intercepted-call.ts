@@ -3,7 +3,7 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { TaskOutcome } from "../ports/engine.ts";
 import type { Intercept, InterceptedNode } from "./node-interception.ts";
-import { taskPathOf } from "./loop-checkpoints.ts";
+import { taskPathOf } from "./graph-progress.ts";
 
 /** Receiver of the calls of a run's nodes. */
 export interface CallReceiver {

@@ -13,7 +13,7 @@ import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import { RawCheckpoint, RawWrites } from "./saver-records.ts";
+import { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { StoredIds } from "./checkpoint-id-map.ts";
 

@@ -1,4 +1,4 @@
-import { flatJson } from "./flat-json.ts";
+import { flatJson } from "./plain-json-writer.ts";
 import { toStorable } from "./json.ts";
 
 /** Levels of nesting. Deeper data are copied by `toStorable`, whose error names the wrong part. */

@@ -4,7 +4,7 @@ import type { HttpRequest } from "../ports/transport.ts";
 import { invalidField } from "./error-responses.ts";
 import { parseInSteps, type WorkPace } from "./json-steps.ts";
 import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
-import { checkSurrogates } from "./text-encoding.ts";
+import { checkSurrogates } from "./lone-surrogates.ts";
 
 /** A JSON object from a request, with its members not yet checked. */
 export type RawBody = Record<string, unknown>;

@@ -11,7 +11,7 @@ import {
   PARSE_STEP_BYTES,
   StringEnds,
 } from "./json-structure.ts";
-import { hasLoneSurrogate, refuseLoneSurrogates } from "./text-encoding.ts";
+import { hasLoneSurrogate, refuseLoneSurrogates } from "./lone-surrogates.ts";
 
 /** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
 export interface WorkPace {

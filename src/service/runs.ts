@@ -8,7 +8,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import { checkpointEventId } from "../stream/checkpoint-event-id.ts";
+import { checkpointEventId } from "../stream/find-checkpoint-event.ts";
 import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";

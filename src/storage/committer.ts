@@ -8,7 +8,7 @@ import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
 import { reopen } from "./reopen.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { AdmissionControl } from "./admission-control.ts";
+import { AdmissionControl } from "./new-work-queue.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**

@@ -151,7 +151,7 @@ const itemKindPrefix = (tenant: string, kind: ItemKeyKind): string => `${escapeS
 export const itemRowKey = (tenant: string, kind: ItemKeyKind, { namespace, key }: ItemKey): string =>
   `${itemKindPrefix(tenant, kind)}${labels(namespace)}!${escapeSegment(key)}`;
 /** The range of items whose namespace begins with this one. */
-export function itemsBelow(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
+export function itemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   // `$` is the character after `#`.
   return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };

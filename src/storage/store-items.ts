@@ -19,7 +19,7 @@ import {
   itemExpiryKey,
   itemRowKey,
   type ItemKeyKind,
-  itemsBelow,
+  itemNamespaceRange,
   itemsIn,
   parseItemExpiry,
   parseItem,
@@ -64,14 +64,14 @@ export class KeyValueItems implements StoreItems {
   }
 
   async *heads(tenant: string, prefix: Namespace): AsyncGenerator<ItemHead> {
-    for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "s", prefix))) {
+    for await (const [at, bytes] of this.#kv.entries(itemNamespaceRange(tenant, "s", prefix))) {
       const { namespace, key } = itemPlaceOf(at);
       yield { namespace, key, ...readItemHead(bytes, tenant, { namespace, key }) };
     }
   }
 
   async *vectors(tenant: string, prefix: Namespace): AsyncGenerator<ItemVectors> {
-    for await (const [at, bytes] of this.#kv.entries(itemsBelow(tenant, "sx", prefix))) {
+    for await (const [at, bytes] of this.#kv.entries(itemNamespaceRange(tenant, "sx", prefix))) {
       const { namespace, key } = itemPlaceOf(at);
       const what = `the vectors of ${itemLabel({ namespace, key })}`;
       const packed = unseal(bytes, { tenant, thread: "" }, what) as readonly Uint8Array[];
@@ -84,8 +84,8 @@ export class KeyValueItems implements StoreItems {
     { prefix, depth, now }: { readonly prefix: Namespace; readonly depth: number; readonly now: number },
   ): AsyncGenerator<Namespace> {
     let yielded: Namespace | undefined;
-    const { lt } = itemsBelow(tenant, "s", prefix);
-    for (let { gte } = itemsBelow(tenant, "s", prefix); ;) {
+    const { lt } = itemNamespaceRange(tenant, "s", prefix);
+    for (let { gte } = itemNamespaceRange(tenant, "s", prefix); ;) {
       const found = await this.#firstAlive(tenant, { gte, lt }, now);
       if (found === undefined) return;
       const namespace = found.slice(0, depth);
@@ -93,7 +93,8 @@ export class KeyValueItems implements StoreItems {
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
       // Jumps over the rest of the namespace, and over everything below it if that would be cut to the same.
-      gte = (found.length > depth ? itemsBelow(tenant, "s", namespace) : itemsIn(tenant, "s", found)).lt;
+      gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
+        .lt;
     }
   }
 

@@ -5,7 +5,7 @@ import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { parseRunRequest } from "../schemas/run-request.ts";
 import { runCancelSchema } from "../schemas/request-schemas.ts";
-import { checkReason } from "../schemas/cancel-request.ts";
+import { checkReason } from "../schemas/cancel-reason-check.ts";
 import type { WebSocketDeps } from "./deps.ts";
 
 /** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */

@@ -1,6 +1,6 @@
 import { createActor, type AnyActorRef } from "xstate";
 import { describe, expect, test, vi } from "vitest";
-import { InspectorRegistry } from "../../actors/inspection/inspection.ts";
+import { InspectorRegistry } from "../../actors/inspection/inspector-registry.ts";
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import { runChart, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart } from "../../actors/statechart.ts";

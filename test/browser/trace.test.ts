@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { conversationOf, messageOf } from "../../src/dashboard/live/chat-messages.ts";
+import { conversationOf, toChatMessage } from "../../src/dashboard/live/chat-messages.ts";
 import {
   visibleChart,
   marksOf,
@@ -198,7 +198,7 @@ describe("a thread that waits", () => {
 describe("messages", () => {
   test("of all forms: roles, blocks, calls that come in pieces", () => {
     expect(
-      messageOf({ role: "user", content: [{ type: "text", text: "hi" }, { type: "image_url" }] }),
+      toChatMessage({ role: "user", content: [{ type: "text", text: "hi" }, { type: "image_url" }] }),
     ).toMatchObject({
       type: "human",
       text: "hi[image_url]",

@@ -2,7 +2,7 @@ import { type BaseStore, Command, InMemoryStore, MemorySaver, type Pregel } from
 import { Client } from "@langchain/langgraph-sdk";
 import { expect } from "vitest";
 import { serve } from "../e2e/support/server.ts";
-import { toVisibleState } from "../../src/langgraph/loop-checkpoints.ts";
+import { toVisibleState } from "../../src/langgraph/graph-progress.ts";
 import { normal, normalState, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 

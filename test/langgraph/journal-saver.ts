@@ -9,7 +9,7 @@ import {
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/user-library.ts";
-import type { RawCheckpoint, RawWrites } from "../../src/langgraph/saver-records.ts";
+import type { RawCheckpoint, RawWrites } from "../../src/langgraph/raw-saver-writes.ts";
 import {
   toCheckpointRecord,
   storedLangGraphData,

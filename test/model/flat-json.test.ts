@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flatJson } from "../../src/model/flat-json.ts";
+import { flatJson } from "../../src/model/plain-json-writer.ts";
 
 /** Numbers from 0 up to below `n`, the same for the same seed: Lehmer's generator. */
 function dice(seed: number): (n: number) => number {

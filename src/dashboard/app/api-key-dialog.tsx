@@ -1,7 +1,7 @@
 import { createRef } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { storeApiKey, ApiKeyRequired, fetchJson } from "../requests.ts";
-import { errorMessage } from "./session.ts";
+import { errorMessage } from "./notices.ts";
 
 /** Asks for the API key and tries it. */
 export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {

@@ -10,7 +10,7 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { isLocked, currentNotice } from "./session.ts";
+import { isLocked, currentNotice } from "./notices.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [

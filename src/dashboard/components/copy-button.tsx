@@ -1,4 +1,4 @@
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 
 interface CopyProps {
   readonly text: string | (() => string);

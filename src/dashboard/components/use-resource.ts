@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { showError, errorMessage } from "../app/session.ts";
+import { showError, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../requests.ts";
 
 export interface Resource<T> {

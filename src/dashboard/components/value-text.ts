@@ -4,12 +4,12 @@ import { isJsonRecord } from "../api/records.ts";
 const TEXT_MEMBERS = ["question", "message", "prompt", "description"];
 
 /** Returns the text of a question; undefined if the value is no object or has no such member. */
-export const questionTextMember = (value: unknown): string | undefined =>
+export const findQuestionTextKey = (value: unknown): string | undefined =>
   isJsonRecord(value) ? TEXT_MEMBERS.find((name) => typeof value[name] === "string") : undefined;
 
 /** Formats a value as one line of at most `most` characters. */
 export function toLine(value: unknown, most = 160): string {
-  const words = questionTextMember(value);
+  const words = findQuestionTextKey(value);
   const shown = isJsonRecord(value) && words !== undefined ? value[words] : value;
   const text = (typeof shown === "string" ? shown : (JSON.stringify(shown) ?? ""))
     .replaceAll(/\s+/g, " ")

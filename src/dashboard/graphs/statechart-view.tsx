@@ -10,7 +10,7 @@ import { ChartDrawing, markArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markPaths, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
 import type { Task } from "../live/trace.ts";
-import { errorMessage } from "../app/session.ts";
+import { errorMessage } from "../app/notices.ts";
 import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
 /** Layouts are computed once and shared by all figures of the page. */

@@ -47,7 +47,7 @@ function typeOf(type: unknown): string {
 }
 
 /** Converts a complete message of the state or of the stream. */
-export function messageOf(raw: JsonRecord): ChatMessage {
+export function toChatMessage(raw: JsonRecord): ChatMessage {
   const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly JsonRecord[]) : [];
   return {
     id: str(raw["id"]),
@@ -67,7 +67,7 @@ export function messageOf(raw: JsonRecord): ChatMessage {
 
 /** Appends a streamed chunk to a message. */
 export function appended(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
-  const next = messageOf(raw);
+  const next = toChatMessage(raw);
   const chunks = Array.isArray(raw["tool_call_chunks"])
     ? (raw["tool_call_chunks"] as readonly JsonRecord[])
     : [];
@@ -115,5 +115,5 @@ export function conversationKey(values: JsonRecord): string | null {
 
 export function conversationOf(values: JsonRecord): readonly ChatMessage[] {
   const key = conversationKey(values);
-  return key === null ? [] : (values[key] as readonly JsonRecord[]).map(messageOf);
+  return key === null ? [] : (values[key] as readonly JsonRecord[]).map(toChatMessage);
 }

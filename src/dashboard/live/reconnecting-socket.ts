@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { showError } from "../app/session.ts";
+import { showError } from "../app/notices.ts";
 import { ApiKeyRequired, openSocket } from "../requests.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";

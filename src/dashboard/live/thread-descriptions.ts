@@ -2,7 +2,7 @@ import { extractValues, getSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { toLine } from "../components/value-text.ts";
-import { messageOf } from "./chat-messages.ts";
+import { toChatMessage } from "./chat-messages.ts";
 
 /** The largest number of threads in the cache. */
 const MAX_THREADS = 2_000;
@@ -113,7 +113,7 @@ export function descriptionText(
   { initial, isChat: isTalk }: DescriptionPaths,
   extracted: JsonRecord,
 ): string {
-  if (isTalk) return toLine(messageOf({ content: extracted["said"] }).text);
+  if (isTalk) return toLine(toChatMessage({ content: extracted["said"] }).text);
   const parts = Object.entries(extracted).filter(
     ([name, value]) =>
       value !== null && value !== "" && JSON.stringify(value) !== JSON.stringify(initial[name]),

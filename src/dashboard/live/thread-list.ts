@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/session.ts";
+import { isLocked, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../requests.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 

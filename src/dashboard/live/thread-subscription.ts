@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/session.ts";
+import { isLocked, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, RequestError } from "../requests.ts";
 import { ChangeCounter } from "./change-counter.ts";

@@ -3,7 +3,7 @@ import { cancelRun, createRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, questionText } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";

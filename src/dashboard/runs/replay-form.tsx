@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { createRun } from "../api/client.ts";
 import type { JsonRecord, Run } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import type { TraceStep } from "../live/trace.ts";
 import { StateForm, storeUpdate } from "../threads/state-editor.tsx";
 import type { ReplayOrigin } from "./timeline-rows.ts";

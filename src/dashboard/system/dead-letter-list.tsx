@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { deleteDelivery, listDeliveries, retryDelivery } from "../api/client.ts";
 import type { WebhookRow } from "../api/records.ts";
 import { hrefOf } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { hrefOf } from "../app/page-location.ts";
-import { errorMessage } from "../app/session.ts";
+import { errorMessage } from "../app/notices.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration, StatusBadge } from "../components/status-badge.tsx";
 import { TimeSeriesChart } from "./time-series-chart.tsx";

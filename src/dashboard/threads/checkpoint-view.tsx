@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { createRun } from "../api/client.ts";
 import type { ThreadState } from "../api/records.ts";
 import { replaceQuery, runHref } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Diff } from "../components/diff.tsx";

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { getQuestions, createRun } from "../api/client.ts";
 import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
-import { runAction } from "../app/session.ts";
+import { runAction } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";

@@ -3,7 +3,7 @@ import { type InterruptQuestion, isJsonRecord, type JsonSchema } from "../api/re
 import { formErrors } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { questionTextMember } from "../components/value-text.ts";
+import { findQuestionTextKey } from "../components/value-text.ts";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
 import {
@@ -132,7 +132,7 @@ function Asking({
 /** The text of a question, then all of its data. */
 function Asked({ value }: { readonly value: unknown }) {
   if (typeof value === "string") return <Markdown text={value} class="asked" />;
-  const words = questionTextMember(value);
+  const words = findQuestionTextKey(value);
   if (!isJsonRecord(value) || words === undefined) return <JsonTree value={value} open={3} />;
   const { [words]: text, ...rest } = value;
   return (

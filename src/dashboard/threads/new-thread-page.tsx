@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { createThread, createRun } from "../api/client.ts";
 import type { JsonRecord } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
-import { runAction } from "../app/session.ts";
+import { runAction } from "../app/notices.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { JsonField } from "../components/json-field.tsx";
 import { isJsonRecord } from "../api/records.ts";

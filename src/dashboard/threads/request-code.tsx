@@ -1,5 +1,5 @@
 import type { JsonRecord } from "../api/records.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import { copyText } from "../components/copy-button.tsx";
 
 /** Copies the form's request as a command or as code. */

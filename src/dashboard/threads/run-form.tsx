@@ -1,7 +1,7 @@
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { showNotice } from "../app/session.ts";
+import { showNotice } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
 import { useChecks } from "../components/form-checks.ts";
 import { Fields } from "../components/schema-form.tsx";

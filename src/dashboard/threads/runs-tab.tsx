@@ -3,7 +3,7 @@ import { cancelRun, deleteRun, createRun } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { pausedRunOf, questionText } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";

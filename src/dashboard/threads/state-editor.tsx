@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { getSchemas, updateState } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { useChecks } from "../components/form-checks.ts";
 import { Fields } from "../components/schema-form.tsx";

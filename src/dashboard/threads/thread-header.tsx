@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { cancelRun, deleteThread } from "../api/client.ts";
 import type { Thread } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
-import { runAction, showNotice } from "../app/session.ts";
+import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { countDetails } from "../../graph/token-usage.ts";
-import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-reader.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 type PartReader = (part: ModelChunk, message: MessageDraft) => void;
 

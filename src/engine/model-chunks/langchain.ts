@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { usageAt } from "../../graph/token-usage.ts";
-import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-reader.ts";
+import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;

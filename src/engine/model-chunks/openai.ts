@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { countDetails } from "../../graph/token-usage.ts";
-import type { ModelChunkReader, MessageDraft } from "../model-chunk-reader.ts";
+import type { ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);

@@ -14,7 +14,7 @@ import {
   assistantUpdateSchema,
   assistantVersionsSchema,
 } from "../../schemas/request-schemas.ts";
-import { refuseCheckpointSettings } from "../../schemas/assistant-request.ts";
+import { refuseCheckpointSettings } from "../../schemas/assistant-settings-check.ts";
 
 export function assistantRoutes({
   service: { assistants, threads },

@@ -8,7 +8,7 @@ import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { IdempotencyKey } from "../idempotency.ts";
 import type { Runs } from "../runs.ts";
 import { advancedCron, type Crons } from "./crons.ts";
-import { cronRunRequest } from "./cron-run.ts";
+import { cronRunRequest } from "./cron-run-request.ts";
 
 interface Deps {
   readonly book: CronBook;

@@ -12,7 +12,7 @@ import { SortedPages } from "../sorted-page.ts";
 import { storable, storableObject } from "../storable-values.ts";
 import { visibleThread } from "../threads.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
-import { checkCronRun } from "./cron-run.ts";
+import { checkCronRun } from "./cron-run-request.ts";
 import { firstSlot, nextSlot } from "./cron-schedule.ts";
 
 /** When a cron fires, and with which run; in an update every field is optional. */

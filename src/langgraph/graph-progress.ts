@@ -3,7 +3,7 @@ import { START } from "../graph/definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
-import type { RawCheckpoint } from "./saver-records.ts";
+import type { RawCheckpoint } from "./raw-saver-writes.ts";
 import { type ParentState, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
