@@ -68,9 +68,12 @@ export function jsonReader({ budget, memory, logger }: Deps): ReadJson {
     const { tenant } = call;
     const path = pathOf(call);
     // Asked within the read: the first of many equal requests has shown by then that the value is large. Undefined: it is not read yet.
-    let value = await memory.read(tenant, () => (known.has(path) ? undefined : readFirst(path, read)));
+    let value = await memory.read(tenant, () =>
+      known.has(path) || call.reply.aborted ? undefined : readFirst(path, read),
+    );
     if (typeof value === "string") return call.send(200, JSON_HEADERS, value);
     if (value !== undefined && isSmallJson(value)) return call.json(value);
+    if (call.reply.aborted) return;
     const usage = memory.share(tenant);
     try {
       const waiting = usage.beforeRead();
@@ -106,6 +109,8 @@ class LargePaths extends Set<string> {
   static readonly #max = 256;
 
   override add(path: string): this {
+    // What a search finds depends on its body.
+    if (/\/search\?/.test(path)) return this;
     if (this.size >= LargePaths.#max) for (const oldest of this) if (this.delete(oldest)) break;
     return super.add(path);
   }
@@ -142,8 +147,9 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
       for (;;) {
         let step = waits
           ? undefined
-          : await memory.read(tenant, () => (known.has(path) ? undefined : nextItem()));
+          : await memory.read(tenant, () => (known.has(path) || out.isOver ? undefined : nextItem()));
         if (step === undefined) {
+          if (out.isOver) break;
           const waiting = usage.beforeRead();
           if (waiting !== undefined) await waiting;
           step = await nextItem();

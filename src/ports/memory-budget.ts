@@ -21,7 +21,7 @@ interface TenantUsage {
   /** Responses being written, and reads. When there are none, this record is dropped. */
   shares: number;
   /** Responses that wait for bytes. */
-  readonly waiting: (() => void)[];
+  readonly waiting: MemoryShare[];
   /** Reads that wait for other reads alone. */
   readonly reads: (() => void)[];
 }
@@ -82,14 +82,15 @@ export class MemoryBudget {
     return this.#looks;
   }
 
-  hasMemory({ bytes, reading }: TenantUsage): boolean {
+  /** A share waits for the tenant's others, never for itself: it would wait for ever. */
+  hasMemory({ use, bytes: own }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
-    return reading < reads && (bytes === 0 || (bytes < tenant && this.#bytes < all));
+    return use.reading < reads && (use.bytes === own || (use.bytes < tenant && this.#bytes < all));
   }
 
-  wait(use: TenantUsage): Promise<void> {
+  wait(share: MemoryShare): void {
     this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
-    return new Promise((resolve) => use.waiting.push(resolve));
+    share.use.waiting.push(share);
   }
 
   /** Called when a tenant uses more or fewer bytes, or reads a value less. Admits what waits. */
@@ -106,9 +107,9 @@ export class MemoryBudget {
       use.reading++;
       use.reads.shift()?.();
     }
-    while (use.waiting.length > 0 && this.hasMemory(use)) {
-      use.reading++;
-      use.waiting.shift()?.();
+    for (let first = use.waiting[0]; first !== undefined && this.hasMemory(first); first = use.waiting[0]) {
+      use.waiting.shift();
+      first.admit();
     }
   }
 
@@ -145,6 +146,8 @@ export class MemoryShare {
   readonly #budget: MemoryBudget;
   #bytes = 0;
   #isReading = false;
+  /** Set while it waits. */
+  #admitted: (() => void) | undefined;
   #moved: number;
   #cut: () => void = () => undefined;
 
@@ -155,12 +158,32 @@ export class MemoryShare {
     this.#moved = budget.looks;
   }
 
-  /** Called before a value is read. Returns a promise if the response must wait. {@link afterRead} MUST follow. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Called before a value is read. Returns a promise if the response must wait; it does not resolve when the share is closed meanwhile.
+   * {@link afterRead} MUST follow.
+   */
   beforeRead(): Promise<void> | undefined {
-    this.#isReading = true;
-    if (!this.#budget.hasMemory(this.use)) return this.#budget.wait(this.use);
-    this.use.reading++;
+    if (!this.#budget.hasMemory(this)) {
+      return new Promise((resolve) => {
+        this.#admitted = resolve;
+        this.#budget.wait(this);
+      });
+    }
+    this.admit();
     return undefined;
+  }
+
+  /** Called by the budget when there is memory. */
+  admit(): void {
+    this.#isReading = true;
+    this.use.reading++;
+    this.progress();
+    this.#admitted?.();
+    this.#admitted = undefined;
   }
 
   /** Called after the value was read; `bytes` are in use now. */
@@ -188,7 +211,8 @@ export class MemoryShare {
   };
 
   isStalled(looks: number): boolean {
-    return this.#bytes > 0 && this.#budget.looks - this.#moved >= looks;
+    // What waits for others is not slow itself.
+    return this.#bytes > 0 && this.#admitted === undefined && this.#budget.looks - this.#moved >= looks;
   }
 
   cut(): void {
@@ -196,6 +220,9 @@ export class MemoryShare {
   }
 
   close(): void {
+    const place = this.#admitted === undefined ? -1 : this.use.waiting.indexOf(this);
+    if (place >= 0) this.use.waiting.splice(place, 1);
+    this.#admitted = undefined;
     this.afterRead();
     this.setBytes(0);
     this.#budget.closed(this);

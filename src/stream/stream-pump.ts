@@ -51,9 +51,6 @@ type Step = "on" | "stop";
 const STALL = 10_000;
 /** Characters of output: less is not counted by the memory budget. */
 const LARGE = 256 * 1024;
-/** Not a closure within the pump: it would keep the output alive. */
-const goOn = (): Step => "on";
-
 /** Segments pumped before other work gets a turn. */
 const BURST = 32;
 
@@ -75,10 +72,8 @@ export class StreamPump<Out> {
   #cancelStall: Cancel = () => undefined;
   /** Set once the output has been large. */
   #memory: MemoryShare | undefined;
-  /** True when memory was reserved for the output that is rendered next. */
-  #isReserved = false;
-  /** True while it waits for the memory budget. */
-  #isWaiting = false;
+  /** True when it has waited for memory, and the output is rendered again. */
+  #isAdmitted = false;
 
   /** `render` is called for each segment, in order, and not again before it has resolved. */
   constructor(
@@ -209,19 +204,17 @@ export class StreamPump<Out> {
     const { size, stoppedAt } = slice.memo;
     const { memory } = this.#options;
     const isLarge = size > LARGE;
-    if (this.#isReserved) {
-      this.#isReserved = false;
-      this.#memory?.setBytes(isLarge ? size : 0);
-    } else if (isLarge && memory !== undefined) {
+    if (this.#isAdmitted) this.#memory?.setBytes(isLarge ? size : 0);
+    else if (isLarge && memory !== undefined) {
       const waiting = this.#reserve(size, memory);
       if (waiting !== undefined) {
         // Thousands of pumps may wait: the output is dropped, and rendered again.
         this.#reader.rewind(slice.after);
         this.#reader.rest();
-        return waiting.then(goOn);
+        return waiting;
       }
-      this.#isReserved = false;
     }
+    this.#isAdmitted = false;
     if (stoppedAt !== undefined) this.#reader.rewind(stoppedAt);
     const isTaken = this.#outlet.put(piece);
     if (!isTaken) this.#block();
@@ -232,19 +225,14 @@ export class StreamPump<Out> {
   }
 
   /** Reserves memory for output. A promise: there is none now. */
-  #reserve(bytes: number, { budget, tenant }: OutputMemory): Promise<void> | undefined {
+  #reserve(bytes: number, { budget, tenant }: OutputMemory): Promise<Step> | undefined {
     const memory = (this.#memory ??= budget.share(tenant));
     const waiting = memory.beforeRead();
-    this.#isReserved = true;
-    if (waiting === undefined) {
+    if (waiting === undefined) memory.afterRead(bytes);
+    return waiting?.then(() => {
       memory.afterRead(bytes);
-      return undefined;
-    }
-    this.#isWaiting = true;
-    return waiting.then(() => {
-      this.#isWaiting = false;
-      memory.afterRead(bytes);
-      if (this.#done) memory.close();
+      this.#isAdmitted = true;
+      return "on";
     });
   }
 
@@ -264,7 +252,7 @@ export class StreamPump<Out> {
     if (this.#done) return;
     this.#done = true;
     this.#cancelStall();
-    if (!this.#isWaiting) this.#memory?.close();
+    this.#memory?.close();
     this.#reader.close();
     finish?.();
     this.#options.onDone?.(outcome);

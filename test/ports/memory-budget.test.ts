@@ -86,3 +86,41 @@ test("a response that takes nothing for 10 s is cut off while others wait", asyn
   await waiting;
   expect(stalled.use.bytes).toBe(0);
 });
+
+test("a response that waits for others is not cut off for it, and the only one of a tenant waits for nobody", async () => {
+  const scheduler = new HeldScheduler();
+  const budget = make(scheduler);
+  const [others, own, waiting] = [budget.share("a"), budget.share("b"), budget.share("a")];
+  expect(others.beforeRead()).toBeUndefined();
+  others.afterRead(300);
+  expect(own.beforeRead()).toBeUndefined();
+  own.afterRead(10);
+  // It has items of its own in use, and asks for the next.
+  expect(own.beforeRead()).toBeUndefined();
+  own.afterRead(10);
+  waiting.setBytes(5);
+  let isCut = false;
+  waiting.onCut(() => (isCut = true));
+  const admitted = waiting.beforeRead();
+  for (let i = 0; i < 15; i++) {
+    others.progress();
+    // oxlint-disable-next-line no-await-in-loop -- a second after the other
+    await scheduler.pass(1_000);
+  }
+  expect(isCut).toBe(false);
+  others.close();
+  await admitted;
+});
+
+test("a response that is closed while it waits leaves its place to the next", async () => {
+  const budget = make();
+  const [first, second, third] = [budget.share("a"), budget.share("a"), budget.share("a")];
+  expect(first.beforeRead()).toBeUndefined();
+  first.afterRead(150);
+  expect(second.beforeRead()).toBeInstanceOf(Promise);
+  const waiting = third.beforeRead();
+  second.close();
+  first.close();
+  await waiting;
+  expect(third.use.reading).toBe(1);
+});

@@ -43,23 +43,27 @@ export const largeStates = entry({
   },
 });
 
-/** Requests that are sent of each kind. Nothing of the answers is read. */
-const UNREAD = 40;
-
 /** Milliseconds during which nothing is read: clients that take nothing for 10 s are cut off, and others that waited go on. */
 const UNREAD_FOR = { full: 25_000, small: 3_000 };
 
+interface UnreadSize {
+  /** Requests of each kind. */
+  readonly count: number;
+  readonly bytes: number;
+  readonly ms: number;
+}
+
 export const unreadStates = entry({
   name: "unread-states",
-  sent: "a large state asked for 240 times in six ways, by clients that read nothing of the answers",
-  full: { size: { bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
-  small: { size: { bytes: 1024 * 1024, ms: UNREAD_FOR.small } },
-  async prepare(siege, { bytes }: { bytes: number; ms: number }) {
+  sent: "a large state asked for many times in six ways, by clients that read nothing of the answers",
+  full: { size: { count: 40, bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
+  small: { size: { count: 20, bytes: 1024 * 1024, ms: UNREAD_FOR.small } },
+  async prepare(siege, { bytes }: UnreadSize) {
     const thread = await siege.hostile.thread();
     threads.set(siege.server, thread);
     await siege.hostile.run(thread, "keep", { text: "x".repeat(bytes) });
   },
-  async attack(siege, { ms }) {
+  async attack(siege, { count, ms }) {
     const { hostile } = siege;
     const thread = `/threads/${threadOf(siege)}`;
     const [run] = await hostile.json<{ run_id: string }[]>("GET", `${thread}/runs?select=run_id`);
@@ -71,7 +75,7 @@ export const unreadStates = entry({
       ["GET", `${thread}/stream?last_event_id=0`],
       ["POST", `${thread}/stream/events`, { channels: ["values"], since: 0 }],
     ] as const;
-    const opened = kinds.flatMap(([method, path, body]) => ask(hostile, method, path, body));
+    const opened = kinds.flatMap(([method, path, body]) => ask(hostile, count, method, path, body));
     try {
       await sleep(ms);
       // What is small is served meanwhile, to the same tenant too.
@@ -84,6 +88,7 @@ export const unreadStates = entry({
 
 function ask(
   { url, headers }: Siege["hostile"],
+  count: number,
   method: string,
   path: string,
   body?: object,
@@ -96,7 +101,7 @@ function ask(
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
   }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
-  return Array.from({ length: UNREAD }, () => {
+  return Array.from({ length: count }, () => {
     const socket = connect(Number(port), hostname);
     // The server cuts off who takes nothing.
     socket.on("error", () => undefined);
