@@ -6,12 +6,17 @@ import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
+type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[];
+
 interface Batch {
   /** Wraps the error with which the entry of this index was refused. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
   wake(key: ThreadKey, start: ThreadStart | undefined): Eventually<LiveThread>;
+  /** Keeps a thread in memory until it is released. */
+  claim(liveThread: LiveThread): void;
+  release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
   /** Where the runs wait for their turn. */
   readonly starts: Starts;
@@ -22,14 +27,28 @@ interface Batch {
  * runs before it are rolled back in the same turn. No run begins before all are stored: a node that computes would keep the
  * client from its response, and the rest of the batch from being acknowledged.
  */
-export async function admitAll(
-  runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
-  { refused, refuseWhenDraining, wake, letGo, starts }: Batch,
-): Promise<readonly RunRecord[]> {
-  refuseWhenDraining();
+export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
+  batch.refuseWhenDraining();
   const liveThreads: LiveThread[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
-  for (const { key, draft } of runs) liveThreads.push(await wake(key, draft.create));
+  try {
+    for (const { key, draft } of runs) {
+      // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
+      const liveThread = await batch.wake(key, draft.create);
+      // There may be more of them than idle threads stay in memory.
+      batch.claim(liveThread);
+      liveThreads.push(liveThread);
+    }
+    return await admitTo(liveThreads, runs, batch);
+  } finally {
+    for (const liveThread of liveThreads) batch.release(liveThread);
+  }
+}
+
+async function admitTo(
+  liveThreads: readonly LiveThread[],
+  runs: BatchRuns,
+  { refused, refuseWhenDraining, letGo, starts }: Batch,
+): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
   const heldStarts = new HeldStarts(starts);
   const admitted: Promise<RunRecord>[] = [];

@@ -1,10 +1,13 @@
 import { ReleasingMap } from "../src/model/releasing-map.ts";
+import type { RunBytes, RunningStates } from "./running-states.ts";
 
 /** A run that asks for a slot, with the tenant and the graph that it counts for. */
 export interface SlotRequest {
   readonly run: string;
   readonly tenant: string;
   readonly graph: string;
+  /** Bytes in memory that it is expected to need. */
+  readonly bytes: RunBytes;
 }
 
 /** How many runs may be in progress at once; Infinity: no limit. */
@@ -22,16 +25,18 @@ interface Waiting extends SlotRequest {
   ready(): void;
 }
 
-/** Waiting runs of one tenant, by graph; those of a graph in the order in which they asked. */
+/** Waiting runs of one tenant, by graph, the large ones apart; those together are in the order in which they asked. */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
- * Limits how many runs are in progress at once: in all, by tenant and by graph. A run gets a free slot at once; when
- * none is free, it waits. Freed slots go round robin over the tenants, so that a tenant with ten thousand runs gets
- * no more turns than one with a single run; within a tenant they go to the run that asked first.
+ * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need ({@link RunningStates}). A
+ * run gets a free slot at once; when none is free, or when it is large and there is no memory for it, it waits. Freed slots go round robin
+ * over the tenants, so that a tenant with ten thousand runs gets no more turns than one with a single run; within a tenant they go to the run
+ * that asked first. Runs that wait for memory hold up no small ones.
  */
 export class ConcurrencyLimiter {
   readonly #limits: ConcurrencyLimits;
+  readonly #states: RunningStates;
   readonly #isUnlimited: boolean;
   readonly #acquired = new ReleasingMap<string, SlotRequest>();
   readonly #byTenant = new Map<string, number>();
@@ -39,11 +44,15 @@ export class ConcurrencyLimiter {
   /** Waiting runs by tenant; the tenant that is served next comes first. */
   readonly #queues = new Map<string, TenantQueue>();
   readonly #waiting = new ReleasingMap<string, Waiting>();
+  /** The number of large runs that wait. */
+  #largeWaiting = 0;
   #tickets = 0;
   #isOpen = true;
 
-  constructor(limits: ConcurrencyLimits) {
+  constructor(limits: ConcurrencyLimits, states: RunningStates) {
     this.#limits = limits;
+    this.#states = states;
+    states.onSpace(() => this.#serveWaiting());
     const { all, perTenant, perGraph } = limits;
     this.#isUnlimited = all === Infinity && perTenant === Infinity && Object.keys(perGraph).length === 0;
   }
@@ -55,9 +64,7 @@ export class ConcurrencyLimiter {
 
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
-    if (!this.#isOpen) return false;
-    if (this.#isUnlimited) return true;
-    if (!this.#hasRoom(claim.tenant, claim.graph)) return false;
+    if (!this.#isOpen || !this.#hasRoom(claim)) return false;
     // Nobody is overtaken: a waiting run that could use this slot would have got it already.
     this.#take(claim);
     return true;
@@ -68,7 +75,8 @@ export class ConcurrencyLimiter {
    * down.
    */
   forceAcquire(claim: SlotRequest): void {
-    if (!this.#isUnlimited && !this.#acquired.has(claim.run)) this.#take(claim);
+    if (this.#isUnlimited) this.#states.reserve(claim.run, claim.bytes);
+    else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
   /** Calls `ready` when the run has got a slot: now, or later. */
@@ -77,22 +85,32 @@ export class ConcurrencyLimiter {
     const waiting = { ...claim, ticket: this.#tickets++, ready };
     let line = this.#queues.get(claim.tenant);
     if (line === undefined) this.#queues.set(claim.tenant, (line = new Map()));
-    const queue = line.get(claim.graph);
-    if (queue === undefined) line.set(claim.graph, new Map([[claim.run, waiting]]));
+    const name = this.#queueName(claim);
+    const queue = line.get(name);
+    if (queue === undefined) line.set(name, new Map([[claim.run, waiting]]));
     else queue.set(claim.run, waiting);
     this.#waiting.set(claim.run, waiting);
+    if (this.#states.isLarge(claim.bytes)) this.#largeWaiting++;
+    this.#awaitMemory();
+  }
+
+  /** Whether a run waits for a slot. */
+  isWaiting(run: string): boolean {
+    return this.#waiting.has(run);
   }
 
   /** Gives back the slot of a run, or removes it from the waiting runs. */
   release(run: string): void {
     const waiting = this.#waiting.get(run);
     if (waiting !== undefined) return this.#remove(waiting);
+    const hadMemory = this.#states.release(run);
     const claim = this.#acquired.get(run);
-    if (claim === undefined) return;
-    this.#acquired.delete(run);
-    count(this.#byTenant, claim.tenant, -1);
-    count(this.#byGraph, claim.graph, -1);
-    this.#serveWaiting();
+    if (claim !== undefined) {
+      this.#acquired.delete(run);
+      count(this.#byTenant, claim.tenant, -1);
+      count(this.#byGraph, claim.graph, -1);
+    }
+    if (hadMemory || claim !== undefined) this.#serveWaiting();
   }
 
   /** The position of a waiting run among those of its tenant, from 1; undefined when it does not wait for a slot. */
@@ -121,9 +139,14 @@ export class ConcurrencyLimiter {
   /** Stops giving slots. */
   close(): void {
     this.#isOpen = false;
+    this.#states.stop();
   }
 
-  #hasRoom(tenant: string, graph: string): boolean {
+  #hasRoom({ tenant, graph, bytes }: SlotRequest): boolean {
+    return this.#states.admits(bytes) && (this.#isUnlimited || this.#hasSlot(tenant, graph));
+  }
+
+  #hasSlot(tenant: string, graph: string): boolean {
     const { all, perTenant, perGraph } = this.#limits;
     if (this.#acquired.size >= all || (this.#byTenant.get(tenant) ?? 0) >= perTenant) return false;
     const most = Object.hasOwn(perGraph, graph) ? perGraph[graph] : undefined;
@@ -131,18 +154,26 @@ export class ConcurrencyLimiter {
   }
 
   #take(claim: SlotRequest): void {
+    this.#states.reserve(claim.run, claim.bytes);
+    if (this.#isUnlimited) return;
     this.#acquired.set(claim.run, claim);
     count(this.#byTenant, claim.tenant, 1);
     count(this.#byGraph, claim.graph, 1);
   }
 
+  #queueName({ graph, bytes }: SlotRequest): string {
+    return `${this.#states.isLarge(bytes) ? "large" : "small"} ${graph}`;
+  }
+
   #remove(waiting: Waiting): void {
-    const { run, tenant, graph } = waiting;
+    const { run, tenant } = waiting;
+    const name = this.#queueName(waiting);
     this.#waiting.delete(run);
+    if (this.#states.isLarge(waiting.bytes)) this.#largeWaiting--;
     const line = this.#queues.get(tenant);
-    const queue = line?.get(graph);
+    const queue = line?.get(name);
     queue?.delete(run);
-    if (queue?.size === 0) line?.delete(graph);
+    if (queue?.size === 0) line?.delete(name);
     if (line?.size === 0) this.#queues.delete(tenant);
   }
 
@@ -150,7 +181,7 @@ export class ConcurrencyLimiter {
   #serveWaiting(): void {
     while (this.#isOpen) {
       const next = this.#nextInTurn();
-      if (next === undefined) return;
+      if (next === undefined) return this.#awaitMemory();
       this.#remove(next);
       this.#take(next);
       // Round robin: the tenant goes behind all others that wait.
@@ -163,12 +194,16 @@ export class ConcurrencyLimiter {
     }
   }
 
+  #awaitMemory(): void {
+    if (this.#isOpen && this.#largeWaiting > 0 && this.#states.isFull) this.#states.waited();
+  }
+
   #nextInTurn(): Waiting | undefined {
-    for (const [tenant, line] of this.#queues) {
+    for (const line of this.#queues.values()) {
       let first: Waiting | undefined;
-      for (const [graph, queue] of line) {
+      for (const queue of line.values()) {
         const [head] = queue.values();
-        if (head === undefined || !this.#hasRoom(tenant, graph)) continue;
+        if (head === undefined || !this.#hasRoom(head)) continue;
         if (first === undefined || head.ticket < first.ticket) first = head;
       }
       if (first !== undefined) return first;

@@ -7,7 +7,7 @@ import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import { SteadyTime } from "../src/ports/steady-time.ts";
 
 interface Deps {
-  readonly journal: Pick<Journal, "delayed">;
+  readonly journal: Pick<Journal, "delayed" | "whenWritable">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -75,7 +75,9 @@ export class DelayedRuns {
     this.#looking = true;
     this.#again = false;
     try {
-      await this.#startPage();
+      // A run cannot start before its start can be stored.
+      await this.#deps.journal.whenWritable();
+      if (!this.#stopped) await this.#startPage();
     } catch (cause) {
       this.#deps.logger.warn("delayed runs could not be read; retrying", { error: String(cause) });
       this.schedule(this.now + RETRY_PAUSE_MS);
@@ -112,7 +114,9 @@ export class DelayedRuns {
       if (code === "thread.not_found" || code === "journal.damaged") {
         return this.#fail(key, run, String(cause));
       }
-      logger.warn("a delayed run could not be started; retrying", {
+      // A failed storage is logged once, not for each run.
+      const isOutage = this.#deps.journal.whenWritable() !== undefined;
+      logger[isOutage ? "debug" : "warn"]("a delayed run could not be started; retrying", {
         thread: key.thread,
         run,
         error: String(cause),

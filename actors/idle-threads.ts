@@ -1,3 +1,4 @@
+import { memorySizeOf } from "../src/model/memory-size.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system.ts";
@@ -6,6 +7,9 @@ import type { SystemLimits } from "./thread-system.ts";
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
+  /** Bytes of its state; 0 for a small one that is not measured yet. */
+  bytes: number;
+  isMeasured: boolean;
   before: IdleEntry<C> | null;
   after: IdleEntry<C> | null;
 }
@@ -14,23 +18,35 @@ export interface IdleEntry<C> {
 interface MaybeIdle<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
+  /** The number of requests that are about to use it. */
+  readonly claims: number;
+  /** The state in memory. */
+  readonly values: object | null;
+  /** Bytes of the state in memory, if that is known to be large; else 0. */
+  readonly largeStateBytes: number;
   idleEntry: IdleEntry<C> | null;
 }
 
+/** Milliseconds until the states of threads that became idle are measured: apart from the runs, whose time it would take. */
+const MEASURE = 500;
+
 /**
- * Idle threads in memory, the longest idle first, and the timer that removes them from memory. One timer serves all:
- * a timer for each would cost more than the thread. They form a linked list: a `Map` of thousands that loses its
+ * Idle threads in memory, the longest idle first, and the timers that remove them from memory: after their time, and where their states
+ * take too much. These serve all: a timer for each would cost more than the thread. They form a linked list: a `Map` of thousands that loses its
  * first entry with every run has to be searched for the next one through the gaps left behind.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;
   #youngest: IdleEntry<C> | null = null;
   #size = 0;
+  /** Bytes of the states that are known. */
+  #bytes = 0;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #limits: SystemLimits;
   readonly #passivate: (liveThread: C) => boolean;
   #timer: Cancel | null = null;
+  #measureTimer: Cancel | null = null;
   #passivated = 0;
 
   constructor(
@@ -57,12 +73,14 @@ export class IdleThreads<C extends MaybeIdle<C>> {
   /** Updates the list for a thread that may have become idle or busy. */
   update(liveThread: C): void {
     this.remove(liveThread);
-    if (!liveThread.alive || liveThread.runs.size > 0) return;
+    if (!liveThread.alive || liveThread.runs.size > 0 || liveThread.claims > 0) return;
     this.#add(liveThread);
+    if (liveThread.largeStateBytes > 0) this.#removeTooLarge();
     const oldest = this.#oldest?.liveThread;
     // Never the thread that was just added: it may be about to get a request.
     if (this.#size > this.#limits.maxIdle && oldest !== liveThread) this.#removeFromMemory(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
+    this.#measureTimer ??= this.#scheduler.after(MEASURE, () => this.#measure());
   }
 
   remove(liveThread: C): void {
@@ -78,27 +96,63 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     entry.before = null;
     entry.after = null;
     this.#size--;
+    this.#bytes -= entry.bytes;
   }
 
   stop(): void {
     this.#timer?.();
     this.#timer = null;
+    this.#measureTimer?.();
+    this.#measureTimer = null;
   }
 
   #add(liveThread: C): void {
     const before = this.#youngest;
-    const entry: IdleEntry<C> = { liveThread, since: this.#clock.mono(), before, after: null };
+    const entry: IdleEntry<C> = {
+      liveThread,
+      since: this.#clock.mono(),
+      bytes: liveThread.largeStateBytes,
+      isMeasured: false,
+      before,
+      after: null,
+    };
     if (before === null) this.#oldest = entry;
     else before.after = entry;
     this.#youngest = entry;
     liveThread.idleEntry = entry;
     this.#size++;
+    this.#bytes += entry.bytes;
   }
 
   #removeFromMemory(liveThread: C | undefined): void {
     if (liveThread === undefined || !this.#passivate(liveThread)) return;
     this.remove(liveThread);
     this.#passivated++;
+  }
+
+  /** Measures the states of those that have become idle since. */
+  #measure(): void {
+    this.#measureTimer = null;
+    for (let entry = this.#youngest; entry !== null && !entry.isMeasured; entry = entry.before) {
+      entry.isMeasured = true;
+      if (entry.bytes > 0) continue;
+      entry.bytes = memorySizeOf(entry.liveThread.values);
+      this.#bytes += entry.bytes;
+    }
+    this.#removeTooLarge();
+  }
+
+  /** Removes the longest idle ones, except the last, while the states of all are too large. */
+  #removeTooLarge(): void {
+    for (let entry = this.#oldest; entry !== null && entry.after !== null && this.#isTooLarge();) {
+      const { liveThread, after } = entry;
+      this.#removeFromMemory(liveThread);
+      entry = after;
+    }
+  }
+
+  #isTooLarge(): boolean {
+    return this.#bytes > this.#limits.maxIdleBytes;
   }
 
   #sweep(): void {

@@ -34,6 +34,8 @@ export type RunEvent =
    * before running them.
    */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
+  /** The server is stopping: the tasks that are planned do not start in this process. */
+  | { readonly type: "PAUSED" }
   /** More tasks of the step were added while others run. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** A commit was stored, and the run may go on. */

@@ -7,7 +7,7 @@ export function registryMetrics(
   { woken, withdrawn, graphs }: RunCounters,
   liveThreads: ReadonlyMap<string, LiveThread>,
   { size: idle, passivated }: Pick<IdleThreads<LiveThread>, "size" | "passivated">,
-  now: Pick<ActorMetrics, "waking" | "queued" | "waiting">,
+  now: Pick<ActorMetrics, "waking" | "queued" | "waiting" | "stateBytes">,
 ): ActorMetrics {
   return {
     ...now,

@@ -1,7 +1,10 @@
 import { ServiceError, threadNotFound } from "../src/model/errors.ts";
 import { isTerminal, type CancelAction, type RunRecord } from "../src/model/run.ts";
 import {
+  assertPermitted,
+  isPermitted,
   newThreadRecord,
+  plainKey,
   threadMapKey,
   type ThreadKey,
   type ThreadRecord,
@@ -14,6 +17,7 @@ import { admitAll } from "./batch-admission.ts";
 import { startDelayedRun } from "./thread/delayed-run.ts";
 import { deleteEndedRun } from "./thread/ended-run-deletion.ts";
 import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
+import { inputBytes } from "./thread/run-start.ts";
 import { threadActor } from "./thread/thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./statecharts.ts";
@@ -21,12 +25,14 @@ import { createThreadRecord } from "./thread-creation.ts";
 import { DelayedRuns } from "./delayed-runs.ts";
 import { registryMetrics } from "./registry-metrics.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { RunningStates } from "./running-states.ts";
 import { IdleThreads } from "./idle-threads.ts";
 import { InspectorRegistry } from "./inspection/inspector-registry.ts";
 import { LiveThreads } from "./inspection/live-threads.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-runs.ts";
-import { loadUnendedRuns, reloadThread } from "./thread-loading.ts";
+import { loadUnendedRuns } from "./thread-loading.ts";
+import { ThreadReloads } from "./thread-reloads.ts";
 import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queue-limits.ts";
 import { endUnendedRun } from "./missing-run-end.ts";
@@ -50,6 +56,7 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
 export class Registry implements ThreadSystem, LiveThreadOwner {
   draining = false;
   readonly limiter: ConcurrencyLimiter;
+  readonly runningStates: RunningStates;
   readonly starts: StartQueue;
   readonly delayedRuns: DelayedRuns;
   readonly #deps: SystemDeps;
@@ -62,6 +69,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #endCallbacks = new RunEndCallbacks();
   readonly #temporaryThreads: TemporaryThreads;
   readonly #idleThreads: IdleThreads<LiveThread>;
+  readonly #reloads: ThreadReloads;
   readonly #statecharts: Statecharts;
   readonly #inspection = new InspectorRegistry();
   readonly #timers = xstateClock(() => this.#deps.scheduler);
@@ -69,6 +77,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #queuedRuns: QueuedRuns;
   /** Threads whose runs have paused for the shutdown. */
   readonly #halted = new Set<LiveThread>();
+  /** Threads that are being deleted, by name: resolves with whether the thread was. */
+  readonly #deletions = new Map<string, Promise<boolean>>();
   /** Unended runs whose client asked for an end with its connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
   /** True when the shutdown has parked the runs in progress. */
@@ -83,16 +93,31 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       wake: (key) => this.#wake(key),
       letGo: (liveThread) => this.#removeFromMemory(liveThread),
       settled: (key, run) => this.settled(key, run),
+      endsWithThread: (key, isDeleted) => {
+        const name = threadMapKey(key);
+        this.#deletions.set(name, isDeleted);
+        return () => this.#deletions.delete(name);
+      },
     });
     this.#queuedRuns = new QueuedRuns(deps.limits);
-    this.limiter = new ConcurrencyLimiter(deps.limits.concurrent);
+    this.runningStates = new RunningStates(deps.scheduler, deps.heap, deps.limits);
+    this.limiter = new ConcurrencyLimiter(deps.limits.concurrent, this.runningStates);
     this.starts = new StartQueue(deps.clock, deps.scheduler);
     this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));
     this.#statecharts = createStatecharts((name) => this.#threads.get(name), {
       grace: deps.limits.grace,
       interpret: deps.interpret,
     });
-    this.#temporaryThreads = new TemporaryThreads(deps, (liveThread) => this.#removeFromMemory(liveThread));
+    this.#temporaryThreads = new TemporaryThreads(
+      deps,
+      (liveThread) => this.#removeFromMemory(liveThread),
+      () => this.draining,
+    );
+    this.#reloads = new ThreadReloads(deps, {
+      isLive: (key) => this.#threads.has(threadMapKey(key)),
+      isStopping: () => this.draining,
+      wake: (key) => this.#wake(key),
+    });
     this.#idleThreads = new IdleThreads(deps.clock, deps.scheduler, deps.limits, (liveThread) =>
       this.passivate(liveThread),
     );
@@ -103,7 +128,12 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   get figures(): ActorMetrics {
-    const now = { waking: this.#waking.size, queued: this.#queuedRuns.size, waiting: this.limiter.waiting };
+    const now = {
+      waking: this.#waking.size,
+      queued: this.#queuedRuns.size,
+      waiting: this.limiter.waiting,
+      stateBytes: this.runningStates.bytes,
+    };
     return registryMetrics(this.counters, this.#threads, this.#idleThreads, now);
   }
 
@@ -128,6 +158,15 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       refused,
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key, start) => this.#wake(key, start),
+      claim: (liveThread) => {
+        liveThread.claims++;
+        this.activityChanged(liveThread);
+      },
+      release: (liveThread) => {
+        liveThread.claims--;
+        this.activityChanged(liveThread);
+        this.#checkDrained();
+      },
       letGo: (liveThread) => this.#removeFromMemory(liveThread),
       starts: this.starts,
     });
@@ -138,7 +177,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const found = this.#wake(key, draft.create);
     const liveThread = found instanceof Promise ? await found : found;
     const isNew = liveThread.record.seq === 0;
-    if (liveThread.record.temporary !== null && !isNew) throw threadNotFound(key.thread);
+    if (!isNew && (liveThread.record.temporary !== null || !isPermitted(key, liveThread.record)))
+      throw threadNotFound(key.thread);
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
@@ -160,10 +200,13 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   ended(key: ThreadKey, run: string): Promise<RunEnd> {
     const liveThread = this.#threads.get(threadMapKey(key));
     if (liveThread?.runs.has(run) || liveThread?.delayed.has(run)) return this.#endCallbacks.waitForEnd(run);
-    return Promise.resolve(
-      andThen(this.#deps.journal.run(key, run), (record) => {
-        if (record === undefined || isTerminal(record.status)) return { run: record };
-        return this.#endCallbacks.waitForEnd(run);
+    const { journal } = this.#deps;
+    return this.#endCallbacks.waitUnlessEnded(run, () =>
+      andThen(journal.run(key, run), (record) => {
+        // The run has to wait for the storage, as long as that takes.
+        const { refusal } = journal;
+        if (refusal !== undefined && record !== undefined && !isTerminal(record.status)) throw refusal;
+        return record;
       }),
     );
   }
@@ -196,6 +239,10 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   isRunning(key: ThreadKey, run: string): boolean {
     const liveThread = this.#threads.get(threadMapKey(key));
     return liveThread?.attempt?.id === run && liveThread.attempt.root.actor !== undefined;
+  }
+
+  keepTemporary(key: ThreadKey): () => void {
+    return this.#temporaryThreads.keep(key);
   }
 
   positionOf(key: ThreadKey, run: string): number | undefined {
@@ -253,9 +300,14 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   // --- notifications from live threads ---
 
-  runQueued({ tenant }: ThreadKey, run: string, isTaken = false): void {
-    if (!isTaken) this.#queuedRuns.checkRoom(tenant);
-    this.#queuedRuns.add(run, tenant);
+  runQueued({ tenant }: ThreadKey, run: RunRecord, isTaken = false): void {
+    const queued = { tenant, bytes: inputBytes(run) };
+    if (!isTaken) this.#queuedRuns.checkRoom(queued);
+    this.#queuedRuns.add(run.run_id, queued);
+  }
+
+  queuedInputBytes(run: string): number | undefined {
+    return this.#queuedRuns.inputBytes(run);
   }
 
   runStarted(run: string): void {
@@ -267,10 +319,17 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.limiter.release(run);
     if (!this.#hasParked) this.#cancelledOnDisconnect.delete(run);
     this.activityChanged(liveThread);
-    this.#temporaryThreads.runEnded(liveThread, end, isRead);
-    this.#endCallbacks.notify(run, end);
-    this.#halted.delete(liveThread);
+    this.#temporaryThreads.runEnded(liveThread, run, end, isRead);
+    this.#endCallbacks.notify(run, this.#withDeletion(liveThread, end));
+    // The end of a run that waited in the queue leaves the run in progress paused.
+    if (liveThread.attempt === null) this.#halted.delete(liveThread);
     this.#checkDrained();
+  }
+
+  #withDeletion({ key }: LiveThread, end: RunEnd): RunEnd {
+    // Threads whose end is ordinary cost no more than this check.
+    const isThreadDeleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadMapKey(key));
+    return isThreadDeleted === undefined ? end : { ...end, isThreadDeleted };
   }
 
   activityChanged(liveThread: LiveThread): void {
@@ -288,18 +347,14 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       this.#queuedRuns.delete(run);
       this.limiter.release(run);
     }
-    this.#deps.logger.error("a thread's actor was given up", {
-      thread: liveThread.key.thread,
-      cause: cause instanceof Error ? cause.message : String(cause),
-    });
+    if (cause instanceof ServiceError && cause.code === "storage.unavailable")
+      for (const run of [...liveThread.runs.keys(), ...liveThread.delayed.keys()])
+        this.#endCallbacks.fail(run, cause);
     liveThread.actor?.send({ type: "GIVE.UP" });
     liveThread.actor?.stop();
     this.#halted.delete(liveThread);
     this.#checkDrained();
-    if (!this.draining && liveThread.runs.size > 0) {
-      const isMoot = () => this.draining || this.#threads.has(threadMapKey(liveThread.key));
-      reloadThread(this.#deps.scheduler, () => this.#wake(liveThread.key), isMoot);
-    }
+    this.#reloads.givenUp(liveThread.key, cause, liveThread.runs.size > 0);
   }
 
   // --- loading threads, and removing them from memory ---
@@ -316,6 +371,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       const liveThread = await (this.#locks.isLocked(name)
         ? this.#locks.withLock(name, async () => this.#wake(key))
         : this.#wake(key));
+      assertPermitted(key, liveThread.record);
       try {
         // oxlint-disable-next-line no-await-in-loop
         return await work(liveThread);
@@ -333,14 +389,23 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<LiveThread> {
     this.#refuseOnceParked();
     const name = threadMapKey(key);
-    const live = this.#threads.get(name) ?? this.#waking.get(name);
+    const live = this.#threads.get(name);
     if (live !== undefined) return live;
+    const waking = this.#waking.get(name);
+    if (waking !== undefined) {
+      if (start === undefined) return waking;
+      // It may be loaded for a request that does not create it.
+      return waking.catch((cause: unknown) => {
+        if (cause instanceof ServiceError && cause.code === "thread.not_found") return this.#wake(key, start);
+        throw cause;
+      });
+    }
     const liveThread = andThen(this.#deps.journal.thread(key), (stored) => {
       if (stored === undefined && start === undefined) throw threadNotFound(key.thread);
       const record = stored ?? newThreadRecord(key.thread, this.#deps.clock.now(), start);
-      const made = new LiveThread(key, record, this.#deps, this);
+      const made = new LiveThread(plainKey(key), record, this.#deps, this);
       return andThen(
-        loadUnendedRuns(made, (run) => this.#queuedRuns.add(run, key.tenant)),
+        loadUnendedRuns(made, (run) => this.runQueued(key, run, true)),
         () => this.#live(made),
       );
     });
@@ -367,7 +432,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   passivate(liveThread: LiveThread): boolean {
-    if (liveThread.inFlight > 0 || liveThread.runs.size > 0) return false;
+    if (liveThread.inFlight > 0 || liveThread.runs.size > 0 || liveThread.claims > 0) return false;
     this.#removeFromMemory(liveThread);
     return true;
   }

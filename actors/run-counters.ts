@@ -17,6 +17,8 @@ export interface ActorMetrics {
   /** Runs that wait to start (`queued`), and those of them that wait only for a slot (`waiting`). */
   readonly queued: number;
   readonly waiting: number;
+  /** Bytes of the large states and inputs of runs in progress. */
+  readonly stateBytes: number;
   /** Runs that ended before they started. */
   readonly withdrawn: number;
   /** Counts by graph name. */

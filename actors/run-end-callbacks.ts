@@ -1,24 +1,76 @@
+import { isTerminal, type RunRecord } from "../src/model/run.ts";
+import type { Eventually } from "../src/ports/eventually.ts";
 import type { RunEnd } from "./thread-system.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
-type Waiter = (end: RunEnd) => void;
+interface Waiter {
+  readonly resolve: (end: RunEnd) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** As `Promise.withResolvers`, which Node 20 does not have. */
+function withResolvers<T>() {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (cause: unknown) => void = () => undefined;
+  const promise = new Promise<T>((...given) => ([resolve, reject] = given));
+  return { promise, resolve, reject };
+}
 
 /** Callbacks to run when a run ends. */
 export class RunEndCallbacks {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
 
+  /** Rejects with the cause when the storage fails before the end, see {@link fail}. */
   waitForEnd(run: string): Promise<RunEnd> {
-    return new Promise((resolve) => {
-      const waiters = this.#byRun.get(run);
-      if (waiters === undefined) this.#byRun.set(run, [resolve]);
-      else waiters.push(resolve);
+    return new Promise((resolve, reject) => {
+      this.#add(run, { resolve, reject });
     });
+  }
+
+  /**
+   * Waits for the end of a run that may have ended already, which `read` finds out. The callback is added before the read: otherwise an
+   * end that is stored during the read would be missed.
+   */
+  async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
+    const { promise: ended, ...waiter } = withResolvers<RunEnd>();
+    this.#add(run, waiter);
+    // It may fail during the read, and be of no interest then.
+    ended.catch(() => undefined);
+    try {
+      const record = await read();
+      if (record !== undefined && !isTerminal(record.status)) return await ended;
+      // The end itself, if it has come meanwhile: it has the state, which may be deleted by now.
+      return await Promise.race([ended, { run: record }]);
+    } finally {
+      this.#remove(run, waiter);
+    }
+  }
+
+  #add(run: string, waiter: Waiter): void {
+    const waiters = this.#byRun.get(run);
+    if (waiters === undefined) this.#byRun.set(run, [waiter]);
+    else waiters.push(waiter);
+  }
+
+  #remove(run: string, waiter: Waiter): void {
+    const waiters = this.#byRun.get(run);
+    const at = waiters?.indexOf(waiter) ?? -1;
+    if (at >= 0) waiters?.splice(at, 1);
+    if (waiters?.length === 0) this.#byRun.delete(run);
   }
 
   notify(run: string, end: RunEnd): void {
     const waiters = this.#byRun.get(run);
     if (waiters === undefined) return;
     this.#byRun.delete(run);
-    for (const resolve of waiters) resolve(end);
+    for (const { resolve } of waiters) resolve(end);
+  }
+
+  /** Tells those who wait that the end will not come soon: the run has to wait for the storage. */
+  fail(run: string, cause: unknown): void {
+    const waiters = this.#byRun.get(run);
+    if (waiters === undefined) return;
+    this.#byRun.delete(run);
+    for (const { reject } of waiters) reject(cause);
   }
 }

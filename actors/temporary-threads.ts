@@ -1,14 +1,16 @@
-import { hasWork, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import { hasWork, threadMapKey, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
+import type { Sinks } from "../src/ports/sink.ts";
 import type { RunEnd, SystemLimits } from "./thread-system.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 
 interface Deps {
   readonly journal: Journal;
+  readonly sinks: Pick<Sinks, "isRead">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -26,14 +28,31 @@ export function isLeftoverTemporary(thread: ThreadRecord): boolean {
 export class TemporaryThreads {
   readonly #deps: Deps;
   readonly #letGo: (liveThread: LiveThread) => void;
+  readonly #isStopping: () => boolean;
+  /** Requests that are about to read, by thread, and what to do when there are none left. */
+  readonly #kept = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
-  constructor(deps: Deps, letGo: (liveThread: LiveThread) => void) {
+  constructor(deps: Deps, letGo: (liveThread: LiveThread) => void, isStopping: () => boolean) {
     this.#deps = deps;
     this.#letGo = letGo;
+    this.#isStopping = isStopping;
+  }
+
+  /** Keeps a thread until the returned function is called, which MUST be done once. */
+  keep(key: ThreadKey): () => void {
+    const name = threadMapKey(key);
+    const kept = this.#kept.get(name) ?? { requests: 0, afterwards: [] };
+    this.#kept.set(name, kept);
+    kept.requests++;
+    return () => {
+      if (--kept.requests > 0) return;
+      this.#kept.delete(name);
+      for (const end of kept.afterwards) end();
+    };
   }
 
   /** Handles the end of a run: if the thread was created for it, deletes the thread, at once or later. */
-  runEnded(liveThread: LiveThread, { run }: RunEnd, isRead: boolean): void {
+  runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
     // A client does not come back for a run that was stopped.
@@ -42,8 +61,13 @@ export class TemporaryThreads {
       this.#letGo(liveThread);
       void this.remove(liveThread.key, liveThread.record);
     };
-    if (isRead || isAwaited) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
-    else remove();
+    const end = (lingers: boolean) => {
+      if (lingers) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
+      else remove();
+    };
+    const kept = this.#kept.get(threadMapKey(liveThread.key));
+    if (isRead || isAwaited || kept === undefined) end(isRead || isAwaited);
+    else kept.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
   }
 
   /**
@@ -71,10 +95,14 @@ export class TemporaryThreads {
     return this.remove(key, stopped);
   }
 
-  /** Deletes a temporary thread. Never rejects: if it fails, the next start finds the thread and deletes it. */
+  /**
+   * Deletes a temporary thread. Never rejects: if it fails, as it does when the storage is closed at a stop, the next start finds the thread and
+   * deletes it.
+   */
   async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
     await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {
-      this.#deps.logger.info("a temporary thread could not be deleted; the next start deletes it", {
+      const level = this.#isStopping() ? "debug" : "info";
+      this.#deps.logger[level]("a temporary thread could not be deleted; the next start deletes it", {
         thread: key.thread,
         cause: String(cause),
       });

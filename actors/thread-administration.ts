@@ -1,5 +1,13 @@
 import { threadNotFound } from "../src/model/errors.ts";
-import { newThreadRecord, ttlFrom, type ThreadKey, type ThreadRecord } from "../src/model/thread.ts";
+import type { JsonObject } from "../src/model/json.ts";
+import {
+  assertPermitted,
+  isPermitted,
+  newThreadRecord,
+  ttlFrom,
+  type ThreadKey,
+  type ThreadRecord,
+} from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
@@ -15,6 +23,8 @@ export interface ThreadAdministrationOwner {
   wake(key: ThreadKey): Eventually<LiveThread>;
   letGo(liveThread: LiveThread): void;
   settled(key: ThreadKey, run: string): Promise<unknown>;
+  /** Says of runs that end meanwhile that their thread may be deleted: the promise resolves with whether it was. */
+  endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
 
 type Deps = Pick<SystemDeps, "journal" | "clock" | "sinks">;
@@ -42,10 +52,13 @@ export class ThreadAdministration implements ThreadOperations {
     });
   }
 
-  copy(from: ThreadKey, to: ThreadKey): Promise<ThreadRecord> {
+  copy(from: ThreadKey, to: ThreadKey, metadata?: JsonObject): Promise<ThreadRecord> {
     return this.#alone(to, async () => {
       const now = this.#deps.clock.now();
-      return this.#deps.journal.copy(from, to, (thread) => copied(thread, to.thread, now));
+      return this.#deps.journal.copy(from, to, (thread) => {
+        assertPermitted(from, thread);
+        return copied(thread, to.thread, now, metadata);
+      });
     });
   }
 
@@ -82,22 +95,38 @@ export class ThreadAdministration implements ThreadOperations {
   /** The live thread. @throws ServiceError `thread.not_found`, also for a temporary thread */
   async #liveThread(key: ThreadKey): Promise<LiveThread> {
     const liveThread = await this.#keeper.wake(key);
-    if (liveThread.record.temporary !== null) throw threadNotFound(key.thread);
+    const { record } = liveThread;
+    if (record.temporary !== null || !isPermitted(key, record)) throw threadNotFound(key.thread);
     return liveThread;
   }
 
   async #remove(key: ThreadKey): Promise<void> {
-    for (;;) {
-      const liveThread = await this.#liveThread(key);
-      if (!isInUse(liveThread)) {
-        const { epoch, seq } = liveThread.record;
-        this.#keeper.letGo(liveThread);
-        await this.#deps.journal.remove(key, { epoch, seq });
-        this.#deps.sinks.removed(key);
-        return;
-      }
+    const liveThread = await this.#liveThread(key);
+    if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
+    const told: ((isDeleted: boolean) => void)[] = [];
+    const isDeleted = new Promise<boolean>((resolve) => told.push(resolve));
+    const release = this.#keeper.endsWithThread(key, isDeleted);
+    let isDone = false;
+    try {
+      await this.#removeInUse(key, liveThread, told);
+      isDone = true;
+    } finally {
+      release();
+      for (const tell of told) tell(isDone);
+    }
+  }
+
+  /** Cancels the runs, and deletes the thread. Adds to `told` what has to learn whether it was deleted. */
+  async #removeInUse(
+    key: ThreadKey,
+    first: LiveThread,
+    told: ((isDeleted: boolean) => void)[],
+  ): Promise<void> {
+    for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
+      if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
       // The last run first: no run may begin because the one before it has ended.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
+      told.push(this.#deps.sinks.removing(key, runs));
       try {
         for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {
@@ -106,6 +135,13 @@ export class ThreadAdministration implements ThreadOperations {
       }
       for (const run of runs) await this.#keeper.settled(key, run);
     }
+  }
+
+  async #removeIdle(liveThread: LiveThread): Promise<void> {
+    const { epoch, seq } = liveThread.record;
+    this.#keeper.letGo(liveThread);
+    await this.#deps.journal.remove(liveThread.key, { epoch, seq });
+    this.#deps.sinks.removed(liveThread.key);
   }
 
   async #prune(key: ThreadKey): Promise<boolean> {
@@ -134,8 +170,13 @@ function postpone(liveThread: LiveThread, due: number): Promise<void> {
  * The record of a copy. It has the same latest checkpoint: a copy of an interrupted thread can be given other
  * answers. A copy of a busy thread has the state stored so far, and is idle.
  */
-function copied(origin: ThreadRecord, id: string, now: number): ThreadRecord {
-  const { epoch, seq, checkpoint, state_updated_at, metadata, ttl } = origin;
+function copied(
+  origin: ThreadRecord,
+  id: string,
+  now: number,
+  metadata: JsonObject = origin.metadata,
+): ThreadRecord {
+  const { epoch, seq, checkpoint, state_updated_at, state_bytes, ttl } = origin;
   const waits = origin.rest === "interrupted" && origin.active === null && origin.queue.length === 0;
   return {
     ...newThreadRecord(id, now, { metadata: { ...metadata, thread_id: id }, ttl }),
@@ -144,5 +185,6 @@ function copied(origin: ThreadRecord, id: string, now: number): ThreadRecord {
     epoch,
     seq: seq + 1,
     checkpoint,
+    state_bytes,
   };
 }

@@ -32,6 +32,8 @@ export async function createThreadRecord(
 }
 
 function taken(thread: ThreadRecord, draft: ThreadDraft): ThreadRecord {
-  if (draft.if_exists === "do_nothing" && thread.temporary === null) return thread;
+  const { permits } = draft;
+  if (draft.if_exists === "do_nothing" && thread.temporary === null && permits?.(thread.metadata) !== false)
+    return thread;
   throw new ServiceError("thread.exists", "Thread already exists");
 }

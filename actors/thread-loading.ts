@@ -1,14 +1,13 @@
 import { ServiceError } from "../src/model/errors.ts";
 import type { RunRecord } from "../src/model/run.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 /**
  * Reads the unended runs of a thread that is loaded; synchronously where the storage answers synchronously. Calls
- * `queued` for each run that waits behind others.
+ * `queued` for each run that waits.
  */
-export function loadUnendedRuns(liveThread: LiveThread, queued: (run: string) => void): Eventually<void> {
+export function loadUnendedRuns(liveThread: LiveThread, queued: (run: RunRecord) => void): Eventually<void> {
   const { active, queue, delayed } = liveThread.record;
   // Most threads have none.
   if (active === null && queue.length === 0 && delayed === null) return undefined;
@@ -36,22 +35,6 @@ export function loadUnendedRuns(liveThread: LiveThread, queued: (run: string) =>
     }
     if (waiting.has(id)) return void liveThread.delayed.set(id, run);
     liveThread.runs.set(id, run);
-    if (id !== active) queued(id);
+    if (id !== active) queued(run);
   }
-}
-
-/** Milliseconds before a thread whose storage failed is loaded again. */
-const RETAKE = 1_000;
-
-/** Loads a thread again after its storage has failed; repeats until it succeeds. */
-export function reloadThread(scheduler: Scheduler, wake: () => unknown, isMoot: () => boolean): void {
-  scheduler.after(RETAKE, () => {
-    if (isMoot()) return;
-    Promise.resolve()
-      .then(wake)
-      .catch((cause: unknown) => {
-        if (cause instanceof ServiceError && cause.code === "thread.not_found") return;
-        reloadThread(scheduler, wake, isMoot);
-      });
-  });
 }

@@ -9,11 +9,13 @@ import type {
 } from "../src/model/run.ts";
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
+import type { Permits } from "../src/model/permission.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
 import type { Failpoints } from "../src/ports/failpoints.ts";
+import type { ReadHeap } from "../src/ports/heap.ts";
 import type { Host } from "../src/ports/node-host.ts";
 import type { Inspector, InspectScope, LiveThreadList } from "../src/ports/inspector.ts";
 import type { Journal, IdempotentRequest } from "../src/ports/journal.ts";
@@ -61,6 +63,8 @@ export interface ThreadDraft {
   readonly ttl?: ThreadLifetime | null;
   /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` returns it unchanged. */
   readonly if_exists: "raise" | "do_nothing";
+  /** Which thread `do_nothing` may return; absent: any. */
+  readonly permits?: Permits;
 }
 
 /** A change of a thread's metadata or lifetime. */
@@ -80,6 +84,8 @@ export interface RunEnd {
    * interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
+  /** Set when the run ended while its thread was being deleted: resolves with whether the thread was. */
+  readonly isThreadDeleted?: Promise<boolean>;
 }
 
 /**
@@ -90,11 +96,14 @@ export interface RunEnd {
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
   update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
-  /** Creates a thread `to` with the state and the history of `from`, without its runs. Resolves when it is stored. */
-  copy(from: ThreadKey, to: ThreadKey): Promise<ThreadRecord>;
   /**
-   * Cancels the runs of a thread, so that their readers and webhooks learn of it, and deletes the thread with
-   * everything that belongs to it. A run admitted meanwhile finds no thread.
+   * Creates a thread `to` with the state and the history of `from`, without its runs. `metadata`: that of the copy
+   * instead of the thread's own. Resolves when it is stored.
+   */
+  copy(from: ThreadKey, to: ThreadKey, metadata?: JsonObject): Promise<ThreadRecord>;
+  /**
+   * Cancels the runs of a thread, so that their webhooks learn of it, and deletes the thread with everything that belongs to it. Those who
+   * read a run or wait for it learn that the thread was deleted. A run admitted meanwhile finds no thread.
    */
   remove(key: ThreadKey): Promise<void>;
   /**
@@ -168,6 +177,11 @@ export interface ThreadSystem {
    * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
    */
   forget(key: ThreadKey, run: string): Promise<void>;
+  /**
+   * Keeps the thread, if it is a temporary one, until the returned function is called: a request is about to read the run, and the reads
+   * before that may take time. Afterwards the thread is deleted as if the run had ended then.
+   */
+  keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /**
@@ -203,6 +217,7 @@ export interface SystemDeps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
+  readonly heap: ReadHeap;
   readonly logger: Logger;
   /** Identifies the machine's boot, see `RunRecord.boot`. */
   readonly boot: string;
@@ -219,6 +234,12 @@ export interface SystemLimits {
    * of their last seconds has to carry them.
    */
   readonly maxIdle: number;
+  /** Bytes of the states of idle threads in memory, at most: those that have been idle longest are removed. One state may exceed it. */
+  readonly maxIdleBytes: number;
+  /** Bytes from which on the state or the input of a run counts as large. */
+  readonly largeState: number;
+  /** Bytes of the large states and inputs of runs in progress, from which on further large runs wait. One run may exceed them. */
+  readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached its end or may come back. */
   readonly linger: number;
   /** Milliseconds that a cancelled task has to stop by itself. */
@@ -232,11 +253,17 @@ export interface SystemLimits {
   /** Runs that may wait: of all threads, and of one tenant. */
   readonly maxQueued: number;
   readonly maxQueuedPerTenant: number;
+  /** Bytes of the inputs of runs that wait: of all threads, and of one tenant. */
+  readonly maxQueuedBytes: number;
+  readonly maxQueuedBytesPerTenant: number;
 }
 
 export const defaultSystemLimits: SystemLimits = {
   idle: 30_000,
   maxIdle: 128,
+  maxIdleBytes: 32 * 1024 * 1024,
+  largeState: 64 * 1024,
+  maxStateBytes: 256 * 1024 * 1024,
   linger: 60_000,
   grace: 500,
   attempts: 3,
@@ -244,4 +271,6 @@ export const defaultSystemLimits: SystemLimits = {
   concurrent: noConcurrencyLimits,
   maxQueued: 100_000,
   maxQueuedPerTenant: Infinity,
+  maxQueuedBytes: 256 * 1024 * 1024,
+  maxQueuedBytesPerTenant: Infinity,
 };

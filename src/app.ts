@@ -1,13 +1,20 @@
 import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system.ts";
 import { createSystem } from "../actors/create-system.ts";
+import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
-import type { App, AppOptions } from "./app/options.ts";
+import { createUserServices } from "./authorization/service.ts";
+import { type App, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
+import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
-import { type Config, readConfig } from "./config/config.ts";
+import { type Config, type GraphFile, readConfig } from "./config/config.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
+import { headerSelector } from "./access/configurable-headers.ts";
+import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { openEngines } from "./app/engines.ts";
-import { createHandler } from "./http/handler.ts";
+import { HttpAppHandler, type HttpApp, httpAppOf } from "./http/http-app.ts";
+import { createRequestHandler } from "./http/handler.ts";
+import { OpenWebRequests, respondToWebRequest } from "./http/web-exchange.ts";
 import { Traffic } from "./http/response-counts.ts";
 import { DEFAULT_VIEWER } from "./config/inspector.ts";
 import { InspectorFeeds } from "./websocket/inspector/feeds.ts";
@@ -15,15 +22,21 @@ import type { WebSocketDeps } from "./websocket/deps.ts";
 import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
-import { loadGraphs } from "./graph-loader/load-graphs.ts";
+import { versionWarnings } from "./langgraph/user-library.ts";
+import { loadGivenGraphs } from "./graph-loader/given-graphs.ts";
+import { loadGraphs, type LoadOptions } from "./graph-loader/load-graphs.ts";
+import { loadProjectExport } from "./graph-loader/load-export.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-bundler.ts";
 import { builtPages } from "./app/dashboard-files.ts";
 import { MemoryBudget } from "./ports/memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
+import { userFrom } from "./model/auth-user.ts";
 import { monotonicIds } from "./model/ids.ts";
+import type { JsonObject } from "./model/json.ts";
 import { ServiceError } from "./model/errors.ts";
+import type { HostedGraph } from "./ports/hosted-graph.ts";
 import type { Transport } from "./ports/transport.ts";
 import { maxFileDescriptors } from "./platform/file-descriptors.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
@@ -37,9 +50,11 @@ import { DEFAULT_THREAD_EXPIRY_INTERVAL, ThreadExpiry } from "./service/thread-e
 import { openStorage, type StorageOptions } from "./storage/open.ts";
 import { DEFAULT_EVENT_TTL, EventExpiry } from "./stream/event-expiry.ts";
 import { createHub } from "./stream/hub.ts";
+import { registerSdkLogger } from "./platform/sdk-logger.ts";
 import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
 import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
+import { systemHeap } from "./platform/heap.ts";
 import { systemProcessMetrics } from "./platform/process-metrics.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
@@ -48,6 +63,8 @@ import { openTransport } from "./transport/open-transport.ts";
 import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
+export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
+export type { GivenGraph } from "./graph-loader/given-graph.ts";
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
@@ -60,10 +77,22 @@ const WEBHOOK_DRAIN = 2_000;
  */
 export function createApp(options: AppOptions): Promise<App> {
   // What it waits for meanwhile, such as the pause before a second try, need not keep the process by itself.
-  return keepAliveDuring(open(options));
+  return keepAliveDuring(openWithSdkLogger(options));
 }
 
-async function open(options: AppOptions): Promise<App> {
+async function openWithSdkLogger(options: AppOptions): Promise<App> {
+  const release = registerSdkLogger(options.logger ?? silentLogger);
+  try {
+    return await open(options, release);
+  } catch (cause) {
+    release();
+    throw cause;
+  }
+}
+
+/** `onClose` is called when the app has closed. */
+async function open(options: AppOptions, onClose: () => void): Promise<App> {
+  checkOptions(options);
   const {
     clock = systemClock,
     random = systemRandom(),
@@ -72,10 +101,20 @@ async function open(options: AppOptions): Promise<App> {
     logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  const access = new AccessControl(accessOptions(options, config), { clock, random });
-  const policy = readPolicy({ ...config?.webhooks, ...options.webhooks });
+  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler });
+  const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
+  const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
+  const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });
+  // What does not listen has no path to send to.
+  const policy = options.transport === "none" ? { ...givenPolicy, ownPaths: false } : givenPolicy;
   const registry = new GraphRegistry();
-  const loaded = config === undefined ? undefined : await loadGraphs(config, { random, scheduler });
+  const loaded =
+    config === undefined
+      ? undefined
+      : await loadGraphs(config, { random, scheduler, onWarning: (warning) => logger.warn(warning) });
+  const given = await loadGivenGraphs(options.graphs ?? {}, { random, scheduler });
+  const isReplaced = (name: string) => Object.hasOwn(options.graphs ?? {}, name);
+  const kept = Object.keys(loaded?.graphs ?? {}).filter((name) => !isReplaced(name));
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
@@ -83,9 +122,19 @@ async function open(options: AppOptions): Promise<App> {
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
-    { ...loaded?.graphs, ...options.graphs },
-    new Map([...(loaded?.langGraphs ?? []), ...(options.langGraphs ?? [])]),
+    { ...Object.fromEntries(kept.map((name) => [name, loaded?.graphs[name] as GraphDef])), ...given.graphs },
+    new Map<string, HostedGraph>([
+      ...[...(loaded?.langGraphs ?? [])].filter(([name]) => !isReplaced(name)),
+      ...(options.langGraphs ?? []),
+      ...given.langGraphs,
+    ]),
   );
+  // They may still come, by `replaceGraphs`.
+  if (registry.names().length === 0 && served.size === 0)
+    logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
+  for (const warning of versionWarnings(served.values())) logger.warn(warning);
+  const maxBody = options.maxBody ?? config?.maxBody ?? DEFAULT_BODY;
+  const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, { random, scheduler });
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
   // Apart from that of requests that begin: what is long does not keep those waiting.
@@ -95,14 +144,21 @@ async function open(options: AppOptions): Promise<App> {
   const streamMemory = new MemoryBudget(scheduler);
   const storage =
     options.storage ??
-    (await openStorage(storageOf(options.data), { scheduler, clock, failpoints, logger, budget }));
+    (await openStorage(storageOf(options.data), {
+      scheduler,
+      clock,
+      failpoints,
+      logger,
+      budget,
+      ...definedOf({ onProgress: options.onProgress }),
+    }));
   try {
     const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      loaded: Object.keys(loaded?.graphs ?? {}).filter((name) => !Object.hasOwn(options.graphs ?? {}, name)),
+      loaded: kept,
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
@@ -117,7 +173,7 @@ async function open(options: AppOptions): Promise<App> {
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
-    const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants);
+    const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit);
     const boot = bootId(random);
     const { store, sweeper } = createAppStore(catalog.items, setup, { clock, scheduler, logger, budget });
     const system = createSystem({
@@ -130,6 +186,7 @@ async function open(options: AppOptions): Promise<App> {
       random,
       scheduler,
       failpoints,
+      heap: systemHeap,
       logger,
       boot,
       limits,
@@ -152,13 +209,18 @@ async function open(options: AppOptions): Promise<App> {
       engine,
       hub,
       policy,
+      assistantDefaults: config?.assistants,
       threadTtl: lifetime,
+      hasUsers: auth !== undefined,
     });
+    const serviceOf = auth && createUserServices({ service, authorizer: auth, journal, hub, engine, newId });
+    const runsOf = (user: JsonObject | null) =>
+      user === null || serviceOf === undefined ? service.runs : serviceOf(userFrom(user)).runs;
     const client = options.httpClient ?? systemHttpClient;
     const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
     const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_EVENT_TTL;
     const expiry = new EventExpiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
-    const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
+    const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     const unendedRunRepair = new UnendedRunRepair({ ...parts, unended: storage.unended });
     await system.recover();
@@ -175,7 +237,8 @@ async function open(options: AppOptions): Promise<App> {
       logger: servingLogger,
       values: inspect.values,
     });
-    const watch: WebSocketDeps["inspect"] = (...asked) => feeds.open(...asked);
+    const watch: WebSocketDeps["inspect"] = (socket, client, query) =>
+      feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
     const [traffic, sockets] = [new Traffic(), new OpenSockets()];
     const metrics = createMetrics({
       ...parts,
@@ -187,10 +250,13 @@ async function open(options: AppOptions): Promise<App> {
       feeds,
       process: systemProcessMetrics,
     });
+    const headersForRuns = headerSelector(options.configurableHeaders ?? config?.configurableHeaders);
     const handlers = {
-      request: createHandler({
+      request: createRequestHandler({
         service,
+        ...(serviceOf && { serviceOf }),
         access,
+        configurableHeaders: headersForRuns,
         scheduler,
         clock,
         budget,
@@ -202,27 +268,31 @@ async function open(options: AppOptions): Promise<App> {
         ready: async () => {
           if (stopping) throw new ServiceError("server.draining", "The server is stopping");
           await storage.check();
-          const damaged = storage.damage();
+          const findings = storage.findings().length;
           const verifying = storage.verifying();
           return {
             // No reason to send its clients elsewhere: all other threads are served, by this server alone.
-            ...(damaged.threads + damaged.keys + damaged.ranges > 0 && { damaged }),
+            ...(findings > 0 && { damaged: { ...storage.damage(), findings } }),
             ...(verifying !== undefined && { verifying }),
           };
         },
         inspect,
         pages: builtPages(),
         ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
+        ...(httpApp !== undefined && { httpApp }),
         traffic,
         metrics: metrics.render,
-        about: { version: VERSION, transport: { kind: transports.kind, why: transports.why } },
+        about: {
+          version: VERSION,
+          transport: { kind: transports.kind, why: transports.why },
+          langGraphVersion: () => served.values().next().value?.library.version,
+        },
       }),
       upgrade: createUpgrade({
-        journal,
-        hub,
-        runs: service.runs,
-        protocol: service.protocol,
+        service,
+        ...(serviceOf && { serviceOf }),
         access,
+        configurableHeaders: headersForRuns,
         sockets,
         inspect: watch,
         scheduler,
@@ -233,10 +303,11 @@ async function open(options: AppOptions): Promise<App> {
       }),
     };
     const descriptors = maxFileDescriptors();
-    const transport = await transports(handlers, {
+    const open = options.takeNextPort === true ? withNextPort(transports) : transports;
+    const transport = await open(handlers, {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
-      maxBody: options.maxBody ?? config?.maxBody ?? DEFAULT_BODY,
+      maxBody,
       ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
       scheduler,
     });
@@ -247,6 +318,8 @@ async function open(options: AppOptions): Promise<App> {
     firing.start();
     threadExpiry.start();
     void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
+    const webRequests = new OpenWebRequests();
+    const embedded: { startDraining(): void; close(): void }[] = [];
 
     const shut = async (ms: number): Promise<void> => {
       // Once nothing listens and nobody is connected, the process would end in the middle of it.
@@ -254,29 +327,41 @@ async function open(options: AppOptions): Promise<App> {
       stopping = true;
       metrics.close();
       try {
-        transport.stopListening();
+        for (const part of [transport, ...embedded]) part.startDraining();
         const fired = firing.stop();
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         const swept = threadExpiry.stop();
-        await unendedRunRepair.stop();
-        await system.drain(ms);
+        // The drain at once: no run is accepted any more.
+        await Promise.all([system.drain(ms), unendedRunRepair.stop()]);
         await Promise.all([sent, fired, swept]);
         hasStopped = true;
         hub.close();
+        webRequests.close();
+        for (const part of embedded) part.close();
         await transport.close();
         await host.close();
         await expiry.stop();
         await sweeper.stop();
         await storage.close();
       } finally {
+        onClose();
         release();
       }
     };
     let closing: Promise<void> | undefined;
     return {
       address: transport.address,
-      url: urlOf(transport.address),
+      url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
+      fetch: (request) => respondToWebRequest(handlers.request, request, maxBody, webRequests),
+      [PARTS]: {
+        handlers,
+        maxBody,
+        scheduler,
+        webRequests,
+        isOnlyForLoopback: !access.needsCredentials && options.insecure !== true,
+        add: (part) => void embedded.push(part),
+      },
       storage,
       system,
       replaceGraphs,
@@ -298,11 +383,41 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
   };
 }
 
-/** Where there are several tenants, none may fill the queue by itself, unless it is allowed to. */
-function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean): SystemLimits {
-  const limits = { ...defaultSystemLimits, ...given };
-  if (!hasTenants || given.maxQueuedPerTenant !== undefined) return limits;
-  return { ...limits, maxQueuedPerTenant: Math.ceil(limits.maxQueued / 2) };
+/** The part of the heap that runs in progress may take with their states, and as much again those that wait with their inputs. */
+const HEAP_SHARE = 1 / 8;
+
+/** Where there are several tenants, none may fill the queue by itself, unless it is allowed to. `heap`: bytes, the most it may be. */
+function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: number): SystemLimits {
+  const share = (bytes: number) => Math.min(bytes, Math.floor(heap * HEAP_SHARE));
+  const limits = {
+    ...defaultSystemLimits,
+    maxStateBytes: share(defaultSystemLimits.maxStateBytes),
+    maxQueuedBytes: share(defaultSystemLimits.maxQueuedBytes),
+    ...given,
+  };
+  if (!hasTenants) return limits;
+  return {
+    ...limits,
+    maxQueuedPerTenant: given.maxQueuedPerTenant ?? Math.ceil(limits.maxQueued / 2),
+    maxQueuedBytesPerTenant: given.maxQueuedBytesPerTenant ?? Math.ceil(limits.maxQueuedBytes / 2),
+  };
+}
+
+async function httpAppHandlerOf(
+  given: HttpApp | undefined,
+  config: Config | undefined,
+  maxBody: number,
+  options: LoadOptions,
+): Promise<HttpAppHandler | undefined> {
+  const file = config?.httpApp;
+  if (given === undefined && file === undefined) return undefined;
+  const asked = {
+    setting: "http.app",
+    needed: "function of requests, nor an object with fetch",
+    read: httpAppOf,
+  };
+  const app = given ?? (await loadProjectExport(config?.path ?? "", file as GraphFile, asked, options));
+  return new HttpAppHandler(app, maxBody);
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

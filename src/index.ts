@@ -65,7 +65,15 @@ export type { InvalidToolCall, ToolCall } from "./graph/tool-call.ts";
 export type { Usage, UsageLike } from "./graph/token-usage.ts";
 
 // --- server ---
-export { createApp, type App, type AppOptions } from "./app.ts";
+export {
+  createApp,
+  createHandler,
+  type App,
+  type AppOptions,
+  type GivenGraph,
+  type Handler,
+  type HandlerOptions,
+} from "./app.ts";
 export type { StoreOptions } from "./config/store.ts";
 
 // --- errors ---

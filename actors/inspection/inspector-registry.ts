@@ -1,5 +1,4 @@
 import type { AnyActorRef } from "../xstate.ts";
-import type { ThreadKey } from "../../src/model/thread.ts";
 import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { InspectionHook } from "./inspection-hook.ts";
@@ -37,7 +36,7 @@ class Watch {
   }
 
   met(liveThread: LiveThread, actor: AnyActorRef): InspectionHook | undefined {
-    if (!isInScope(this.#scope, liveThread.key)) return undefined;
+    if (!isInScope(this.#scope, liveThread)) return undefined;
     const hook = new InspectionHook(liveThread, actor, this.#scope, this.#inspector);
     this.#hooks.add(hook);
     // The actor system ends with the thread: a thread that was removed from memory must not be kept alive.
@@ -52,6 +51,8 @@ class Watch {
   }
 }
 
-export function isInScope(scope: InspectScope, { tenant, thread }: ThreadKey): boolean {
-  return scope.tenant === tenant && (scope.thread === null || scope.thread === thread);
+export function isInScope(scope: InspectScope, { key, record }: Pick<LiveThread, "key" | "record">): boolean {
+  const { tenant, thread } = key;
+  if (scope.tenant !== tenant || (scope.thread !== null && scope.thread !== thread)) return false;
+  return scope.permits === undefined || scope.permits(record.metadata);
 }

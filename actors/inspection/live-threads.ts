@@ -1,4 +1,5 @@
 import type { LiveThreadSummary, LiveThreadList, InspectedValue } from "../../src/ports/inspector.ts";
+import type { Permits } from "../../src/model/permission.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /** The list of threads in memory, for the dashboard and the API. */
@@ -10,10 +11,11 @@ export class LiveThreads implements LiveThreadList {
   }
 
   /** Busy threads first; of each kind the one loaded last comes first. */
-  list(tenant: string, limit: number): readonly LiveThreadSummary[] {
+  list(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[] {
     const [busy, rest]: readonly [LiveThreadSummary[], LiveThreadSummary[]] = [[], []];
-    for (const { key, runs, actor } of this.#threads.values()) {
+    for (const { key, runs, actor, record } of this.#threads.values()) {
       if (key.tenant !== tenant || actor === undefined) continue;
+      if (permits !== undefined && !permits(record.metadata)) continue;
       const { value } = actor.getSnapshot() as { readonly value: InspectedValue };
       (runs.size > 0 ? busy : rest).push({ thread: key.thread, value, runs: runs.size });
     }

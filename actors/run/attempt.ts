@@ -1,6 +1,7 @@
-import type { TaskWrites } from "../../src/model/checkpoint.ts";
+import type { NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { toPlainError, type PlainError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
+import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
@@ -156,6 +157,43 @@ export class Attempt {
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
 
+  // --- the memory that its states take ---
+
+  /** Called when a graph has read the state that it starts from. */
+  stateRead(graph: GraphExecution): void {
+    const { stateSize, record } = this.liveThread;
+    const isCounted = graph.head === null || (graph === this.root && graph.head.id === record.checkpoint);
+    if (stateSize.isOutdated || (stateSize.isLarge && !isCounted)) this.#measureState();
+    this.#countState();
+  }
+
+  /** Called when a step of a graph has changed its state. */
+  stateChanged(checkpoints: readonly NewCheckpoint[]): void {
+    const { stateSize } = this.liveThread;
+    for (const { changes } of checkpoints) stateSize.grow(memorySizeOf(changes, Infinity));
+    if (stateSize.isOutdated) this.#measureState();
+    this.#countState();
+  }
+
+  /** Called when the pending writes of a task change. They are measured with the next step: a step may have thousands of tasks. */
+  writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
+    const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
+    this.liveThread.stateSize.grow(memorySizeOf(writes, Infinity) - replaced);
+    this.#countState();
+  }
+
+  #measureState(): void {
+    let bytes = memorySizeOf(this.root.position, Infinity);
+    for (const subgraph of this.subgraphs.values()) bytes += memorySizeOf(subgraph.position, Infinity);
+    this.liveThread.stateSize.measured(bytes);
+  }
+
+  #countState(): void {
+    const { owner, stateSize } = this.liveThread;
+    // After its end nobody would release it.
+    if (this.alive) owner.runningStates.setState(this.id, stateSize.bytes);
+  }
+
   /** Starts a subgraph as the node of a task, for one try of that task. */
   startSubgraph(
     above: GraphExecution,
@@ -172,17 +210,20 @@ export class Attempt {
 
   /**
    * True when every graph is paused, or waits only for paused subgraphs. A node that runs beside a paused graph may
-   * finish first.
+   * finish first, and a run that was cancelled may end.
    */
   get isHalted(): boolean {
-    if (!this.alive || this.#closing || !this.root.isHalted) return false;
+    if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;
     for (const subgraph of this.subgraphs.values()) if (!subgraph.isHalted) return false;
     return true;
   }
 
   /** Checks whether all graphs have come to a halt now. */
   checkHalted(): void {
-    if (this.isHalted) this.liveThread.owner.runHalted(this.liveThread);
+    if (!this.isHalted) return;
+    // The next attempt has its own time: this one must not end as timed out because other runs take longer to pause.
+    this.#timer?.();
+    this.liveThread.owner.runHalted(this.liveThread);
   }
 
   /**
@@ -256,8 +297,7 @@ export class Attempt {
   /** Takes all pending writes, or only their facts, and the log's next chunk with these. */
   takePending(eventsAlone: boolean) {
     const { checkpoints, writes, emissions } = this.pending.takeAll(eventsAlone);
-    for (const { fact, values, head } of emissions) this.sink.emit(fact, values, head);
-    return { checkpoints, writes, events: this.sink.take() };
+    return { checkpoints, writes, events: this.sink.take(emissions) };
   }
 
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */

@@ -100,6 +100,7 @@ export class GraphExecution {
           this.values = this.stored = position.values;
           this.writes = smallMapBy(position.writes, ({ task }) => task);
           this.attempt.noteStartPosition(position);
+          this.attempt.stateRead(this);
           this.#execution = this.origin.open(position);
         }),
       // A run that is stopped before it starts applies no input.
@@ -128,6 +129,11 @@ export class GraphExecution {
   /** Computes the next step. The result of the last one is stored meanwhile. */
   next(): void {
     if (this.failure !== null) return this.#failed();
+    // Tasks were held back from the step of a LangGraph.js graph: without them it plans nothing more.
+    if (this.#isPaused) {
+      this.attempt.flushSoon();
+      this.#pause();
+    }
     this.#guarded(
       () =>
         andThen(this.#hasBegun ? this.execution.apply() : this.execution.begin(), (step) =>
@@ -170,8 +176,9 @@ export class GraphExecution {
       this.stored = step.values;
       if (this.writes.size > 0) this.writes = new SmallMap();
     }
-    for (const writes of step.writes) this.writes.set(writes.task, writes);
+    for (const writes of step.writes) this.#setWrites(writes);
     this.values = step.values;
+    if (step.checkpoints.length > 0) this.attempt.stateChanged(step.checkpoints);
     this.plan = step.plan;
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
@@ -181,6 +188,11 @@ export class GraphExecution {
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);
     pending.emissions.push(...step.emissions);
+  }
+
+  #setWrites(writes: TaskWrites): void {
+    this.attempt.writesChanged(this.writes.get(writes.task), writes);
+    this.writes.set(writes.task, writes);
   }
 
   #planned(plan: Plan): void {
@@ -201,6 +213,7 @@ export class GraphExecution {
 
   #pause(): void {
     this.#isPaused = true;
+    this.actor?.send({ type: "PAUSED" });
     this.attempt.checkHalted();
   }
 
@@ -245,7 +258,7 @@ export class GraphExecution {
 
   /** Adds the writes of a task, and its emissions. */
   addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
-    this.writes.set(writes.task, writes);
+    this.#setWrites(writes);
     const { pending } = this.attempt;
     pending.addWrites(writes);
     pending.emissions.push(...emissions);

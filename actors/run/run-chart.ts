@@ -23,10 +23,11 @@ interface RunContext {
 /** Side effects of the statechart. Each answer comes back as a message. */
 export interface RunEffects {
   /**
-   * Reads the position to start from and, unless the run was stopped, computes the first step. Answered by `PLANNED`.
+   * Reads the position to start from and, unless the run was stopped, computes the first step. Answered by `PLANNED`, or
+   * `PAUSED`.
    */
   load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
-  /** Computes the next step and stores the last one. Answered by `PLANNED`. */
+  /** Computes the next step and stores the last one. Answered by `PLANNED`, or `PAUSED`. */
   plan(run: RunInput): void;
   /** Aborts the signals of the nodes. Each task that listens to its signal answers by ending. */
   abort(run: RunInput): void;
@@ -54,6 +55,8 @@ const planned = [
   { guard: "mustHold", target: "committing", actions: "takePlan" },
   { target: "executing", actions: "takePlan" },
 ] as const;
+
+const paused = [{ guard: "isStopped", target: "closing" }, { target: "paused" }] as const;
 
 const ended = (status: TerminalStatus) =>
   ({
@@ -92,11 +95,19 @@ export const runConfig = {
       states: {
         loading: {
           entry: "load",
-          on: { PLANNED: planned },
+          on: { PLANNED: planned, PAUSED: paused },
         },
         planning: {
           entry: "plan",
-          on: { PLANNED: planned },
+          on: { PLANNED: planned, PAUSED: paused },
+        },
+        // The server is stopping, and its next start continues the run. A cancelled run ends at once. A LangGraph.js graph
+        // may end too: its plan then has no tasks.
+        paused: {
+          on: {
+            CANCEL: { target: "closing", actions: "remember" },
+            PLANNED: "closing",
+          },
         },
         // Waits for the commit of an earlier step: the computation may not run further ahead of it.
         committing: {

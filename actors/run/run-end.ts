@@ -12,6 +12,9 @@ import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
+/** How many event numbers of the thread a run's end takes: thread streams show it as `run_done`. */
+const EVENTS_PER_RUN_END = 1;
+
 interface Verdict {
   readonly status: TerminalStatus;
   readonly rest: SettledState;
@@ -119,7 +122,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
           checkpoint: neverReachedStart ? thread.checkpoint : (attempt.root.head?.id ?? thread.checkpoint),
           interrupts: verdict.interrupts,
-          next_event: run.seq_base + sink.next,
+          next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
           state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
         }),
     )
@@ -180,7 +183,7 @@ function rollBack(attempt: Attempt): void {
       active: null,
       checkpoint: base_checkpoint,
       // Its event numbers stay used: no id may ever name two events.
-      next_event: seq_base + sink.next,
+      next_event: seq_base + sink.next + EVENTS_PER_RUN_END,
       state_updated_at: now,
     }));
     liveThread.forget();

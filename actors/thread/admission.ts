@@ -15,6 +15,7 @@ import {
   removeWaitingRun,
   withdrawnIds,
   markActiveCancelled,
+  supersededBy,
   withdrawSuperseded,
   withdrawRuns,
   type WithdrawnRuns,
@@ -59,7 +60,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
   if (!isKnown && due === null) refuseConflictingResume(liveThread, run, ahead);
 
-  const out = withdrawSuperseded(liveThread, draft.multitask_strategy, now);
+  const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);
   if (due !== null) return storeDelayedRun(liveThread, draft, run, decision, out);
   // A run that waits is queued, whatever its strategy.
   const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
@@ -85,10 +86,12 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
     });
   }
 
-  liveThread.owner.runQueued(liveThread.key, run.run_id);
+  liveThread.owner.runQueued(liveThread.key, run);
   liveThread.runs.set(run.run_id, run);
   const stopped =
-    decision.kind === "supersede" && decision.active ? markActiveCancelled(liveThread, decision.action) : [];
+    decision.kind === "supersede" && decision.active
+      ? markActiveCancelled(liveThread, decision.action, supersededBy(run))
+      : [];
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = liveThread.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {
     const next = withRunConfig(afterAdmission(thread, run, decision, true), draft.config);

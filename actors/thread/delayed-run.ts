@@ -12,6 +12,7 @@ import {
   removeWaitingRun,
   withdrawnIds,
   markActiveCancelled,
+  supersededBy,
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
 
@@ -51,7 +52,9 @@ export async function storeDelayedRun(
     );
   }
   const stopped =
-    decision.kind === "supersede" && decision.active ? markActiveCancelled(liveThread, decision.action) : [];
+    decision.kind === "supersede" && decision.active
+      ? markActiveCancelled(liveThread, decision.action, supersededBy(run))
+      : [];
   const waiting = liveThread.record.queue;
   liveThread.delayed.set(id, run);
   const change = {
@@ -104,7 +107,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
     await start.stored;
     return beginAttempt(liveThread, start);
   }
-  liveThread.owner.runQueued(liveThread.key, id, true);
+  liveThread.owner.runQueued(liveThread.key, run, true);
   liveThread.delayed.delete(id);
   liveThread.runs.set(id, run);
   const stored = liveThread.write({ kind: "ripened", durable: true }, (thread) => ({

@@ -11,12 +11,14 @@ import type { Append } from "../../src/ports/journal.ts";
 import type { Attempt } from "../run/attempt.ts";
 import type { DelayedRuns } from "../delayed-runs.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import type { RunningStates } from "../running-states.ts";
 import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system.ts";
 import type { StartQueue } from "../start-queue.ts";
 import type { RunCounters } from "../run-counters.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./consistency.ts";
+import { StateSize } from "./state-size.ts";
 
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
@@ -27,6 +29,8 @@ export interface LiveThreadOwner {
   readonly draining: boolean;
   /** Decides which run may start. */
   readonly limiter: ConcurrencyLimiter;
+  /** The memory of runs in progress. */
+  readonly runningStates: RunningStates;
   /** Runs that are about to begin. */
   readonly starts: StartQueue;
   /** Counters of run outcomes. */
@@ -37,7 +41,9 @@ export interface LiveThreadOwner {
    * Counts a run that waits to start. @throws ServiceError `server.busy` when too many wait, unless `isTaken`: it was
    * accepted earlier
    */
-  runQueued(key: ThreadKey, run: string, isTaken?: boolean): void;
+  runQueued(key: ThreadKey, run: RunRecord, isTaken?: boolean): void;
+  /** Bytes in memory of the input of a run that waits to start; undefined for another run. */
+  queuedInputBytes(run: string): number | undefined;
   /** The run waits no longer: an attempt of it starts. */
   runStarted(run: string): void;
   /** The run in progress has paused for the shutdown: no node of it runs, and none will start. */
@@ -78,8 +84,12 @@ export class LiveThread {
   inFlight = 0;
   /** Settles when the last write in flight does. */
   lastWrite: Promise<void> | undefined;
+  /** The number of requests that are about to use it: it must not be removed from memory before they do. */
+  claims = 0;
   /** Its entry in the list of idle threads; null while it is busy. */
   idleEntry: IdleEntry<LiveThread> | null = null;
+  /** The size of its state, whether that is in memory or not. */
+  readonly stateSize: StateSize;
   #cachedPosition: Position | null = null;
   readonly #ids: CheckpointIds;
 
@@ -88,6 +98,7 @@ export class LiveThread {
     this.record = record;
     this.deps = deps;
     this.owner = owner;
+    this.stateSize = new StateSize(record.state_bytes, deps.limits.largeState);
     this.#ids = new CheckpointIds(deps.clock, deps.random);
     if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }
@@ -102,7 +113,8 @@ export class LiveThread {
     const updated_at = unseen ? before.updated_at : this.deps.clock.now();
     const updated = update(before);
     const rested_at = unseen || hasWork(updated) ? before.rested_at : updated_at;
-    const thread = changeThread(updated, { seq: before.seq + 1, updated_at, rested_at });
+    const state_bytes = this.stateSize.toStore(before.state_bytes);
+    const thread = changeThread(updated, { seq: before.seq + 1, updated_at, rested_at, state_bytes });
     const wrong = findInconsistency(before, thread, change);
     if (wrong !== undefined) return this.#refuse(change.kind, wrong);
     this.record = thread;
@@ -194,6 +206,11 @@ export class LiveThread {
     return this.attempt?.root.values ?? this.#cachedPosition?.values ?? null;
   }
 
+  /** Bytes of its state, if that is large and in memory; else 0. */
+  get largeStateBytes(): number {
+    return this.stateSize.isLarge && this.values !== null ? this.stateSize.bytes : 0;
+  }
+
   /** Caches the state of the latest checkpoint, so that the next run need not read it. */
   cachePosition(head: CheckpointHead | null, values: JsonObject, writes: readonly TaskWrites[]): void {
     this.#cachedPosition = { head, values, writes };
@@ -211,6 +228,11 @@ export class LiveThread {
   /** Drops the cached state: it was changed by other means than a run, or rolled back. */
   forget(): void {
     this.#cachedPosition = null;
+  }
+
+  /** Drops the cached state if it is large. */
+  dropLargeState(): void {
+    if (this.stateSize.isLarge) this.forget();
   }
 
   /**

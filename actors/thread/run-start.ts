@@ -1,3 +1,4 @@
+import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { EventChunk } from "../../src/model/run-event.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
@@ -98,14 +99,19 @@ function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> 
   );
 }
 
+/** Bytes in memory of what a run was created with. */
+export const inputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
+
 /** The claim of a run: what the concurrency limiter counts it under. */
-export const slotRequestOf = (
-  liveThread: LiveThread,
-  { run_id, graph_id }: Pick<RunRecord, "run_id" | "graph_id">,
-) => ({
-  run: run_id,
+export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
+  run: run.run_id,
   tenant: liveThread.key.tenant,
-  graph: graph_id,
+  graph: run.graph_id,
+  bytes: {
+    state: liveThread.record.state_bytes ?? 0,
+    // A queued run's input was measured when it was queued.
+    input: liveThread.owner.queuedInputBytes(run.run_id) ?? inputBytes(run),
+  },
 });
 
 /** Asks for a slot for a waiting run. */
@@ -115,6 +121,8 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
   liveThread.owner.limiter.acquire(slotRequestOf(liveThread, run), () =>
     liveThread.actor?.send({ type: "RUN.READY", run: id }),
   );
+  // It may have to wait long. Its turn comes where there is memory.
+  if (liveThread.owner.limiter.isWaiting(id)) liveThread.dropLargeState();
 }
 
 /** Fails the run when its attempts are used up. Its input is stored even so. */
@@ -125,7 +133,12 @@ function limitAttempts(
 ): void {
   const tries = begun - parked;
   if (tries < attempts) return;
-  const error = { error: "Error", message: `Run ${run_id} exceeded max attempts` };
+  const ended = tries === 1 ? "1 attempt" : `${tries} attempts in a row`;
+  const why =
+    "the server ended (killed, out of memory, or process.exit in a node), or the step could not be stored";
+  // Clients of LangGraph's own server know the first words.
+  const message = `Run ${run_id} exceeded max attempts (runs.max_attempts): ${ended} ended before a step was stored: ${why}; the server's log says which`;
+  const error = { error: "Error", message };
   // The first step runs reducers and edges of the user. If those end the process again and again, the run must end
   // without them.
   if (tries >= 2 * attempts) attempt.root.fail(error);

@@ -23,9 +23,13 @@ export function withdrawRuns(
   return { runs: out, forget: [], ...webhookDeliveries(out) };
 }
 
-/** Ends the waiting runs that a new run of this strategy supersedes; null: there are none. */
+/** The `cancel_reason` of runs that this one supersedes. */
+export const supersededBy = ({ run_id }: RunRecord): string => `superseded by run ${run_id}`;
+
+/** Ends the waiting runs that a new run supersedes by its strategy; null: there are none. */
 export function withdrawSuperseded(
   liveThread: LiveThread,
+  run: RunRecord,
   strategy: MultitaskStrategy,
   now: number,
 ): WithdrawnRuns | null {
@@ -33,7 +37,7 @@ export function withdrawSuperseded(
   if (action === null) return null;
   if (liveThread.record.queue.length === 0 && liveThread.delayed.size === 0) return null;
   const queued = liveThread.record.queue.flatMap((id) => liveThread.runs.get(id) ?? []);
-  return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now);
+  return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now, supersededBy(run));
 }
 
 export const withdrawnIds = ({ runs, forget }: WithdrawnRuns): readonly string[] => [

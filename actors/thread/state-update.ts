@@ -1,5 +1,6 @@
 import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
+import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
@@ -70,8 +71,9 @@ export async function createWithState(
 ): Promise<{ readonly thread: ThreadRecord; readonly checkpoints: readonly NewCheckpoint[] }> {
   const update = { ...updateOf(thread, ""), latest: true };
   const nothing = { head: null, values: {}, writes: [] };
-  const { checkpoints, head } = await compute(engine, source, update, supersteps, nothing);
-  return { thread: rested(thread, head), checkpoints };
+  const { checkpoints, head, position } = await compute(engine, source, update, supersteps, nothing);
+  const state_bytes = memorySizeOf(position, Infinity);
+  return { thread: { ...rested(thread, head), state_bytes }, checkpoints };
 }
 
 /**
@@ -134,6 +136,9 @@ async function store(
   liveThread: LiveThread,
   { checkpoints, position, head }: Updated,
 ): Promise<CheckpointHead> {
+  const { stateSize } = liveThread;
+  for (const { changes } of checkpoints) stateSize.grow(memorySizeOf(changes, Infinity));
+  if (stateSize.isOutdated) stateSize.measured(memorySizeOf(position, Infinity));
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
   // Cached at once: a run that is admitted before the update is stored starts from it, and is stored after it.
@@ -150,6 +155,8 @@ async function storeWithin(
   { checkpoints, head }: Updated,
   above: readonly TaskWrites[],
 ): Promise<CheckpointHead> {
+  // The states of the other graphs are not in memory: the next run measures all of them.
+  for (const { changes } of checkpoints) liveThread.stateSize.grow(memorySizeOf(changes, Infinity));
   const stored = liveThread.write(
     { kind: "updated", durable: true, checkpoints, writes: above },
     (thread) => ({

@@ -84,7 +84,13 @@ const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as
 export const threadConfig = {
   id: "thread",
   initial: "waking",
-  context: ({ input }: { readonly input: ThreadInput }): ThreadContext => ({ ...input, stop: null }),
+  context: ({ input: { thread, active, queue, rest } }: { readonly input: ThreadInput }): ThreadContext => ({
+    thread,
+    active,
+    queue,
+    rest,
+    stop: null,
+  }),
   on: { "GIVE.UP": [{ target: ".failed" }] },
   states: {
     waking: {

@@ -1,3 +1,4 @@
+import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -7,12 +8,21 @@ import { Cors, type CorsOptions } from "./cors.ts";
 import { type RouteGroup, routeGroupOf } from "./disabled-routes.ts";
 import { AllowedHosts, isLoopback } from "./hosts.ts";
 import { ApiKeys } from "./api-keys.ts";
+import type { Authenticator } from "./custom-auth.ts";
+import { fetchRequestOf } from "./fetch-request.ts";
 import { isLocalOrigin, isSameOrigin, AllowedOrigins } from "./origins.ts";
-import { type SocketToken, SocketTokens } from "./socket-tokens.ts";
+import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-tokens.ts";
 
 export interface AccessOptions {
-  /** Entries `key` or `tenant:key`. Without any, everybody who reaches the server may use it, except pages of foreign origins. */
+  /**
+   * Entries `key` or `tenant:key`. Without any, and without `auth`, everybody who reaches the server may use it, except pages of foreign
+   * origins.
+   */
   readonly keys?: readonly string[];
+  /** Says who sent a request without a key. Then a key is for operators: the rules for users do not apply to it. */
+  readonly auth?: Authenticator;
+  /** Lets LangGraph Studio in as a user of its own, if `studio` is set and only this machine can reach the server. */
+  readonly studioUser?: boolean;
   /** The address that the server listens on. */
   readonly bound?: string;
   /** Allows listening on other addresses than loopback without a key. */
@@ -30,13 +40,24 @@ export interface AccessOptions {
 
 /** What a request's headers decide: its tenant, the headers of each response, and a refusal if there is one. */
 export interface AccessDecision {
-  /** Undefined when the request has no valid key. */
+  /** Undefined when the request has no valid key, or token. */
   readonly tenant: string | undefined;
+  /** Set when the request comes from a user, whom the token of a socket has named. */
+  readonly user?: AuthUser;
   /** Headers to send with every response. */
   readonly headers: Headers;
   /** Set when the request is refused whatever it asks for. */
   readonly refusal?: ServiceError;
 }
+
+/** The user that LangGraph Studio's requests have, as on LangGraph's own server. */
+const STUDIO_USER: AuthUser = Object.freeze({
+  kind: "StudioUser",
+  identity: "langgraph-studio-user",
+  display_name: "langgraph-studio-user",
+  permissions: Object.freeze([]),
+  is_authenticated: true,
+});
 
 const NONE: Headers = Object.freeze({});
 const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NONE };
@@ -44,6 +65,8 @@ const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NONE };
 /** Access control: which clients and pages may use the server, and as which tenant. Decides by the headers alone, before a body is read. */
 export class AccessControl {
   readonly #keys: ApiKeys;
+  readonly #auth: Authenticator | undefined;
+  readonly #hasStudioUser: boolean;
   readonly #tokens: SocketTokens;
   readonly #hosts: AllowedHosts;
   readonly #origins: AllowedOrigins;
@@ -54,29 +77,42 @@ export class AccessControl {
   readonly #disabled: ReadonlySet<RouteGroup> | undefined;
 
   /** @throws ServiceError `config.invalid` */
-  constructor(options: AccessOptions, { clock, random }: { readonly clock: Clock; readonly random: Random }) {
-    const { cors = {}, disabled = [], bound = "127.0.0.1" } = options;
+  constructor(options: AccessOptions, deps: { readonly clock: Clock; readonly random: Random }) {
+    const { cors = {}, disabled = [], bound = "127.0.0.1", auth } = options;
     this.#keys = new ApiKeys(options.keys ?? []);
-    if (this.#keys.isEmpty && options.insecure !== true && !isLoopback(bound)) {
+    this.#auth = auth;
+    if (this.#isOpen && options.insecure !== true && !isLoopback(bound)) {
       throw new ServiceError(
         "config.invalid",
         `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant`,
       );
     }
-    this.#tokens = new SocketTokens(options.secret ?? Buffer.from(random.bytes(32)), clock);
+    // Its header is all that Studio sends: others could send it as well.
+    this.#hasStudioUser = options.studioUser === true && options.studio === true && isLoopback(bound);
+    this.#tokens = new SocketTokens(options.secret ?? Buffer.from(deps.random.bytes(32)), deps);
     this.#hosts = new AllowedHosts(options.hosts ?? [], bound);
     const { origins: listed, originPattern } = cors;
     const pattern = originPattern === undefined ? undefined : new RegExp(`^(?:${originPattern})$`);
     this.#origins = new AllowedOrigins({ listed: listed ?? [], pattern, studio: options.studio === true });
     this.#cors = new Cors(cors);
     const open = listed === undefined && originPattern === undefined;
-    this.#allowsEveryOrigin = this.#origins.every || (open && !this.#keys.isEmpty);
+    this.#allowsEveryOrigin = this.#origins.every || (open && !this.#isOpen);
     this.#mount = options.mount ?? "";
     this.#disabled = disabled.length === 0 ? undefined : new Set(disabled);
   }
 
-  get hasKeys(): boolean {
-    return !this.#keys.isEmpty;
+  /** Whether requests need a key, or something that says who their user is. */
+  get needsCredentials(): boolean {
+    return !this.#isOpen;
+  }
+
+  /** Whether requests without a key may come from users. */
+  get hasUsers(): boolean {
+    return this.#auth !== undefined;
+  }
+
+  get #isOpen(): boolean {
+    return this.#keys.isEmpty && this.#auth === undefined;
   }
 
   get hasTenants(): boolean {
@@ -101,10 +137,10 @@ export class AccessControl {
     return group !== undefined && this.#disabled.has(group) ? undefined : path;
   }
 
-  /** Identifies the client of a request. */
+  /** Identifies the client of a request by its key. A request without one may come from a user: see {@link authenticate}. */
   check(request: HttpRequest): AccessDecision {
     const origin = request.header("origin");
-    if (this.#keys.isEmpty) {
+    if (this.#isOpen) {
       const refusal = this.#foreignRefusal(request, origin);
       if (refusal !== undefined) return { tenant: undefined, headers: NONE, refusal };
       return origin === undefined
@@ -116,19 +152,39 @@ export class AccessControl {
   }
 
   /**
+   * The user of a request without a key. Reads the request in this turn.
+   * @throws ServiceError as {@link Authenticator.authenticate} does
+   */
+  async authenticate(request: HttpRequest): Promise<AuthUser> {
+    const page = request.header("origin") ?? hiddenOrigin(request);
+    if (this.#hasStudioUser && request.header("x-auth-scheme") === "langsmith") {
+      if (this.#foreignRefusal(request, request.header("origin")) === undefined) return STUDIO_USER;
+    }
+    // A browser adds the user's cookies to what any page asks for.
+    const isTrustedPage =
+      page === undefined ||
+      (!this.#origins.every && this.#origins.isListed(page)) ||
+      isSameOrigin(page, request.header("host") ?? "");
+    const asked = fetchRequestOf(request, isTrustedPage);
+    if (this.#auth === undefined || asked === undefined)
+      throw new ServiceError("auth.required", "The request says nothing of its user");
+    return this.#auth.authenticate(asked);
+  }
+
+  /**
    * Identifies the client of a WebSocket handshake. Browsers apply no CORS to WebSockets, so the origin is checked here; they cannot set
    * headers, so a token may replace the key.
    */
   checkSocket(request: HttpRequest): AccessDecision {
     const client = this.check(request);
-    if (client.refusal !== undefined || this.#keys.isEmpty) return client;
+    if (client.refusal !== undefined || this.#isOpen) return client;
     const origin = request.header("origin");
     if (origin !== undefined && !this.#mayRead(origin, request)) {
       return { ...client, refusal: forbidden(`Pages of ${quoted(origin)} may not open WebSockets here`) };
     }
     if (client.tenant !== undefined) return client;
     const token = new URLSearchParams(request.query).get("token");
-    return token === null ? client : { ...client, tenant: this.#tokens.tenantOf(token) };
+    return token === null ? client : { ...client, ...this.#tokens.holderOf(token) };
   }
 
   /** The headers that answer a preflight request. */
@@ -136,11 +192,13 @@ export class AccessControl {
     return headers === NONE ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
-  token(tenant: string): SocketToken {
-    return this.#tokens.issue(tenant);
+  /** @throws ServiceError `server.busy` */
+  token(holder: TokenHolder): SocketToken {
+    return this.#tokens.issue(holder);
   }
 
   #tenantOfKey(request: HttpRequest): string | undefined {
+    if (this.#keys.isEmpty) return undefined;
     const key = request.header("x-api-key") ?? bearer(request.header("authorization"));
     return key === undefined ? undefined : this.#keys.tenantOf(key);
   }
@@ -152,8 +210,8 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // With keys and a list of origins, only the list counts.
-    return this.#keys.isEmpty && isLocalOrigin(origin);
+    // Where credentials are needed and there is a list of origins, only the list counts.
+    return this.#isOpen && isLocalOrigin(origin);
   }
 
   /** Why a request is refused on a server without keys: its host or its origin is foreign. Undefined when it is not. */

@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
 
 /** Milliseconds that a token is valid. Short, because tokens stand in URLs, which proxies log. */
 const LIFE = 60_000;
@@ -8,6 +10,9 @@ const LIFE = 60_000;
 const MAX_TOKEN_CHARACTERS = 300;
 /** Bytes that a configured secret must have at least. */
 const SECRET = 32;
+/** Valid tokens with a user, of all users and of one: each keeps its user in memory. */
+const MAX_USER_TOKENS = 10_000;
+const MAX_TOKENS_OF_ONE = 100;
 
 export interface SocketToken {
   readonly token: string;
@@ -15,39 +20,77 @@ export interface SocketToken {
   readonly expires: number;
 }
 
+/** Who has been given a token. */
+export interface TokenHolder {
+  readonly tenant: string;
+  readonly user?: AuthUser;
+}
+
+interface HeldUser {
+  readonly user: AuthUser;
+  readonly expires: number;
+}
+
 /**
  * Short-lived tokens for browsers that open a WebSocket, since they cannot send headers. A token consists of its tenant and its expiry,
- * signed. Nothing is stored, and processes with the same secret accept each other's tokens.
+ * signed. Of those nothing is stored, and processes with the same secret accept each other's tokens. A token of a user has a number too:
+ * the user, whose fields may be secrets, stays in this process.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
+  readonly #random: Random;
+  /** Users by the number of their token, the oldest first. */
+  readonly #users = new Map<string, HeldUser>();
 
   /** @throws ServiceError `config.invalid` when the secret is too short */
-  constructor(secret: Uint8Array | string, clock: Clock) {
+  constructor(
+    secret: Uint8Array | string,
+    { clock, random }: { readonly clock: Clock; readonly random: Random },
+  ) {
     if (Buffer.byteLength(secret) < SECRET) {
       throw new ServiceError("config.invalid", `The secret for tokens must have ${SECRET} bytes or more`);
     }
     this.#secret = secret;
     this.#clock = clock;
+    this.#random = random;
   }
 
-  issue(tenant: string): SocketToken {
+  /** @throws ServiceError `server.busy` when there are too many tokens of users */
+  issue({ tenant, user }: TokenHolder): SocketToken {
     const expires = this.#clock.now() + LIFE;
-    const claim = `${tenant}.${expires}`;
+    const claim =
+      user === undefined ? `${tenant}.${expires}` : `${tenant}.${expires}.${this.#hold(user, expires)}`;
     return { token: `${claim}.${this.#sign(claim).toString("base64url")}`, expires };
   }
 
-  /** The tenant of a token; undefined when the token is invalid or has expired. */
-  tenantOf(token: string): string | undefined {
+  /** The holder of a token; undefined when the token is invalid or has expired. */
+  holderOf(token: string): TokenHolder | undefined {
     if (token.length > MAX_TOKEN_CHARACTERS) return undefined;
     const end = token.lastIndexOf(".");
     const claim = token.slice(0, Math.max(end, 0));
     const given = Buffer.from(token.slice(end + 1), "base64url");
     const own = this.#sign(claim);
     if (given.length !== own.length || !timingSafeEqual(given, own)) return undefined;
-    const [tenant, expires] = claim.split(".");
-    return Number(expires) > this.#clock.now() ? tenant : undefined;
+    const [tenant, expires, number] = claim.split(".");
+    if (tenant === undefined || !(Number(expires) > this.#clock.now())) return undefined;
+    if (number === undefined) return { tenant };
+    const user = this.#users.get(number)?.user;
+    return user && { tenant, user };
+  }
+
+  #hold(user: AuthUser, expires: number): string {
+    const now = this.#clock.now();
+    let own = 0;
+    for (const [number, held] of this.#users) {
+      if (held.expires <= now) this.#users.delete(number);
+      else if (held.user.identity === user.identity) own++;
+    }
+    if (own >= MAX_TOKENS_OF_ONE || this.#users.size >= MAX_USER_TOKENS)
+      throw new ServiceError("server.busy", "Too many tokens are valid at the moment; try again later");
+    const number = Buffer.from(this.#random.bytes(16)).toString("base64url");
+    this.#users.set(number, { user, expires });
+    return number;
   }
 
   #sign(claim: string): Buffer {

@@ -5,12 +5,16 @@ import { nativeEngine } from "../engine/native-engine.ts";
 import { combineEngines } from "../engine/combined-engine.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { langGraphEngine, type LangGraphs } from "../langgraph/langgraph-engine.ts";
+import { TypesReader } from "../graph-types/types-reader.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { entryUrl } from "../graph-loader/package-files.ts";
 import { startWorker } from "../platform/worker-thread.ts";
 import { startWorkerHost } from "../workers/worker-pool.ts";
+
+/** Megabytes: the heap of the thread that reads the types of graphs. A graph with few packages needs some 250. */
+const TYPES_HEAP_MB = 1024;
 
 export interface EngineSetup {
   readonly registry: GraphRegistry;
@@ -28,15 +32,21 @@ export interface EngineSetup {
 /** Makes the engine for both kinds of graphs, and the host that runs their node functions. Throws as {@link openHost} does. */
 export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engine; host: Host }> {
   const own = await openHost(hosting);
+  const types = new TypesReader({
+    ...hosting.deps,
+    ...(hosting.config?.schemaTimeout !== undefined && { timeout: hosting.config.schemaTimeout }),
+    spawn: () => startWorker(entryUrl("app/graph-types-worker"), null, TYPES_HEAP_MB),
+  });
   const { registry, langGraphs } = hosting;
   const { engine, host } = combineEngines(
     { kind: "native", engine: nativeEngine(registry), host: own },
     {
       kind: "langgraph",
-      ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure)),
+      ...langGraphEngine(langGraphs, (...failure) => logFailure(hosting.deps, ...failure), types),
     },
   );
-  return { engine, host: { run: (call, io) => host.run(call, io), close: () => own.close() } };
+  const close = async () => void (await Promise.all([own.close(), types.close()]));
+  return { engine, host: { run: (call, io) => host.run(call, io), close } };
 }
 
 /**

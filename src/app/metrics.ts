@@ -26,7 +26,7 @@ const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as co
 export interface MetricsDeps {
   readonly about: { readonly version: string; readonly transport: string };
   readonly system: { readonly figures: ActorMetrics };
-  readonly storage: Pick<Storage, "stats" | "size" | "damage">;
+  readonly storage: Pick<Storage, "stats" | "size" | "damage" | "findings">;
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
   readonly traffic: Traffic;
@@ -60,8 +60,7 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
     const { busy, idle, waking } = system.figures;
     return byLabel("state", { busy, idle, waking });
   };
-  const of = (figure: "withdrawn" | "running" | "queued" | "waiting" | "woken" | "passivated") => () =>
-    system.figures[figure];
+  const of = (figure: Figure) => () => system.figures[figure];
   return [
     counter(
       "heddle_runs_started_total",
@@ -82,6 +81,11 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
       `Threads whose next run waits for nothing but ${SLOT}`,
       of("waiting"),
     ),
+    gauge(
+      "heddle_runs_state_bytes",
+      "Bytes of the large states and inputs of runs in progress",
+      of("stateBytes"),
+    ),
     gauge("heddle_actors", `Live actors of threads: ${STATES}`, actors, "state"),
     counter("heddle_actors_woken_total", "Actors that were made of their thread's record", of("woken")),
     counter("heddle_actors_passivated_total", "Actors that were let go after a rest", of("passivated")),
@@ -89,8 +93,11 @@ function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
   ];
 }
 
+/** The members of `ActorMetrics` that are one number. */
+type Figure = "withdrawn" | "running" | "queued" | "waiting" | "stateBytes" | "woken" | "passivated";
+
 const ENDED = "one that pauses for an answer is a success, one that was taken back is rolled_back";
-const SLOT = "a slot (runs.max_concurrent and the like)";
+const SLOT = "a slot (runs.max_concurrent and the like) or memory (runs.max_state_bytes)";
 const STATES = "with runs to do, at rest, or being read from the storage";
 
 type GraphTally = ActorMetrics["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
@@ -128,7 +135,7 @@ function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly Metr
 }
 
 const ANSWERED =
-  "by route and class of status; without a route where none was found, or the asker not let in";
+  "by route and class of status; without a route where none was found, the client was not let in, or the project's own application answered";
 const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
 function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
@@ -155,8 +162,8 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFami
     counter("heddle_storage_written_bytes_total", "Bytes of keys and values in these batches", of("bytes")),
     gauge(
       "heddle_storage_damaged",
-      "What is not served since something of it was lost: threads, other keys, ranges of keys with more of both",
-      () => byLabel("kind", { ...storage.damage() }),
+      "What is not served since something of it was lost: threads, other keys, ranges of keys with more of both; and findings that are not accepted",
+      () => byLabel("kind", { ...storage.damage(), findings: storage.findings().length }),
       "kind",
     ),
     gauge(

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { loadGraphs } from "../graph-loader/load-graphs.ts";
 import { toPlainError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
+import { registerSdkLogger } from "../platform/sdk-logger.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { connectToParent, workerStartData } from "../platform/worker-thread.ts";
@@ -17,14 +18,21 @@ const random = systemRandom();
 const registry = new GraphRegistry();
 try {
   const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
-  const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
-  registry.replace(graphs);
   const bodies = new NodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
     (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
+  registerSdkLogger(bodies.logger);
+  const { graphs } = await loadGraphs(config, { random, scheduler: systemScheduler });
+  registry.replace(graphs);
   logUncaughtErrors(bodies.logger);
+  process.on("exit", (code) => {
+    // The stack contains the caller of process.exit. Posted at once: this thread has no later turn.
+    const { stack } = new Error("process.exit was called");
+    const message = "process.exit in a graph ended its worker thread";
+    parent.post([{ t: "log", level: "error", message, fields: { code, stack } }]);
+  });
   parent.onMessage((message) => bodies.receive(message));
   bodies.post({ t: "ready" });
 } catch (cause) {

@@ -1,15 +1,23 @@
 import type { SystemLimits, ThreadSystem } from "../../actors/thread-system.ts";
+import type { HeaderPatterns } from "../access/configurable-headers.ts";
+import type { AuthHandlers } from "../access/custom-auth.ts";
 import type { Config } from "../config/config.ts";
+import { ServiceError } from "../model/errors.ts";
+import { similarName } from "../model/similar-name.ts";
 import type { GraphDef } from "../graph/graph-builder.ts";
+import type { GivenGraph } from "../graph-loader/given-graph.ts";
+import type { HttpApp } from "../http/http-app.ts";
+import type { OpenWebRequests } from "../http/web-exchange.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { HostedGraph } from "../ports/hosted-graph.ts";
 import type { HttpClient } from "../ports/http-client.ts";
 import type { Logger, LogLevel } from "../ports/logger.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Transport } from "../ports/transport.ts";
+import type { Handlers, Transport } from "../ports/transport.ts";
 import type { Storage, StorageOptions } from "../storage/open.ts";
 import type { StoreOptions } from "../config/store.ts";
 import type { StreamSync } from "../stream/attempt-sink.ts";
@@ -17,8 +25,8 @@ import type { ThreadTtlConfig } from "../config/thread-ttl.ts";
 import type { WebhookConfig } from "../config/webhooks.ts";
 
 export interface AppOptions {
-  /** The graphs to serve, by name. */
-  readonly graphs?: { readonly [name: string]: GraphDef };
+  /** The graphs to serve, by name: of Heddle's own, or of LangGraph.js. They replace those of the same names in the configuration file. */
+  readonly graphs?: { readonly [name: string]: GivenGraph };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
@@ -31,15 +39,30 @@ export interface AppOptions {
   readonly host?: string;
   /** Default 0: any free port. */
   readonly port?: number;
-  /** Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. */
+  /** Take the next free port if `port` is taken? At most 100 further ones are tried. Default: false. */
+  readonly takeNextPort?: boolean;
+  /**
+   * Default: uWebSockets.js if it has a binary for this platform, else Node's own servers. `none`: the app does not listen; requests come
+   * through `createHandler` or `fetch`, and runs cannot have webhooks that are paths on this server.
+   */
   readonly transport?: Transport["kind"];
   /** Bytes: the largest request body; default 16 MiB. */
   readonly maxBody?: number;
+  /**
+   * The project's own HTTP application, before Heddle's routes: a function of web requests, or an object with a method `fetch`. Replaces the
+   * file's `http.app`.
+   */
+  readonly httpApp?: HttpApp;
   /**
    * API keys, each `key` (of the default tenant) or `tenant:key`. With keys, every request needs one. Without, everybody who reaches the
    * server may use it, except pages of other origins; `hosts`, `origins` and `studio` allow more.
    */
   readonly keys?: readonly string[];
+  /**
+   * An `Auth` of `@langchain/langgraph-sdk/auth`: requests without a key come from users, whom it authenticates, and whom its handlers let do
+   * what they may. Replaces the file's `auth`.
+   */
+  readonly auth?: AuthHandlers;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: boolean;
   /** Host names of the server beside loopback: `name`, `name:port`, `*.name`, `*`. */
@@ -48,6 +71,8 @@ export interface AppOptions {
   readonly origins?: readonly string[];
   /** Allows pages of LangGraph Studio and Agent Chat. Default: false. */
   readonly studio?: boolean;
+  /** Which request headers runs find in `config.configurable`. Default: none. Replaces the file's `http.configurable_headers`. */
+  readonly configurableHeaders?: HeaderPatterns;
   /** The prefix of all paths, such as `/api`. */
   readonly mount?: string;
   /** The secret that signs WebSocket tokens, 32 bytes or more; default: random, made at start. */
@@ -75,6 +100,8 @@ export interface AppOptions {
   /** What the inspector shows. Each key overrides the one in the configuration file's section `inspect`. */
   readonly inspect?: InspectConfig;
   readonly logger?: Logger;
+  /** Is told how far the opening of the data has come, which may take long. */
+  readonly onProgress?: OnProgress;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly scheduler?: Scheduler;
@@ -83,12 +110,82 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
+/** The compiler sees to it that each option is here. */
+const OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
+  graphs: true,
+  langGraphs: true,
+  config: true,
+  data: true,
+  storage: true,
+  host: true,
+  port: true,
+  takeNextPort: true,
+  transport: true,
+  maxBody: true,
+  httpApp: true,
+  configurableHeaders: true,
+  keys: true,
+  auth: true,
+  insecure: true,
+  hosts: true,
+  origins: true,
+  studio: true,
+  mount: true,
+  tokenSecret: true,
+  requestLog: true,
+  sync: true,
+  streamsTtl: true,
+  stacks: true,
+  threadTtl: true,
+  limits: true,
+  workers: true,
+  webhooks: true,
+  store: true,
+  inspect: true,
+  logger: true,
+  onProgress: true,
+  clock: true,
+  random: true,
+  scheduler: true,
+  failpoints: true,
+  httpClient: true,
+};
+
+/** Refuses options that there are not, such as misspelt ones. @throws ServiceError `config.invalid` */
+export function checkOptions(options: AppOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(OPTIONS, name)) continue;
+    const meant = similarName(name, Object.keys(OPTIONS));
+    const hint =
+      meant === undefined ? `the options are ${Object.keys(OPTIONS).join(", ")}` : `did you mean ${meant}?`;
+    throw new ServiceError("config.invalid", `createApp has no option ${JSON.stringify(name)}; ${hint}`);
+  }
+}
+
+/** The member of an app that its handlers need. */
+export const PARTS: unique symbol = Symbol("heddle.parts");
+
+/** What handlers need of their app. */
+export interface HandledParts {
+  readonly handlers: Handlers;
+  readonly maxBody: number;
+  readonly scheduler: Scheduler;
+  readonly webRequests: OpenWebRequests;
+  /** Whether every machine that reaches the server may use it without credentials, though nobody has allowed that. */
+  readonly isOnlyForLoopback: boolean;
+  /** Drains and closes a handler with the app. */
+  add(part: Pick<Transport, "startDraining"> & { close(): void }): void;
+}
+
 /** A running server. Several may live in one process. */
 export interface App {
   readonly address: Transport["address"];
-  /** The URL for clients, without a slash at its end. */
+  /** The URL for clients, without a slash at its end; empty when the app does not listen. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
+  /** Answers a web request within this process, as the server would. For one that leaves early, abort its signal or cancel the body. */
+  fetch(request: Request): Promise<Response>;
+  readonly [PARTS]: HandledParts;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**
@@ -100,7 +197,7 @@ export interface App {
     langGraphs?: ReadonlyMap<string, HostedGraph>,
   ): void;
   /**
-   * Stops the server: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs
+   * Stops the server and its handlers: it accepts no new connections and runs, and gives running supersteps `ms` (default 5 s) to end. Unfinished runs
    * resume at the next start on the same data. A second call waits for the same end.
    */
   close(ms?: number): Promise<void>;

@@ -39,6 +39,7 @@ async function buildPackage(): Promise<void> {
     "cli.js",
     "index.js",
     "app/node-worker.js",
+    "app/graph-types-worker.js",
     "demo/agent.js",
     "demo/approval.js",
     "demo/research.js",

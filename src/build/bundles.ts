@@ -27,9 +27,24 @@ export async function bundleXState(file: string): Promise<void> {
 }
 
 /**
- * Bundles compiled files of the server: a start that loads 600 files takes twice as long. Packages with native code, and those
- * that only some servers load, stay outside.
+ * Packages that stay outside the server's bundle: those with native code, or with files that they find by their own path, and those that
+ * only some servers load.
  */
+export const EXTERNAL_PACKAGES = [
+  "msgpackr",
+  "classic-level/binding.js",
+  "esbuild",
+  "ws",
+  "tsx",
+  "uWebSockets.js*",
+  "croner",
+  "ipaddr.js",
+  "jose",
+  "prom-client",
+  "@langchain/langgraph-sdk",
+];
+
+/** Bundles compiled files of the server: a start that loads 600 files takes twice as long. */
 export async function bundleServer(entries: readonly string[], options: BuildOptions): Promise<void> {
   await build({
     ...common,
@@ -39,16 +54,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     sourcemap: true,
-    external: [
-      "msgpackr",
-      "classic-level/binding.js",
-      "ws",
-      "tsx",
-      "uWebSockets.js*",
-      "croner",
-      "ipaddr.js",
-      "prom-client",
-    ],
+    external: EXTERNAL_PACKAGES,
     alias: { "node-gyp-build": "./src/storage/binding.cjs" },
     define: { __dirname: "undefined" },
     // For what is CommonJS among the bundled packages.

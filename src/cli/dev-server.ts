@@ -1,6 +1,7 @@
 import { extname } from "node:path";
 import type { App, AppOptions } from "../app.ts";
 import type { Config } from "../config/config.ts";
+import { loadAuth } from "../graph-loader/load-auth.ts";
 import { loadGraphs, type LoadedGraphs } from "../graph-loader/load-graphs.ts";
 import { ServiceError } from "../model/errors.ts";
 import { readableStack } from "../model/stack-trace.ts";
@@ -24,6 +25,11 @@ export interface DevServerOptions {
   readonly logger: Logger;
 }
 
+interface Loaded extends LoadedGraphs {
+  /** What authenticates users, if it is code of the project. */
+  readonly auth?: NonNullable<AppOptions["auth"]>;
+}
+
 /** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
 const QUIET_MS = 100;
 /** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
@@ -44,18 +50,21 @@ const SOURCES: ReadonlySet<string> = new Set([
 
 /**
  * The development server: it loads the graphs again when their files or the files that these import change. Runs in progress keep their
- * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, the server
- * restarts, on the same port and data.
+ * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, or the file
+ * that authenticates users, the server restarts, on the same port and data.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
+  /** The file that authenticates users, and what it imports. */
+  readonly #authFiles = new Set<string>();
   readonly #watcher: FileWatcher;
   #config: Config;
   #app: App | undefined;
   #port: number | undefined;
   #broken = false;
   #reconfigured = false;
+  #hasNewAuth = false;
   #timer: Cancel | undefined;
   readonly #random = systemRandom();
   #working = false;
@@ -90,15 +99,27 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  #load(config: Config): Promise<LoadedGraphs> {
+  #load(config: Config): Promise<Loaded> {
+    const options = { random: this.#random, scheduler: systemScheduler, fresh: true };
     const onFile = (file: string) => this.#add(file);
-    return keepAliveDuring(
-      loadGraphs(config, { random: this.#random, scheduler: systemScheduler, fresh: true, onFile }),
-    );
+    const load = async (): Promise<Loaded> => {
+      const onWarning = (warning: string) => this.#options.logger.warn(warning);
+      const graphs = await loadGraphs(config, { ...options, onFile, onWarning });
+      const users = config.auth?.users;
+      if (users?.kind !== "handlers") return graphs;
+      const onAuthFile = (file: string) => {
+        this.#authFiles.add(file);
+        onFile(file);
+      };
+      onAuthFile(users.file.file);
+      return { ...graphs, auth: await loadAuth(config.path, users.file, { ...options, onFile: onAuthFile }) };
+    };
+    return keepAliveDuring(load());
   }
 
   #changed(path: string): void {
     const { path: file, envFile } = this.#config;
+    if (this.#authFiles.has(path)) this.#hasNewAuth = true;
     if (path === file || path === envFile) this.#reconfigured = true;
     else if (!this.#files.has(path) && !(this.#broken && SOURCES.has(extname(path)))) return;
     this.#timer?.();
@@ -139,14 +160,18 @@ export class DevServer {
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
     const config = this.#reconfigured ? this.#options.read() : this.#config;
-    const anew = this.#app === undefined || settingsOf(config) !== settingsOf(this.#config);
+    const hasNewAuth = this.#hasNewAuth;
+    // Another change may come while this one is loaded.
+    this.#hasNewAuth = false;
+    const anew = this.#app === undefined || hasNewAuth || settingsOf(config) !== settingsOf(this.#config);
     if (anew) setEnv(config.env);
-    let loaded: LoadedGraphs;
+    let loaded: Loaded;
     try {
       this.#follow(config);
       loaded = await this.#load(config);
       if (!anew) this.#app?.replaceGraphs(loaded.graphs, loaded.langGraphs);
     } catch (cause) {
+      this.#hasNewAuth ||= hasNewAuth;
       if (anew) setEnv(this.#config.env);
       throw cause;
     }
@@ -163,12 +188,13 @@ export class DevServer {
     });
   }
 
-  async #open(config: Config, { graphs, langGraphs }: LoadedGraphs): Promise<void> {
+  async #open(config: Config, { graphs, langGraphs, auth }: Loaded): Promise<void> {
     const port = this.#port === undefined ? {} : { port: this.#port };
     this.#app = await this.#options.start(config, {
       config: { ...config, graphs: {} },
       graphs,
       langGraphs,
+      ...(auth && { auth }),
       studio: true,
       stacks: config.stacks ?? true,
       ...port,
@@ -189,13 +215,4 @@ function ownFrames(error: unknown): string {
   const frames = readableStack(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);
   return frames.filter(isOwn).join("\n");
-}
-
-/** The links of tools that can use a local server. */
-export function toolLinks(url: string, graphs: readonly string[]): string {
-  const [graph = ""] = graphs;
-  const at = encodeURIComponent(url);
-  return `  LangGraph Studio: https://smith.langchain.com/studio?baseUrl=${at}
-  Agent Chat:       https://agentchat.vercel.app/?apiUrl=${at}&assistantId=${encodeURIComponent(graph)}
-`;
 }

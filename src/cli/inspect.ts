@@ -1,36 +1,69 @@
 import { parseKeyList } from "../access/api-keys.ts";
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
 import { openInspectorRelay, type InspectorRelay } from "./inspector-relay.ts";
-import type { Invocation } from "./settings.ts";
+import { readAddress } from "./address-file.ts";
+import { portHint, type Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "inspect" }>;
 type Env = { readonly [name: string]: string | undefined };
 
-/** Prints where the inspector is. With a relay port it serves the inspector's feed there, until the process ends. */
+/** Milliseconds for the server to answer. */
+const ANSWER_TIMEOUT = 5_000;
+
+/**
+ * Prints where the inspector is, if a server answers there. With a relay port it serves the inspector's feed there, until the process ends.
+ * @throws ServiceError `config.invalid`, `server.address` where no server is
+ */
 export async function inspect(
-  { url, thread, relay }: Asked,
+  { url: address, data, thread, relay }: Asked,
   env: Env,
   say: (line: string) => void,
 ): Promise<InspectorRelay | undefined> {
+  const url = (data === undefined ? undefined : readAddress(data)) ?? address;
   const id = thread === undefined ? undefined : parseUuid(thread);
   if (thread !== undefined && id === undefined) {
     throw new ServiceError("config.invalid", `"${thread}" is no thread's id: it must be a UUID`);
   }
   const query = id === undefined ? "" : `?thread_id=${id}`;
   const page = `${url}/inspector${query}`;
+  await checkServer(url);
   say(page);
   if (relay === undefined) return undefined;
   const feed = `${url.replace(/^http/, "ws")}/inspect${query}`;
   const opened = await openInspectorRelay({ feed, key: keyOf(env), page, port: relay }).catch(
     (cause: unknown) => {
-      throw new ServiceError("server.address", `Port ${relay} cannot be had: ${(cause as Error).message}`, {
-        cause,
-      });
+      const why = (cause as Error).message;
+      const message = `The relay cannot listen at port ${relay}: ${why}; ${portHint("--relay")}`;
+      throw new ServiceError("server.address", message, { cause });
     },
   );
   say(`The feed is on ws://localhost:${opened.port}`);
   return opened;
+}
+
+/** @throws ServiceError `server.address` unless a server answers below this URL */
+async function checkServer(url: string): Promise<void> {
+  const given = new AbortController();
+  const cancel = systemScheduler.after(ANSWER_TIMEOUT, () => given.abort(new Error("no answer in 5 s")));
+  let status: number;
+  try {
+    // Health checks need no key.
+    const response = await fetch(`${url}/ok`, { signal: given.signal });
+    await response.body?.cancel();
+    status = response.status;
+  } catch (cause) {
+    const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
+    const why = code ?? (cause as Error).message;
+    const hint = "start one with heddle dev; where one runs already, --port and --host name its address";
+    throw new ServiceError("server.address", `No server answers at ${url} (${why}): ${hint}`, { cause });
+  } finally {
+    cancel();
+  }
+  if (status === 200) return;
+  const hint = "HEDDLE_MOUNT_PREFIX is what the paths of a server begin with";
+  throw new ServiceError("server.address", `What answers at ${url} is not Heddle (${status}); ${hint}`);
 }
 
 /** The key to send: `HEDDLE_API_KEY`, or the first of `HEDDLE_API_KEYS`. */

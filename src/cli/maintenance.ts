@@ -3,7 +3,11 @@ import { unendedRunChange } from "../../actors/missing-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
-import { mayHaveHeld } from "../storage/integrity.ts";
+import type { OnProgress } from "../ports/progress.ts";
+import { threadMapKey } from "../model/thread.ts";
+import type { DamageRecord } from "../storage/damage-records.ts";
+import { affectedBy } from "../storage/integrity.ts";
+import { threadLabel } from "../storage/key-labels.ts";
 import { acceptDamage, backupStorage, openStorage, repairStorage } from "../storage/open.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
@@ -15,30 +19,54 @@ const deps = {
   logger: silentLogger,
 };
 
-/** Prints each damage found, one line each. Returns their number. */
-export async function check(data: string, say: (line: string) => void): Promise<number> {
+/** Prints each damage found, one line each, and then their number and that of the threads with damage. Returns the number of lines. */
+export async function check(
+  data: string,
+  say: (line: string) => void,
+  onProgress?: OnProgress,
+): Promise<number> {
   mustExist(data);
-  const storage = await openStorage({ kind: "level", directory: data, isVerified: true }, deps);
-  let found = 0;
+  const options = { kind: "level", directory: data, isVerified: true } as const;
+  const storage = await openStorage(options, { ...deps, ...(onProgress && { onProgress }) });
+  const findings = storage.findings();
+  let found = findings.length;
+  const threads = new Set<string>();
+  let refused = 0;
   try {
-    for (const finding of storage.findings()) {
+    for (const finding of findings) say(lineOf(finding));
+    for await (const key of storage.refusedThreads()) threads.add(threadMapKey(key));
+    refused = threads.size;
+    for await (const { key, what } of storage.journal.verify(undefined, onProgress)) {
       found++;
-      say(`${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
-    }
-    for await (const { key, what } of storage.journal.verify()) {
-      found++;
-      say(key.thread === "" ? what : `thread ${key.thread}: ${what}`);
+      if (key.thread !== "") threads.add(threadMapKey(key));
+      say(key.thread === "" ? what : `${threadLabel(key)}: ${what}`);
     }
   } finally {
     await storage.close();
   }
-  say(found === 0 ? `${data} is whole` : `${data}: ${found} damaged`);
+  say(
+    found === 0
+      ? `${data} is whole`
+      : `${data}: ${count(found, "finding")}, ${count(threads.size, "thread")} affected (${refused} refused)`,
+  );
+  if (findings.length > 0) say('Restore a backup, or accept what is lost with "heddle repair --accept"');
   return found;
 }
 
-export async function repair(data: string): Promise<void> {
+function lineOf(finding: DamageRecord): string {
+  const { names, more } = affectedBy(finding);
+  if (names.length === 0) return finding.what;
+  return `${finding.what}; may have held ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+export async function repair(data: string, onProgress?: OnProgress): Promise<void> {
   mustExist(data);
-  await repairStorage(data, deps);
+  await repairStorage(data, { ...deps, ...(onProgress && { onProgress }) });
+  onProgress?.({ work: "looking for runs without an end" });
   await endRuns(data);
 }
 
@@ -67,18 +95,22 @@ async function endRuns(data: string): Promise<void> {
 }
 
 /** Accepts the losses that were found, and prints them. */
-export async function accept(data: string, say: (line: string) => void): Promise<void> {
+export async function accept(
+  data: string,
+  say: (line: string) => void,
+  onProgress?: OnProgress,
+): Promise<void> {
   mustExist(data);
-  const accepted = await acceptDamage(data, deps);
-  for (const finding of accepted) say(`accepted: ${finding.what}; ${JSON.stringify(mayHaveHeld(finding))}`);
+  const accepted = await acceptDamage(data, { ...deps, ...(onProgress && { onProgress }) });
+  for (const finding of accepted) say(`accepted: ${lineOf(finding)}`);
   say(
     accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
   );
 }
 
-export async function backup(data: string, target: string): Promise<void> {
+export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
   mustExist(data);
-  await backupStorage(data, target);
+  await backupStorage(data, target, onProgress);
 }
 
 /** Opening the storage would create the directory. */

@@ -1,10 +1,20 @@
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { App, AppOptions } from "../app.ts";
-import { type Config, findConfig, readConfig } from "../config/config.ts";
+import { checkDataDirectory, type Config, findConfig, readConfig } from "../config/config.ts";
 import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
+import { writeAddress } from "./address-file.ts";
+import { banner, type Started, toolLinks } from "./banner.ts";
 import { guardProcess } from "./process-lifecycle.ts";
-import type { Invocation } from "./settings.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isLoopback } from "../access/hosts.ts";
+import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
+import { DEFAULT_PORT, type Invocation, type Settings } from "./settings.ts";
+import { warningsOfVariables } from "./environment-variables.ts";
+import { registerInProcessServer } from "../platform/sdk-registration.ts";
+import { registerSdkLogger } from "../platform/sdk-logger.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import { ProgressDisplay } from "./progress-display.ts";
 import { systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
 
@@ -18,30 +28,77 @@ export async function serve(asked: Serving): Promise<void> {
   const path = asked.config ?? findConfig(process.cwd());
   // Taken before the file's own variables are set: those must not win over the file when it is read again.
   const outside = { ...process.env };
-  const read = () => readConfig(path, outside);
+  const read = () => withGraphs(readConfig(path, outside));
   const config = read();
   const setEnv = environment();
   setEnv(config.env);
   const data = asked.command === "dev" ? join(dirname(config.path), ".heddle") : ".heddle";
+  const { level, log: format } = asked.settings(process.env, data);
+  const isText = ({ isTTY }: OutputStream) => (format ?? (isTTY === true ? "text" : "json")) === "text";
+  const isLogText = isText(stderr);
   const logger = createLogger({
     clock: systemClock,
-    level: asked.settings(process.env, data).level,
-    pretty: stderr.isTTY,
-    write: (line) => stderr.write(line),
+    level,
+    ...(isLogText && { text: applyStyleFor(stderr, process.env) }),
+    write: (line) => progress.beside(() => stderr.write(line)),
   });
+  const progress = new ProgressDisplay({
+    clock: systemClock,
+    scheduler: systemScheduler,
+    ...(isLogText && stderr.isTTY && { terminal: stderr }),
+    line: (_, { work, ...figures }) => logger.info(work, figures),
+  });
+  for (const warning of warningsOfVariables(process.env)) logger.warn(warning);
+  // Before any file is loaded: graphs ask for it at their top level.
+  registerSdkLogger(logger);
   let running: () => App | undefined = () => undefined;
   const leave = guardProcess(logger, () => running());
 
+  let removeAddress: () => void = () => undefined;
+  process.once("exit", () => removeAddress());
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
-    const { level: _, ...settings } = asked.settings(process.env, data);
+    const { level: _, log: __, ...settings } = asked.settings(process.env, data);
+    checkDataDirectory(settings.data, config.path);
     const { createApp } = await import("../app.ts");
-    const app = await createApp({ ...settings, ...secrets(process.env), config, logger, ...more });
-    const { kind, why } = app.transport;
-    const { graphs: loaded, langGraphs = new Map() } = more;
-    const graphs = loaded ? [...Object.keys(loaded), ...langGraphs.keys()] : Object.keys(config.graphs);
-    logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
-    stdout.write(`Heddle ${VERSION} listens on ${app.url}\n`);
+    const isPortAsked = settings.port !== undefined || more.port !== undefined;
+    const port = isPortAsked ? {} : { port: DEFAULT_PORT, takeNextPort: true };
+    const access = secrets(process.env);
+    const { onProgress } = progress;
+    const app = await createApp({
+      ...settings,
+      ...port,
+      ...access,
+      config,
+      logger,
+      onProgress,
+      ...more,
+    }).finally(() => progress.end());
+    removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
+    registerInProcessServer((request) => app.fetch(request), app.url);
+    const graphs = graphsOf(config, more);
+    // A banner says the same.
+    if (!isText(stdout) || !isLogText) {
+      const { kind, why } = app.transport;
+      logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
+    }
+    const isNext = !isPortAsked && app.address.port !== DEFAULT_PORT;
+    if (isText(stdout)) {
+      const allowsStudio = asked.command === "dev";
+      const started = {
+        app,
+        graphs,
+        settings,
+        config,
+        isNext,
+        hasKeys: access.keys !== undefined,
+        allowsStudio,
+      };
+      stdout.write(banner(describeStart(started), applyStyleFor(stdout, process.env)));
+    } else {
+      const reason = isNext ? `Port ${DEFAULT_PORT} is taken: ` : "";
+      stdout.write(`${reason}Heddle ${VERSION} listens on ${app.url}\n`);
+    }
     return app;
   };
   const open = async () => {
@@ -51,12 +108,15 @@ export async function serve(asked: Serving): Promise<void> {
       return;
     }
     process.env["NODE_ENV"] ??= "development";
-    const { DevServer, toolLinks } = await import("./dev-server.ts");
+    const { DevServer } = await import("./dev-server.ts");
     const { systemWatchFiles } = await import("../platform/file-watcher.ts");
     const dev = new DevServer({ config, read, setEnv, start, logger, watch: systemWatchFiles(logger) });
     running = () => dev.app;
     await dev.start();
-    if (dev.app !== undefined) stdout.write(toolLinks(dev.app.url, Object.keys(config.graphs)));
+    if (dev.app === undefined || isText(stdout)) return;
+    const { mount } = asked.settings(process.env, data);
+    for (const [name, link] of toolLinks(urlOf(dev.app, mount, config), Object.keys(config.graphs)))
+      stdout.write(`  ${`${name}:`.padEnd(17)} ${link}\n`);
   };
   try {
     await open();
@@ -65,6 +125,62 @@ export async function serve(asked: Serving): Promise<void> {
     leave();
     throw cause;
   }
+}
+
+/** Refuses a configuration without graphs: a command serves no others, as a program may. */
+function withGraphs(config: Config): Config {
+  if (Object.keys(config.graphs).length > 0) return config;
+  throw new ServiceError(
+    "config.invalid",
+    `${config.path}: graphs names no graph; add one, such as { "agent": "./agent.ts:default" }`,
+  );
+}
+
+/** The names of the graphs: `dev` has loaded them itself. */
+function graphsOf(config: Config, { graphs, langGraphs = new Map() }: AppOptions): readonly string[] {
+  return graphs === undefined ? Object.keys(config.graphs) : [...Object.keys(graphs), ...langGraphs.keys()];
+}
+
+const urlOf = (app: App, mount: string | undefined, config: Config): string =>
+  app.url + (mount ?? config.access?.mount ?? "");
+
+interface Start {
+  readonly app: App;
+  readonly graphs: readonly string[];
+  readonly settings: Omit<Settings, "level" | "log">;
+  readonly config: Config;
+  /** Whether another port than the default one was taken. */
+  readonly isNext: boolean;
+  readonly hasKeys: boolean;
+  readonly allowsStudio: boolean;
+}
+
+function describeStart({ app, graphs, settings, config, isNext, hasKeys, allowsStudio }: Start): Started {
+  const { transport } = app;
+  const isLocal = isLoopback(settings.host);
+  const credentials = [
+    ...(hasKeys ? ["API keys"] : []),
+    ...(config.auth === undefined ? [] : [config.auth.users.kind === "jwt" ? "tokens of users" : "users"]),
+  ].join(", ");
+  const isOpen = credentials === "";
+  return {
+    version: VERSION,
+    url: urlOf(app, settings.mount, config),
+    graphs,
+    data: resolve(settings.data),
+    disabled: config.access?.disabled ?? [],
+    allowsStudio,
+    access: `${isLocal ? "this machine only" : `all that reach ${settings.host}`}, ${isOpen ? "without a key" : `with ${credentials}`}`,
+    notes: [
+      ...(isNext ? [`Port ${DEFAULT_PORT} is taken: this is the next free one`] : []),
+      ...(isOpen && !isLocal
+        ? ["There is no key: whoever reaches this address may use the server; HEDDLE_API_KEYS sets some"]
+        : []),
+      ...(transport.kind === "node" && settings.transport !== "node"
+        ? [`There is ${transport.why}: Node's own HTTP server serves, which is slower`]
+        : []),
+    ],
+  };
 }
 
 function secrets(env: NodeJS.ProcessEnv): Pick<AppOptions, "keys" | "tokenSecret"> {

@@ -10,12 +10,24 @@ import { readPathPrefix } from "../access/config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 
+/** The port of a server for which nobody asked for one. */
+export const DEFAULT_PORT = 2024;
+
+export type LogFormat = "json" | "text";
+
+/** How to choose another port than one at which nothing can listen. */
+export const portHint = (option: "--port" | "--relay"): string =>
+  `choose another port with ${option} (0: any free one)`;
+
 /** Settings from the command line and the environment. An absent one is left to the configuration file. */
 export interface Settings {
   readonly host: string;
-  readonly port: number;
+  /** Absent if nobody asked for a port. */
+  readonly port?: number;
   readonly data: string;
   readonly level: LogLevel;
+  /** How the server's output is written. Absent: text on a terminal, JSON lines elsewhere. */
+  readonly log?: LogFormat;
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly workers?: number;
@@ -42,6 +54,14 @@ export type Invocation =
        */
       settings(env: Env, data: string): Settings;
     }
+  | { readonly command: "init"; readonly directory: string }
+  | {
+      readonly command: "build";
+      /** The path of the configuration file, if one was given. */
+      readonly config: string | undefined;
+      readonly compose: boolean;
+      readonly force: boolean;
+    }
   | { readonly command: "check"; readonly data: string }
   | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
@@ -49,32 +69,58 @@ export type Invocation =
       readonly command: "inspect";
       /** The server's URL, with the prefix of its paths. */
       readonly url: string;
+      /** The data directory whose server is meant, where no address was asked for and a server is known there. */
+      readonly data?: string;
       readonly thread: string | undefined;
       /** The port on which to serve the feed. */
       readonly relay: number | undefined;
+    }
+  | {
+      readonly command: "conformance";
+      /** The server's URL, with the prefix of its paths, and without a slash at its end. */
+      readonly url: string;
+      readonly key: string | undefined;
+      /** Names of chapters; all if it is empty. */
+      readonly chapters: readonly string[];
+      readonly json: boolean;
     }
   | { readonly command: "refused"; readonly why: string };
 
 export const HELP = `Usage: heddle COMMAND [options]
 
 Commands
+  init [DIR]     Make a project with a graph and a test, in this directory or in DIR
+  build          Write a Dockerfile and a .dockerignore for the project of a configuration file; --compose adds a compose.yaml,
+                 --force replaces files that exist
   start          Serve the graphs of a configuration file
   dev            Serve the graphs of a configuration file, and reload them when their files change
-  check          Read a whole data directory and list what is damaged; exit code 1 if anything is
-  repair         Rebuild a damaged database; --accept also gives up what is lost, so that its threads are served again
+  check          Read a whole data directory and list what is damaged
+  repair         Rebuild a damaged database, and list what is still damaged; --accept gives up what is lost instead, so that
+                 its threads are served again
   backup DIR     Copy a data directory to DIR, also while a server uses it
-  inspect [ID]   Print the address of the inspector, for one thread or for all; --relay PORT forwards the statecharts'
+  inspect [ID]   Print the address of the inspector, for one thread or for all, of the server on the data directory here or at
+                 --data, or of the one at --host and --port; --relay PORT forwards the statecharts'
                  events to tools of @statelyai/inspect on this machine (HEDDLE_API_KEY: the server's key, if it has one)
+  conformance    Check a server against the interface, with --url URL: any server that serves the graphs of test/conformance;
+                 --chapter NAME[,NAME] checks some chapters only, --key KEY is the server's key, --json prints all results
+                 (HEDDLE_API_KEY: the key)
 
 Options
   --config FILE      Configuration file; default: heddle.json, then langgraph.json, in this directory
-  --host HOST        Address to listen on; default 127.0.0.1. Any other address needs HEDDLE_API_KEYS or --insecure
-  --port PORT        Port to listen on; default 2024. 0 takes a free port
+  --host HOST        Address to listen on; default 127.0.0.1. Any other address needs HEDDLE_API_KEYS, auth in the
+                     configuration, or --insecure
+  --port PORT        Port to listen on; default 2024 or, if that is taken, the next free one. 0 takes any free port
   --data DIR         Data directory; default .heddle in this directory (dev: next to the configuration file)
   --transport KIND   uws or node; default: uws if its binary loads on this machine
   --workers N        Run nodes in N worker threads; default 0: on the main thread (start only)
-  --insecure         Listen on other addresses without a key
+  --insecure         Listen on other addresses without a key or users
+  --log FORMAT       text (for people) or json (lines); default: text on a terminal, json elsewhere (dev, start)
   --help, --version
+
+Exit codes
+  0  Done; after check and repair: nothing is damaged; after conformance: everything holds
+  1  Something is damaged (check), damage is left (repair), or differs (conformance); or the command failed, and stderr says why
+  2  The command line is wrong
 
 Environment
   An option wins over a variable, and a variable over the configuration file.
@@ -89,7 +135,9 @@ Environment
   HEDDLE_MAX_BODY              Largest request body, in bytes
   HEDDLE_STREAMS_SYNC          Where stream events are stored: os or memory
   HEDDLE_LOG                   Log level: debug, info, warn or error
+  HEDDLE_LOG_FORMAT            The option --log
   HEDDLE_REQUEST_LOG           Log level of the lines about requests; default debug
+  NO_COLOR, FORCE_COLOR        No colours on a terminal; colours everywhere (0: nowhere)
 `;
 
 const OPTIONS = {
@@ -100,20 +148,30 @@ const OPTIONS = {
   transport: { type: "string" },
   workers: { type: "string" },
   insecure: { type: "boolean" },
+  log: { type: "string" },
   relay: { type: "string" },
   accept: { type: "boolean" },
+  compose: { type: "boolean" },
+  force: { type: "boolean" },
+  url: { type: "string" },
+  key: { type: "string" },
+  chapter: { type: "string" },
+  json: { type: "boolean" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
 
 /** The commands, each with the flags that it accepts. */
 const COMMANDS = {
-  dev: ["config", "host", "port", "data", "transport", "insecure"],
-  start: ["config", "host", "port", "data", "transport", "workers", "insecure"],
+  init: [],
+  build: ["config", "compose", "force"],
+  dev: ["config", "host", "port", "data", "transport", "insecure", "log"],
+  start: ["config", "host", "port", "data", "transport", "workers", "insecure", "log"],
   check: ["data"],
   repair: ["data", "accept"],
   backup: ["data"],
-  inspect: ["host", "port", "relay"],
+  inspect: ["host", "port", "data", "relay"],
+  conformance: ["url", "key", "chapter", "json"],
 } as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
 
 type Command = keyof typeof COMMANDS;
@@ -124,10 +182,9 @@ type Env = { readonly [name: string]: string | undefined };
 export function parseCommandLine(args: readonly string[], env: Env): Invocation {
   let parsed;
   try {
-    parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    parsed = parseArgs({ args: joinNegativeNumbers(args), options: OPTIONS, allowPositionals: true });
   } catch (cause) {
-    // Only the first sentence: the rest is the parser's hint about quoting.
-    return refused((cause as Error).message.split(". ")[0] ?? "");
+    return refused(parserMessage((cause as Error).message));
   }
   const { values: flags, positionals } = parsed;
   if (flags.help === true || positionals[0] === "help") return { command: "help" };
@@ -139,11 +196,20 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   const taken: readonly string[] = COMMANDS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
-  const hasTarget = command === "backup" || command === "inspect";
+  // An empty path would be the current directory, and an empty host all addresses.
+  const empty = Object.entries(flags).find(([, value]) => value === "");
+  if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
+  const hasTarget = command === "backup" || command === "inspect" || command === "init";
   const [target, extra] = hasTarget ? rest : [undefined, ...rest];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
   const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
+    case "init":
+      return { command, directory: target ?? "." };
+    case "build": {
+      const config = given(flags, env, "config", "HEDDLE_CONFIG")?.value;
+      return { command, config, compose: flags.compose === true, force: flags.force === true };
+    }
     case "check":
       return { command, data };
     case "repair":
@@ -154,13 +220,25 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       return { command, data, target };
     case "inspect":
       try {
-        const { host, port, mount = "" } = settingsOf(flags, env, data);
+        const { host, port: askedPort, mount = "" } = settingsOf(flags, env, data);
+        const isAsked =
+          askedPort !== undefined || given(flags, env, "host", "HEDDLE_HOST", "HOST") !== undefined;
+        const port = askedPort ?? DEFAULT_PORT;
         const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}${mount}`;
         const relay = number(given(flags, env, "relay"), isPort, "is not a whole number from 0 to 65535");
-        return { command, url, thread: target, relay };
+        return { command, url, ...(!isAsked && { data }), thread: target, relay };
       } catch (cause) {
         return refused((cause as Error).message);
       }
+    case "conformance": {
+      const url = given(flags, env, "url")?.value ?? "";
+      if (!URL.canParse(url) || !/^https?:/i.test(url))
+        return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
+      const key = given(flags, env, "key", "HEDDLE_API_KEY")?.value;
+      // A name may be written without its spaces, which a shell would take for the end of it.
+      const chapters = (listOf(given(flags, env, "chapter")) ?? []).map((name) => name.replaceAll("-", " "));
+      return { command, url: url.replace(/\/+$/, ""), key, chapters, json: flags.json === true };
+    }
     case "dev":
     case "start":
       try {
@@ -175,6 +253,30 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
         settings: (env, data) => settingsOf(flags, env, data),
       };
   }
+}
+
+/** Joins a negative number to its option, `--port -1` to `--port=-1`: the parser takes what begins with a dash for an option. */
+function joinNegativeNumbers(args: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const option = joined.at(-1) ?? "";
+    if (/^-\d/.test(arg) && takesValue(option)) joined[joined.length - 1] = `${option}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
+}
+
+function takesValue(option: string): boolean {
+  const name = option.slice(2);
+  return (
+    option.startsWith("--") && Object.hasOwn(OPTIONS, name) && OPTIONS[name as keyof Flags].type === "string"
+  );
+}
+
+/** The parser's message in one line. Its later sentences are hints about quoting. */
+function parserMessage(message: string): string {
+  const [, option] = /^Option '(--[a-z]+)\b.* argument (?:missing|is ambiguous)/.exec(message) ?? [];
+  return option === undefined ? (message.split(". ")[0] ?? "") : `${option} needs a value`;
 }
 
 const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
@@ -226,13 +328,19 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     isWorkerCount,
     "is not a whole number from 0 to 64",
   );
+  const log = read(
+    find("log", "HEDDLE_LOG_FORMAT"),
+    isLogFormat,
+    "is not json or text; HEDDLE_LOG sets the level",
+  );
   const secret = find(null, "HEDDLE_WEBHOOK_SECRET");
+  const port = number(find("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535");
   return {
     host: host?.value ?? "127.0.0.1",
-    port:
-      number(find("port", "HEDDLE_PORT", "PORT"), isPort, "is not a whole number from 0 to 65535") ?? 2024,
     data: find("data", "HEDDLE_DATA")?.value ?? data,
     level: read(find(null, "HEDDLE_LOG"), isLogLevel, NO_LEVEL) ?? "info",
+    ...(log === undefined ? {} : { log }),
+    ...(port === undefined ? {} : { port }),
     ...(flags.insecure === true || env["HEDDLE_INSECURE"] === "1" ? { insecure: true } : {}),
     ...(requestLog === undefined ? {} : { requestLog }),
     ...(hosts === undefined ? {} : { hosts }),
@@ -268,6 +376,8 @@ function number(given: Given | undefined, is: (value: number) => boolean, what: 
 }
 
 const isTransport = (text: string): text is "uws" | "node" => text === "uws" || text === "node";
+
+const isLogFormat = (text: string): text is LogFormat => text === "json" || text === "text";
 
 const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
 

@@ -1,4 +1,6 @@
 import { shapeNumber } from "./stored-shapes.ts";
+import { MAX_TEXT_BYTES } from "../model/json.ts";
+import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
 
 /** Bytes of a buffer. Many values share one, so that few are allocated. */
@@ -140,6 +142,7 @@ export class PlainPacker {
     const count = this.#bytes.write(text, from);
     // The encoder replaces a lone surrogate.
     if (count !== text.length && LONE_SURROGATE.test(text)) return false;
+    if (count > MAX_TEXT_BYTES) throwTextTooLong();
     if (isWide) this.#sized(0xdb, count, 4);
     else this.#sized(0xda, count, 2);
     this.#at = from + count;
@@ -190,7 +193,10 @@ export class PlainPacker {
   }
 
   #grow(more: number): void {
-    this.#replaceBuffer(Math.max(BUFFER_SIZE, 2 * (this.#at - this.#start + more)), this.#at - this.#start);
+    const written = this.#at - this.#start;
+    const needed = written + more;
+    if (needed > MAX_ENCODED_BYTES) throwValueTooLarge();
+    this.#replaceBuffer(Math.min(MAX_ENCODED_BYTES, Math.max(BUFFER_SIZE, 2 * needed)), written);
   }
 
   /** Switches to a new buffer and copies the bytes written so far of the value. */

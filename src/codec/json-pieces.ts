@@ -1,9 +1,9 @@
-import { ClassInstance } from "../model/class-instance.ts";
+import { isPlain, isToJson } from "../model/memory-size.ts";
 
 /** Characters: the approximate size of a piece of JSON. */
 const PIECE_LENGTH = 64 * 1024;
-/** The most members and entries of a value that counts as small. */
-const MAX_SMALL_MEMBERS = 4_000;
+/** Characters that each value counts for besides its own: a small one has 4,000 members and entries at most. */
+const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
 /**
  * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in
@@ -23,51 +23,27 @@ export function* jsonPieces(value: unknown): Generator<string> {
 
 /** True if the value can be written in one piece. An object with its own `toJSON` or class always is. */
 export function isSmallJson(value: unknown): boolean {
-  let left = PIECE_LENGTH;
-  const look = (part: unknown): boolean => {
-    left -= PIECE_LENGTH / MAX_SMALL_MEMBERS;
-    if (typeof part === "string") left -= part.length;
-    else if (typeof part === "object" && part !== null && left > 0) {
-      if (Array.isArray(part)) return left > part.length && part.every(look);
-      if (!isPlain(part)) return true;
-      for (const name in part) {
-        left -= name.length;
-        if (!look((part as { readonly [name: string]: unknown })[name])) return false;
-      }
-    }
-    return left > 0;
-  };
-  return (
-    look(value) || (typeof value === "object" && value !== null && !Array.isArray(value) && !isPlain(value))
-  );
+  return roomAfter(value, PIECE_LENGTH) > 0;
 }
 
-/** Bytes: the approximate size of a value in memory; too low for very large values. */
-export function memorySizeOf(value: unknown): number {
-  let nodes = 100_000;
-  const look = (part: unknown): number => {
-    if (nodes-- <= 0) return 0;
-    if (typeof part === "string") return part.length;
-    if (typeof part !== "object" || part === null) return 8;
-    if (!Array.isArray(part) && !isPlain(part)) return 8;
-    let size = 16;
-    if (Array.isArray(part)) {
-      for (let i = 0; i < part.length && nodes > 0; i++) size += 8 + look(part[i]);
-      return size;
-    }
-    for (const name in part) {
-      if (nodes <= 0) break;
-      size += 8 + look((part as { readonly [name: string]: unknown })[name]);
-    }
-    return size;
-  };
-  return look(value);
-}
-
-function isPlain(value: object): boolean {
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null || prototype === ClassInstance.prototype;
+/** The characters that are left of `room` after a value is written; 0 or less if it does not fit, or not enough is left to find out. */
+function roomAfter(value: unknown, room: number): number {
+  let left = room - VALUE_LENGTH;
+  if (typeof value === "string") return left - value.length;
+  if (typeof value !== "object" || value === null) return left;
+  if (Array.isArray(value)) {
+    if (left <= value.length) return 0;
+    for (let i = 0; i < value.length && left > 0; i++) left = roomAfter(value[i], left);
+    return left;
+  }
+  if (!isPlain(value)) return left;
+  for (const name in value) {
+    const member = (value as { readonly [name: string]: unknown })[name];
+    if (isToJson(name, member)) return room - VALUE_LENGTH;
+    left = roomAfter(member, left - name.length);
+    if (left <= 0) return 0;
+  }
+  return left;
 }
 
 function* textPieces(text: string): Generator<string> {

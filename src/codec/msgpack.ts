@@ -1,7 +1,9 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
+import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";
 import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
+import { throwTextTooLong } from "./size-limits.ts";
 import { STORED_SHAPES } from "./stored-shapes.ts";
 import { readUuid, UUID_TYPE } from "./uuid.ts";
 
@@ -51,6 +53,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * Encodes JSON data, with {@link ClassInstance} instances in it, with `head` free bytes in front. Decoding gives exactly what
  * `JSON.stringify` and `JSON.parse` would give: msgpackr alters lone surrogates and members named `__proto__`, so a value
  * that has one is written as JSON text.
+ * @throws ServiceError `value.unstorable` for more than 2 GiB, and for a text of more than 512 MiB
  */
 export function packValue(value: unknown, head: number): Buffer {
   const plain = plainPacker.pack(value, head + 1);
@@ -59,6 +62,7 @@ export function packValue(value: unknown, head: number): Buffer {
     return plain;
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
+  if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
   // A byte search costs a hundredth of a look at each string, and nearly always finds nothing.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
@@ -77,10 +81,21 @@ export function packMessage(value: unknown): Uint8Array {
 function packText(value: unknown, head: number): Buffer {
   const marked = toInstanceText(value);
   const text = marked ?? JSON.stringify(value);
-  const bytes = Buffer.allocUnsafe(head + 1 + Buffer.byteLength(text));
+  const length = Buffer.byteLength(text);
+  if (length > MAX_TEXT_BYTES) throwTextTooLong();
+  const bytes = Buffer.allocUnsafe(head + 1 + length);
   bytes[head] = marked === undefined ? JSON_TEXT : MARKED_TEXT;
   bytes.write(text, head + 1);
   return bytes;
+}
+
+/** Refuses a value with a text that could not be decoded. @throws ServiceError `value.unstorable` */
+function checkTexts(value: unknown): void {
+  if (typeof value === "string") {
+    if (isTooLong(value)) throwTextTooLong();
+  } else if (value instanceof NonJsonValue) checkTexts(NonJsonValue.of(value).data);
+  else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value))
+    Object.values(value).forEach(checkTexts);
 }
 
 /** True if the value has a string or a name that msgpackr would alter. */

@@ -1,10 +1,14 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, extname, join, resolve } from "node:path";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { type AccessConfig, readAccess } from "../access/config.ts";
+import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
+import { type AuthConfig, readAuth } from "./auth.ts";
+import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./default-assistants.ts";
 import { checkKeys } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-bundler.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
+import type { AssistantDefaults } from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
@@ -26,11 +30,17 @@ export interface Config {
   readonly graphs: { readonly [name: string]: GraphFile };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
+  /** What default assistants begin with: the variable `LANGGRAPH_CONFIG`. */
+  readonly assistants?: AssistantDefaults;
+  /** Milliseconds in which the types of one graph must be read for its schemas: the variable `LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS`. */
+  readonly schemaTimeout?: number;
   /** The path of the `.env` file, absolute. */
   readonly envFile?: string;
   /** Warnings about keys that have no effect. */
   readonly notes?: readonly string[];
   readonly maxBody?: number;
+  /** The project's own HTTP application. */
+  readonly httpApp?: GraphFile;
   readonly sync?: (typeof STREAM_SYNC_MODES)[number];
   readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds that the events of an ended run are kept. */
@@ -39,6 +49,8 @@ export interface Config {
   readonly stacks?: boolean;
   /** Access control settings. */
   readonly access?: AccessConfig;
+  /** Which request headers runs find in `configurable`. */
+  readonly configurableHeaders?: HeaderPatterns;
   /** The section `webhooks`, checked, with its templates filled in. */
   readonly webhooks?: JsonObject;
   readonly runs?: RunLimits;
@@ -49,6 +61,8 @@ export interface Config {
   readonly components?: ComponentFiles;
   /** The section `store`. */
   readonly store?: StoreConfig<GraphFile>;
+  /** The section `auth`; absent: the server has no users. */
+  readonly auth?: AuthConfig<GraphFile>;
 }
 
 /** Limits of runs: how many may be in progress, how many may be queued, and what each gets. The fields are those of the actors' limits. */
@@ -60,6 +74,8 @@ export interface RunLimits {
   };
   readonly maxQueued?: number;
   readonly maxQueuedPerTenant?: number;
+  readonly maxQueuedBytes?: number;
+  readonly maxStateBytes?: number;
   readonly attempts?: number;
   readonly grace?: number;
   readonly timeout?: number;
@@ -80,6 +96,24 @@ export function findConfig(directory: string): string {
 }
 
 /**
+ * Checks that a data directory is not the project's own directory: Heddle would write files beside the project's, one of them named
+ * `heddle.json` as the configuration file is.
+ * @throws ServiceError `config.invalid`, naming the directory and the configuration file in it
+ */
+export function checkDataDirectory(directory: string, configFile: string): void {
+  const path = resolve(directory);
+  // Data that are there already are served: refusing their directory would lose them to their owner.
+  if (!existsSync(path) || existsSync(join(path, "level"))) return;
+  const isProject = realpathSync(path) === realpathSync(dirname(configFile));
+  const file = isProject ? basename(configFile) : "langgraph.json";
+  if (!isProject && !existsSync(join(path, file))) return;
+  throw new ServiceError(
+    "config.invalid",
+    `The data directory ${path} holds the configuration file ${file}; name a directory of its own with --data, such as ${join(path, ".heddle")}`,
+  );
+}
+
+/**
  * Reads a configuration file: `heddle.json`, or an unchanged `langgraph.json`. Variables of `environment` win over those of the file.
  * @throws ServiceError `config.invalid`, naming the file and the key
  */
@@ -93,6 +127,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
   const access = readAccess(http, refuse);
+  const configurableHeaders = readHeaderPatterns(http, refuse);
   const maxBody = http["max_body"];
   if (maxBody !== undefined && !isPositiveInteger(maxBody))
     refuse("http.max_body must be a whole number of bytes, 1 or more");
@@ -110,17 +145,34 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const embedder = (text: string): GraphFile =>
     readGraphFile(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
+  const httpApp = readHttpApp(http, dirname(path), refuse);
   const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
-  const webhooks = readWebhooks(section(root, "webhooks", refuse), { ...env, ...environment }, refuse);
+  const files = {
+    module: (text: string, at: string) =>
+      readGraphFile(text, dirname(path), (what) => refuse(`${at} ${what}`)),
+    data: (text: string) => resolve(dirname(path), text),
+  };
+  const auth = readAuth(section(root, "auth", refuse), files, refuse);
+  const variables = { ...env, ...environment };
+  const webhooks = readWebhooks(section(root, "webhooks", refuse), variables, refuse);
+  const assistants = readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse);
+  const schemaTimeout = readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse);
+  const strangers = Object.keys(assistants ?? {}).filter((name) => !Object.hasOwn(graphs, name));
+  left.push(...strangers.map((name) => `${DEFAULTS_VARIABLE}: there is no graph ${JSON.stringify(name)}`));
   return {
     path,
     graphs,
     env,
+    ...(assistants === undefined ? {} : { assistants }),
+    ...(schemaTimeout === undefined ? {} : { schemaTimeout }),
     ...(Object.keys(access).length === 0 ? {} : { access }),
+    ...(configurableHeaders === undefined ? {} : { configurableHeaders }),
     ...(typeof root["env"] === "string" ? { envFile: resolve(dirname(path), root["env"]) } : {}),
     notes: [...notes, ...left],
     ...(Object.keys(store).length === 0 ? {} : { store }),
+    ...(auth === undefined ? {} : { auth }),
     ...(maxBody === undefined ? {} : { maxBody }),
+    ...(httpApp === undefined ? {} : { httpApp }),
     ...(sync === undefined ? {} : { sync }),
     ...(streamsTtl === undefined ? {} : { streamsTtl }),
     ...(typeof stacks === "boolean" ? { stacks } : {}),
@@ -133,6 +185,22 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...readWorkers(section(root, "nodes", refuse), refuse),
     ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
   };
+}
+
+const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
+
+function readSchemaTimeout(text: string | undefined, refuse: Refuse): number | undefined {
+  if (text === undefined || text.trim() === "") return undefined;
+  const milliseconds = Number(text);
+  if (isPositiveInteger(milliseconds)) return milliseconds;
+  return refuse(`${SCHEMA_TIMEOUT_VARIABLE} must be a whole number of milliseconds, 1 or more`);
+}
+
+function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): GraphFile | undefined {
+  if (app === undefined || app === null) return undefined;
+  if (typeof app !== "string" || app === "")
+    return refuse('http.app must name an application, as "./http.ts:app"');
+  return readGraphFile(app, base, (what) => refuse(`http.app ${what}`));
 }
 
 function readComponents(
@@ -178,6 +246,8 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
   });
   const maxQueued = limit(runs["max_queued"], "max_queued");
   const maxQueuedPerTenant = limit(runs["max_queued_per_tenant"], "max_queued_per_tenant");
+  const maxQueuedBytes = limit(runs["max_queued_bytes"], "max_queued_bytes");
+  const maxStateBytes = limit(runs["max_state_bytes"], "max_state_bytes");
   const attempts = limit(runs["max_attempts"], "max_attempts");
   const grace = limit(runs["grace_ms"], "grace_ms");
   const timeout = parseDuration(runs["timeout"] ?? undefined);
@@ -191,6 +261,8 @@ function readRuns(runs: JsonObject, refuse: Refuse): RunLimits {
     },
     ...(maxQueued === undefined ? {} : { maxQueued }),
     ...(maxQueuedPerTenant === undefined ? {} : { maxQueuedPerTenant }),
+    ...(maxQueuedBytes === undefined ? {} : { maxQueuedBytes }),
+    ...(maxStateBytes === undefined ? {} : { maxStateBytes }),
     ...(attempts === undefined ? {} : { attempts }),
     ...(grace === undefined ? {} : { grace }),
     ...(timeout === undefined ? {} : { timeout }),
@@ -281,6 +353,12 @@ function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFi
   return { file: resolve(base, path), name };
 }
 
+/** Starter templates have a file to make the real one of. */
+function templateHint(base: string, name: string): string {
+  const template = `${name}.example`;
+  return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";
+}
+
 function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
   if (value === undefined || value === null) return {};
   if (typeof value === "string") {
@@ -288,7 +366,11 @@ function readEnv(value: unknown, base: string, refuse: Refuse): Config["env"] {
     try {
       text = readFileSync(resolve(base, value), "utf8");
     } catch (cause) {
-      return refuse(`env names "${value}", which cannot be read`, cause);
+      const file = resolve(base, value);
+      const why = existsSync(file)
+        ? `the file ${file} cannot be read: ${(cause as Error).message}`
+        : `there is no file ${file}; create it${templateHint(base, value)}, or remove env`;
+      return refuse(`env names "${value}", but ${why}`, cause);
     }
     return Object.fromEntries(Object.entries(parseEnv(text)).map(([name, set]) => [name, set ?? ""]));
   }

@@ -10,9 +10,11 @@ import {
   actorLabel,
   actorState,
 } from "./inspector/feed-model.ts";
-import { EMPTY_THREAD_HISTORY, readThreadHistory } from "./inspector/thread-history.ts";
+import { EMPTY_THREAD_HISTORY, readThreadHistory, type ThreadHistory } from "./inspector/thread-history.ts";
 import { getViewerInfo, openFeed, listLiveThreads } from "./inspector/inspect-requests.ts";
-import { storeApiKey, ApiKeyRequired } from "./requests.ts";
+import { Refresher } from "./live/refresher.ts";
+import { ApiKeyRequired, isNotFound } from "./request-errors.ts";
+import { storeApiKey } from "./requests.ts";
 
 const $ = (selector: string): HTMLElement => document.querySelector(selector) as HTMLElement;
 const field = (selector: string): HTMLInputElement => $(selector) as HTMLInputElement;
@@ -33,7 +35,7 @@ let handover: FeedForwarder | null = null;
 let due = false;
 /** The thread's history and the path through its graph. They are read anew when the thread changes. */
 let past = EMPTY_THREAD_HISTORY;
-let reading: ReturnType<typeof setTimeout> | undefined;
+let refresher: Refresher<ThreadHistory> | undefined;
 
 const showStatus = (text: string): void => {
   $("#status").textContent = text;
@@ -57,20 +59,21 @@ function soon(): void {
   });
 }
 
-/** Milliseconds: changes are gathered for this long before the history is read anew. */
-const GATHER = 200;
-
 function recall(): void {
   const thread = watched.get("thread_id");
-  clearTimeout(reading);
   if (thread === null) return;
-  reading = setTimeout(() => {
-    void readThreadHistory(thread).then((found) => {
+  if (refresher !== undefined) return refresher.request();
+  refresher = new Refresher({
+    read: () => readThreadHistory(thread),
+    take: (found) => {
       past = found;
-      if (found.isMissing) missing();
       soon();
-    });
-  }, GATHER);
+    },
+    // Other errors pass: the read is repeated, and what is shown meanwhile is older.
+    onError: (cause) => {
+      if (isNotFound(cause)) missing();
+    },
+  });
 }
 
 /** Shows only that the thread does not exist. */

@@ -1,19 +1,15 @@
+import { ApiKeyRequired, RequestError } from "./request-errors.ts";
+
 /** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
 
-/** The name of the API key in the session storage. */
+/** The name of the API key, or the token of a user, in the session storage. */
 const KEY = "heddle.key";
 
-export class ApiKeyRequired extends Error {}
-
-/** An error response of the server, with its reason. */
-export class RequestError extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
+/**
+ * Milliseconds: a read that is not answered by then has failed. A connection may be dead without a sign, as after the
+ * computer was suspended.
+ */
+const READ_TIMEOUT_MS = 60_000;
 
 const keyOf = (): string | null => sessionStorage.getItem(KEY);
 
@@ -22,28 +18,35 @@ export const storeApiKey = (key: string): void => sessionStorage.setItem(KEY, ke
 export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
-  readonly signal?: AbortSignal;
+  /** True for a POST that changes nothing. It may fail with a timeout, as every GET. */
+  readonly isRead?: boolean;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sends a request. @throws ApiKeyRequired, RequestError */
-export async function sendRequest(
-  path: string,
-  { method, body, signal }: RequestInput = {},
-): Promise<Response> {
+export async function sendRequest(path: string, input: RequestInput = {}): Promise<Response> {
+  const { method, body, isRead = method === undefined && body === undefined, signal } = input;
   const key = keyOf();
+  const signals = [
+    ...(signal === undefined ? [] : [signal]),
+    ...(isRead ? [AbortSignal.timeout(READ_TIMEOUT_MS)] : []),
+  ];
   const response = await fetch(path, {
     method: method ?? (body === undefined ? "GET" : "POST"),
     headers: {
       accept: "application/json",
-      ...(key !== null && { "x-api-key": key }),
+      // Projects that authenticate users themselves read either.
+      ...(key !== null && { "x-api-key": key, authorization: `Bearer ${key}` }),
       ...(body !== undefined && { "content-type": "application/json" }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    ...(signal !== undefined && { signal }),
+    signal: AbortSignal.any(signals),
   });
   if (response.status === 401) {
+    // Another key was given while this one was being refused: it counts.
+    if (keyOf() !== key && keyOf() !== null) return sendRequest(path, input);
     sessionStorage.removeItem(KEY);
-    throw new ApiKeyRequired("A key is needed.");
+    throw new ApiKeyRequired("A key is needed, or a token.");
   }
   if (!response.ok) {
     const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: string };
@@ -60,7 +63,10 @@ export async function fetchJson<T>(path: string, asking?: RequestInput): Promise
 export async function openSocket(path: string, query: URLSearchParams): Promise<WebSocket> {
   const asked = new URLSearchParams(query);
   if (keyOf() !== null) {
-    const { token } = await fetchJson<{ readonly token: string }>("auth/token", { method: "POST" });
+    const { token } = await fetchJson<{ readonly token: string }>("auth/token", {
+      method: "POST",
+      isRead: true,
+    });
     asked.set("token", token);
   }
   const address = new URL(`${path}?${asked}`, location.href);

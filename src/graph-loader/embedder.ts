@@ -1,16 +1,6 @@
-import { existsSync } from "node:fs";
-import { dirname, extname } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { GraphFile } from "../config/config.ts";
-import { ServiceError } from "../model/errors.ts";
-import {
-  exportNamed,
-  type LoadOptions,
-  exportNames,
-  withLoadTimeout,
-  TYPESCRIPT_EXTENSIONS,
-} from "./load-graphs.ts";
-import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
+import type { LoadOptions } from "./load-graphs.ts";
+import { loadProjectExport } from "./load-export.ts";
 
 export type Embed = (texts: string[]) => unknown;
 
@@ -19,26 +9,18 @@ export type Embed = (texts: string[]) => unknown;
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */
-export async function loadEmbedder(
-  config: string,
-  { file, name }: GraphFile,
-  options: LoadOptions,
-): Promise<Embed> {
-  const refuse = (what: string, cause?: unknown): never => {
-    throw new ServiceError("config.invalid", `store.index.embed: ${what}`, { cause });
-  };
-  if (!existsSync(file)) return refuse(`there is no file ${file}`);
-  const modules = TYPESCRIPT_EXTENSIONS.has(extname(file))
-    ? await typescriptModuleLoader(dirname(config), options)
-    : await nodeModuleLoader([file]);
-  const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
-    (cause: unknown) =>
-      refuse(`${file} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause),
+export function loadEmbedder(config: string, file: GraphFile, options: LoadOptions): Promise<Embed> {
+  return loadProjectExport(
+    config,
+    file,
+    { setting: "store.index.embed", needed: "function of texts", read: embedderOf },
+    options,
   );
-  const found = exportNamed(module, name);
+}
+
+function embedderOf(found: unknown): Embed | undefined {
   if (typeof found === "function") return found as Embed;
   const { embedDocuments } = (found ?? {}) as { readonly embedDocuments?: unknown };
-  if (typeof embedDocuments === "function") return (texts) => embedDocuments.call(found, texts) as unknown;
-  const others = `it exports: ${exportNames(module).join(", ") || "nothing"}`;
-  return refuse(`the export "${name}" of ${file} is no function of texts; ${others}`);
+  if (typeof embedDocuments !== "function") return undefined;
+  return (texts) => embedDocuments.call(found, texts) as unknown;
 }

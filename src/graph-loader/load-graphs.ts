@@ -2,11 +2,14 @@ import { existsSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config, GraphFile } from "../config/config.ts";
+import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
+import { describeLoadError } from "./load-error.ts";
 import { nodeModuleLoader, typescriptModuleLoader, type ModuleLoader } from "./module-loader.ts";
 
 export const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
@@ -21,6 +24,8 @@ export interface LoadOptions {
   readonly fresh?: boolean;
   /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
   readonly onFile?: (path: string) => void;
+  /** Called with what is wrong and does not keep files from being loaded. */
+  readonly onWarning?: (warning: string) => void;
   /** Milliseconds: the timeout for one file. Default: 30 s. */
   readonly timeout?: number;
 }
@@ -74,12 +79,9 @@ async function loadGraph(
   refuse: Refuse,
 ): Promise<GraphDefinition | LoadedLangGraph> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
-  const failed = (what: string) => (cause: unknown) => {
+  const failed = (what: string) => async (cause: unknown) => {
     modules.report?.();
-    return refuse(
-      `${what}: ${cause instanceof Error ? cause.message : String(cause)}${hintOf(cause)}`,
-      cause,
-    );
+    return refuse(`${what}: ${await describeLoadError(file, cause)}`, cause);
   };
   const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
     failed(`${file} cannot be loaded`),
@@ -93,34 +95,36 @@ async function loadGraph(
     options,
   ).catch(failed(`${file}: the function "${name}" gave no graph`));
   if (isDefinition(graph)) return graph;
-  const hosted = await withLoadTimeout(loadLangGraph({ file, found, given: graph }), options).catch(
-    failed(`${file}: the graph "${name}" cannot be served`),
+  const hosted = await withLoadTimeout(loadLangGraph({ file, name, found, given: graph }), options).catch(
+    (cause: unknown) => {
+      const what = `${file}: the graph "${name}" cannot be served`;
+      // A refusal of Heddle's own: no line of the file is its place.
+      return cause instanceof ServiceError ? refuse(`${what}: ${cause.message}`, cause) : failed(what)(cause);
+    },
   );
   if (hosted !== undefined) return hosted;
-  return refuse(`the export "${name}" of ${file} is no graph: ${whatIs(graph)}; ${others}`);
+  return refuse(`the export "${name}" of ${file} is no graph: ${notAGraph(graph, others)}`);
 }
 
-function whatIs(value: unknown): string {
-  const { invoke } = (value ?? {}) as { readonly invoke?: unknown };
-  const what = "export what graph({ ... }) returns, or a graph of LangGraph.js";
+/** Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value without a file. */
+export function notAGraph(value: unknown, others?: string): string {
+  const verb = others === undefined ? "give" : "export";
+  const { invoke, nodes } = (value ?? {}) as { readonly invoke?: unknown; readonly nodes?: unknown };
+  if (isObject(value) && isObject(nodes))
+    return `a definition that was not given to graph(): ${verb} graph({ ... })`;
+  const what = `${verb} what graph({ ... }) returns, or a graph of LangGraph.js${others === undefined ? "" : `; ${others}`}`;
   return typeof invoke === "function" ? `a runnable that is no compiled graph; ${what}` : what;
-}
-
-/** A hint on how to fix a load error, if there is one. */
-function hintOf(cause: unknown): string {
-  const { code, message } =
-    cause instanceof Error ? (cause as NodeJS.ErrnoException) : { code: "", message: "" };
-  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
-  const [, name] = /'(@langchain\/[a-z-]+|langchain)/.exec(message) ?? [];
-  return missing && name !== undefined ? `; install it in the project of the graph: npm install ${name}` : "";
 }
 
 /**
  * Calls a graph factory with an empty configuration. A factory of a LangGraph.js graph that takes the configuration is called
  * again for each run, with the run's configuration.
  */
-async function callFactory(factory: unknown): Promise<unknown> {
-  return (factory as (config: object) => unknown)({ configurable: {} });
+export async function callFactory(factory: unknown): Promise<unknown> {
+  return (factory as (config: object, runtime: FactoryRuntime) => unknown)(
+    { configurable: {} },
+    READ_ONLY_RUNTIME,
+  );
 }
 
 /** Awaits `value`; rejects after the timeout. */

@@ -24,6 +24,8 @@ export interface TypescriptOptions {
   /** Load the user's files again, even if they were loaded before. */
   readonly fresh?: boolean;
   readonly onFile?: (path: string) => void;
+  /** Called with what is wrong and does not keep files from being loaded. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 /**
@@ -32,7 +34,7 @@ export interface TypescriptOptions {
  */
 export async function typescriptModuleLoader(
   directory: string,
-  { random, fresh, onFile }: TypescriptOptions,
+  { random, fresh, onFile, onWarning }: TypescriptOptions,
 ): Promise<ModuleLoader> {
   const [cjs, esm] = await Promise.all([import("tsx/cjs/api"), import("tsx/esm/api")]).catch(
     (cause: unknown) => {
@@ -42,8 +44,16 @@ export async function typescriptModuleLoader(
     },
   );
   const namespace = `heddle-${Buffer.from(random.bytes(8)).toString("hex")}`;
-  const tsconfig = findAbove(directory, "tsconfig.json");
-  withVariable("TSX_TSCONFIG_PATH", tsconfig, () => cjs.register({ namespace }));
+  const found = findAbove(directory, "tsconfig.json");
+  let tsconfig: string | false | undefined = found;
+  try {
+    withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register({ namespace }));
+  } catch (cause) {
+    // What it extends is often a package for development, which an image does not have.
+    onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
+    tsconfig = false;
+    cjs.register({ namespace });
+  }
   const reportFile = (url: string) => {
     const path = userFile(url);
     if (path !== undefined) onFile?.(path);

@@ -7,12 +7,20 @@ const EXTENSION = extname(fileURLToPath(import.meta.url));
 /** The `src` folder, or that of the build: in both it is the parent of this file's folder. */
 const SRC = new URL("../", import.meta.url);
 
+/** The root of the package; the build is in its folder `dist/src`. */
+const ROOT = new URL(EXTENSION === ".ts" ? "../" : "../../", SRC);
+
+/** The URL of a file or folder of the package, from its root. */
+export function packageUrl(path: string): URL {
+  return new URL(path, ROOT);
+}
+
 /** The URL of a file in `src` or in the build. */
 export function sourceUrl(path: string): URL {
   return new URL(path, SRC);
 }
 
 /** The URL of an entry module, which the build writes as a separate file, by its path in `src`. */
-export function entryUrl(name: "index" | "app/node-worker"): URL {
+export function entryUrl(name: "index" | "app/node-worker" | "app/graph-types-worker"): URL {
   return sourceUrl(`${name}${EXTENSION}`);
 }

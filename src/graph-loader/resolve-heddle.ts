@@ -1,13 +1,13 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { resolvesToHeddle } from "./native-resolution-check.ts";
-import { entryUrl, sourceUrl } from "./package-files.ts";
+import { entryUrl, packageUrl } from "./package-files.ts";
 
 /** The package's main module: built, or in the sources. */
 const OWN = entryUrl("index").href;
 
-/** The main module in the sources, if the program is built: the demo imports it. */
-const TWIN = OWN.endsWith(".js") ? sourceUrl("../index.ts").href : OWN;
+/** The main module in the sources, also if the program is built: the demo imports it. */
+const SOURCE_INDEX = packageUrl("src/index.ts").href;
 
 /** The suffix that tsx appends to file names to separate loads; `?` is escaped in paths. */
 const MARK = /(%3[Ff][^/\\]*)?(\?[^/\\]*)?$/;
@@ -47,7 +47,7 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
       resolve(name, context, next) {
         if (name === "heddle") return ours();
         const found = next(name, context);
-        return isTwin(found.url) ? ours() : { ...found, url: plain(found.url, namespace) };
+        return isSourceIndex(found.url) ? ours() : { ...found, url: plain(found.url, namespace) };
       },
     });
     return;
@@ -56,14 +56,14 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
   if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
   // The hook thread cannot access this module, so the code is passed as text.
   const hook = `
-    const OWN = ${JSON.stringify(OWN)}, TWIN = ${JSON.stringify(TWIN)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
+    const OWN = ${JSON.stringify(OWN)}, SOURCE_INDEX = ${JSON.stringify(SOURCE_INDEX)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
     ${String(plain)}
-    ${String(isTwin)}
+    ${String(isSourceIndex)}
     ${String(ours)}
     export async function resolve(name, context, next) {
       if (name === "heddle") return ours();
       const found = await next(name, context);
-      return isTwin(found.url) ? ours() : { ...found, url: plain(found.url, ${JSON.stringify(namespace)}) };
+      return isSourceIndex(found.url) ? ours() : { ...found, url: plain(found.url, ${JSON.stringify(namespace)}) };
     }`;
   register(`data:text/javascript,${encodeURIComponent(hook)}`);
 }
@@ -72,8 +72,8 @@ function ours(): Resolved {
   return { url: OWN, format: "module", shortCircuit: true };
 }
 
-function isTwin(url: string): boolean {
-  return url.split("?")[0] === TWIN;
+function isSourceIndex(url: string): boolean {
+  return url.split("?")[0] === SOURCE_INDEX;
 }
 
 /** The name of a package's file without the namespace; with it, Node would load the package a second time. */

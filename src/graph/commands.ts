@@ -65,7 +65,10 @@ interface ToNode {
   readonly parent: typeof toParent;
 }
 
-/** Makes a command that names the next nodes, with or without an update. The node's edges apply as well. */
+/**
+ * Makes a command that names the next nodes, with or without an update. The node's edges apply as well, as in LangGraph: `to(END)` adds
+ * nothing, and does not keep a node with an edge from going on along it.
+ */
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 
 /**

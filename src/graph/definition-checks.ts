@@ -1,4 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
+import { describeInstance } from "../model/describe-instance.ts";
 import { isObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
 import { END } from "./commands.ts";
@@ -38,13 +39,21 @@ export function checkName(name: string, what: string): void {
 export function checkTarget(target: unknown, at: string, names: ReadonlySet<string>, end: boolean): void {
   if (end && target === END) return;
   if (typeof target !== "string" || !names.has(target)) {
-    const shown = typeof target === "string" ? JSON.stringify(target) : `a ${typeof target}`;
+    const shown = typeof target === "string" ? JSON.stringify(target) : describeType(target);
     refuseGraph(`${at} names ${shown}, which is no node; the nodes are ${[...names].join(", ")}`);
   }
 }
 
 export function requireObject(value: unknown, what: string): { readonly [key: string]: unknown } {
-  return isObject(value) ? value : refuseGraph(`${what} must be a plain object`);
+  return isObject(value) ? value : refuseGraph(`${what} must be a plain object, not ${describeType(value)}`);
+}
+
+/** The type of a value as messages name it: "a number", "null", "a Map". */
+export function describeType(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "an array";
+  if (typeof value !== "object") return `a ${typeof value}`;
+  return isObject(value) ? "an object" : describeInstance(value);
 }
 
 /** Milliseconds: a duration above 0. @throws ServiceError `graph.invalid` */

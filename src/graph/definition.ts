@@ -3,7 +3,14 @@ import { md5Hex } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
 import { schemaChannel } from "./channels/last-value.ts";
-import { checkName, checkTarget, requireObject, refuseGraph, START } from "./definition-checks.ts";
+import {
+  checkName,
+  checkTarget,
+  requireObject,
+  refuseGraph,
+  START,
+  describeType,
+} from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
@@ -153,11 +160,21 @@ const PARTS: ReadonlySet<string> = new Set([
   "edges",
 ]);
 
+/** Required parts, each with its explanation for the error text. */
+const REQUIRED_PARTS = [
+  ["state", "it names the keys of the state, each with a schema or a channel"],
+  ["nodes", "it names the nodes, each with its function"],
+  ["edges", "it says what runs after each node; edges.start names the node that runs first"],
+] as const;
+
 /**
  * Validates a graph literal and freezes it.
  * @throws ServiceError `graph.invalid`, with the name of the graph and of the part
  */
 export function defineGraph(literal: GraphLiteral): GraphDefinition {
+  if (typeof literal !== "object" || literal === null || Array.isArray(literal)) {
+    refuseGraph(`graph() takes an object with state, nodes and edges, not ${describeType(literal)}`);
+  }
   try {
     return definitionOf(literal);
   } catch (thrown) {
@@ -172,6 +189,9 @@ export function defineGraph(literal: GraphLiteral): GraphDefinition {
 function definitionOf(literal: GraphLiteral): GraphDefinition {
   for (const part of Object.keys(literal)) {
     if (!PARTS.has(part)) refuseGraph(`${part} is not known; a graph has ${[...PARTS].join(", ")}`);
+  }
+  for (const [part, what] of REQUIRED_PARTS) {
+    if (literal[part] === undefined) refuseGraph(`${part} is missing: ${what}`);
   }
   const { name, context, migrate } = literal;
   if (name !== undefined && typeof name !== "string") refuseGraph("name must be a text");

@@ -3,6 +3,7 @@ import { uuid5 } from "../model/ids.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { END, isSend, isTo, isToParent } from "./commands.ts";
+import { describeType } from "./definition-checks.ts";
 import { refuseField } from "./field-readers.ts";
 import { parse } from "./standard-schema.ts";
 import type { StoredTarget } from "./superstep.ts";
@@ -30,8 +31,7 @@ export function readUpdate(
   namespace: string,
 ): Pick<NodeResult, "update" | "untracked"> {
   if (!isObject(update)) {
-    const shown = Array.isArray(update) ? "an array" : update === null ? "null" : typeof update;
-    refuseField(at, `must be an object of state keys, not ${shown}`);
+    refuseField(at, `must be an object of state keys, not ${describeType(update)}`);
   }
   const stored: Record<string, unknown> = {};
   let untracked: Record<string, unknown> | null = null;

@@ -1,5 +1,13 @@
 import type { Ctx } from "./node-context.ts";
-import { checkName, checkTarget, readDuration, requireObject, refuseGraph } from "./definition-checks.ts";
+import { isObject } from "../model/json.ts";
+import {
+  checkName,
+  checkTarget,
+  readDuration,
+  requireObject,
+  refuseGraph,
+  describeType,
+} from "./definition-checks.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** The retry policy of a node, with defaults filled in. Times are in milliseconds. */
@@ -70,10 +78,15 @@ const OPTIONS: ReadonlySet<string> = new Set(["run", "input", "retry", "timeout"
 export function readNode(name: string, spec: unknown, names: ReadonlySet<string>): NodeRule {
   checkName(name, "The node");
   const at = `nodes.${name}`;
-  const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : requireObject(spec, at);
+  if (typeof spec !== "function" && !isObject(spec)) {
+    refuseGraph(`${at} must be a function, an object with run, or a graph, not ${describeType(spec)}`);
+  }
+  const options = typeof spec === "function" || isGraphNode(spec) ? { run: spec } : spec;
   checkOptions(options, OPTIONS, at);
   const { run, input, retry, timeout, after = [], defer = false, cache } = options;
-  if (typeof run !== "function" && !isGraphNode(run)) refuseGraph(`${at}.run must be a function or a graph`);
+  if (typeof run !== "function" && !isGraphNode(run)) {
+    refuseGraph(`${at}.run must be a function or a graph, not ${describeType(run)}`);
+  }
   if (input !== undefined && !isSchema(input)) refuseGraph(`${at}.input must be a schema`);
   if (!Array.isArray(after)) refuseGraph(`${at}.after must be an array of node names`);
   for (const one of after as readonly unknown[]) checkTarget(one, `${at}.after`, names, false);

@@ -1,4 +1,6 @@
 import type { AccessControl } from "../access/access-control.ts";
+import type { ConfigurableHeaders } from "../access/configurable-headers.ts";
+import type { AuthUser } from "../model/auth-user.ts";
 import type { MemoryBudget } from "../ports/memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -6,19 +8,31 @@ import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
-import type { ReadJson, SendJson, SendList } from "./json-list.ts";
+import type { HttpAppHandler } from "./http-app.ts";
+import type { SendStored, SendJson, SendList } from "./json-list.ts";
 import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
-  readonly damaged?: { readonly threads: number; readonly keys: number; readonly ranges: number };
+  /** What is refused because data was lost, and the number of findings that are not accepted. */
+  readonly damaged?: {
+    readonly threads: number;
+    readonly keys: number;
+    readonly ranges: number;
+    readonly findings: number;
+  };
   /** Tables that the start has not read and whose verification is not finished. */
   readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
 export interface HttpDeps {
+  /** The whole service. Routes use the one of their call. */
   readonly service: Service;
+  /** The service as a user may use it; absent when there are no users. */
+  readonly serviceOf?: (user: AuthUser) => Service;
   readonly access: AccessControl;
+  /** The headers that go with a request into the runs it starts. */
+  readonly configurableHeaders: ConfigurableHeaders;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   /** Limits how much of a turn long work takes, such as writing a list. */
@@ -44,6 +58,8 @@ export interface HttpDeps {
         readonly files: ReadonlyMap<string, { readonly type: string; readonly body: string }>;
       }>
     | undefined;
+  /** The project's own HTTP application; it comes before Heddle's routes. */
+  readonly httpApp?: HttpAppHandler;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */
@@ -52,11 +68,11 @@ export interface HttpDeps {
   readonly about: ServerInfo;
 }
 
-/** The dependencies of routes. */
-export interface RouteDeps extends HttpDeps {
+/** The dependencies of routes: without the service, which {@link RouteCall.service} gives as the client may use it. */
+export interface RouteDeps extends Omit<HttpDeps, "service" | "serviceOf"> {
   readonly sendList: SendList;
   readonly sendJson: SendJson;
-  readonly readJson: ReadJson;
+  readonly sendStored: SendStored;
 }
 
 /** The version and transport of a server. */
@@ -64,4 +80,6 @@ export interface ServerInfo {
   /** Heddle's own version. */
   readonly version: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
+  /** The version of the LangGraph.js that the served graphs use; undefined when none is one of LangGraph.js. */
+  readonly langGraphVersion?: () => string | undefined;
 }

@@ -1,13 +1,14 @@
-import { ServiceError, withCauses } from "../model/errors.ts";
+import { type ErrorCode, ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
+import type { LogLevel } from "../ports/logger.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
-import { RouteCall } from "./request-context.ts";
+import { type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
-import { jsonReader, jsonSender, listSender } from "./json-list.ts";
+import { storedSender, jsonSender, listSender } from "./json-list.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
 import { MemoryBudget } from "../ports/memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
-import { loggedReply } from "./request-log.ts";
+import { type LoggedClient, loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
@@ -31,32 +32,42 @@ import { countResponse } from "./response-counts.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 
 const notFound = new ServiceError("route.not_found", "Not Found");
+const onlyWithKey = new ServiceError(
+  "auth.forbidden",
+  "No rule says which users may do this: it needs an API key of the server",
+);
 const noKey = new ServiceError(
   "auth.required",
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
+/** Fails rather than give a user the whole service. */
+const noUsers = (): never => {
+  throw new TypeError("users need a service of their own");
+};
+
 /** The HTTP API as one function from request to reply, independent of the transport. */
-export function createHandler(given: HttpDeps): Handlers["request"] {
+export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   // Lists have a budget of their own: a long search holds up no other response.
-  const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler, { reads: 3 }) });
+  const { service, serviceOf = noUsers, ...rest } = given;
+  const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
-    ...given,
+    ...rest,
     sendList,
     sendJson: jsonSender(sendList),
-    readJson: jsonReader(given),
+    sendStored: storedSender(given),
   };
-  const { clock, access, logger, requestLog, scheduler, traffic } = deps;
+  const { clock, access, httpApp, logger, requestLog, scheduler, traffic } = deps;
   const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
     ...runRoutes(deps),
-    ...cancellationRoutes(deps),
+    ...cancellationRoutes(),
     ...cronRoutes(deps),
     ...runStreamRoutes(deps),
     ...runWaitRoutes(deps),
     ...assistantRoutes(deps),
-    ...drawingRoutes(deps),
+    ...drawingRoutes(),
     ...protocolRoutes(deps),
     ...socketTokenRoutes(deps),
     ...storeRoutes(deps),
@@ -70,69 +81,142 @@ export function createHandler(given: HttpDeps): Handlers["request"] {
   const router = new Router(routes);
   const pace = new TimeBudget(clock, scheduler);
   const isLogged = logger.isOn?.(requestLog) ?? true;
-  const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
-    // Access control comes first, before a body is read.
-    const client = access.check(request);
-    const { tenant = DEFAULT_TENANT } = client;
-    const id = requestId(request, deps.newId);
-    const out = isLogged ? loggedReply(deps, request, reply, { id, tenant: client.tenant, came }) : reply;
-    const headers = { "x-request-id": id, ...client.headers };
-    if (client.refusal !== undefined) return refuse(deps, out, headers, client.refusal);
-    if (request.method === "OPTIONS") {
-      countResponse(traffic.unrouted, 204);
-      return out.send(204, { ...headers, ...access.preflight(request, client) });
-    }
-    // Before the route is known: a client without a key learns nothing about routes.
-    if (client.tenant === undefined && found?.route.keyless !== true)
-      return refuse(deps, out, headers, noKey);
+
+  function dispatch(request: HttpRequest, reply: Reply, found: Match | undefined, client: CallClient): void {
     // Also for a wrong method: clients retry a 405 for longer than they should.
-    if (found === undefined) return refuse(deps, out, headers, notFound);
-    const call = new RouteCall(
-      request,
-      out,
-      { tenant, id, headers },
-      found.params,
-      traffic.of(found.route),
-      deps.budget,
-    );
+    if (found === undefined) return refuse(deps, reply, client.headers, notFound);
+    const { route } = found;
+    if (client.user !== undefined && route.access === undefined)
+      return refuse(deps, reply, client.headers, onlyWithKey);
+    const call = new RouteCall(request, reply, client, found.params, traffic.of(route), deps.budget);
     try {
-      found.route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
+      route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
     } catch (cause) {
       fail(deps, call, cause);
     }
+  }
+
+  /** Responds to a client. `isKnown`: it has credentials, or needs none on this server. */
+  function respond(
+    request: HttpRequest,
+    reply: Reply,
+    found: Match | undefined,
+    client: CallClient,
+    isKnown: boolean,
+  ): void {
+    if (httpApp === undefined) return dispatch(request, reply, found, client);
+    const { id, headers, tenant, user } = client;
+    const next = (asked: HttpRequest, to: Reply): void => {
+      const path = access.path(asked.path);
+      const match = path === undefined ? undefined : router.find(asked.method, path);
+      // The application may have changed the path.
+      if (!isKnown && match?.route.access !== "public") refuse(deps, to, headers, noKey);
+      else dispatch(asked, to, match, client);
+    };
+    const count = (status: number) => countResponse(traffic.unrouted, status);
+    const onLateError = (cause: unknown) => logFailure(deps, request, id, cause);
+    const hasRoute = found !== undefined;
+    const asked = { request, reply, tenant, user, headers, hasRoute, next, count, onLateError };
+    httpApp.handle(asked).catch((cause: unknown) => {
+      // The client has left, which is what it fails with.
+      if (reply.aborted) return;
+      fail(deps, { request, id, answered: false, send: reply.send.bind(reply) }, cause);
+    });
+  }
+
+  /** Finds out who the user of a request is, and responds then. `logged`: the request's line in the log. */
+  function authenticate(
+    request: HttpRequest,
+    reply: Reply,
+    found: Match | undefined,
+    { id, headers }: Pick<CallClient, "id" | "headers">,
+    logged: LoggedClient | undefined,
+  ): void {
+    const tenant = DEFAULT_TENANT;
+    access.authenticate(request).then(
+      (user) => {
+        if (logged !== undefined) Object.assign(logged, { tenant, user: user.identity });
+        const client = { tenant, user, service: serviceOf(user), id, headers };
+        pace.take(() => respond(request, reply, found, client, true));
+      },
+      (cause: unknown) => {
+        logFailure(deps, request, id, cause);
+        refuse(deps, reply, headers, cause);
+      },
+    );
+  }
+
+  const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
+    // Access control comes first, before a body is read.
+    const decision = access.check(request);
+    const id = requestId(request, deps.newId);
+    const logged = isLogged ? { id, tenant: decision.tenant, came } : undefined;
+    const out = logged === undefined ? reply : loggedReply(deps, request, reply, logged);
+    const headers = { "x-request-id": id, ...decision.headers };
+    if (decision.refusal !== undefined) return refuse(deps, out, headers, decision.refusal);
+    if (request.method === "OPTIONS") {
+      countResponse(traffic.unrouted, 204);
+      return out.send(204, { ...headers, ...access.preflight(request, decision) });
+    }
+    const isPublic = found?.route.access === "public";
+    // Before the route is known: a client without credentials learns nothing about routes.
+    if (decision.tenant === undefined && !isPublic) {
+      if (!access.hasUsers) return refuse(deps, out, headers, noKey);
+      return authenticate(request, out, found, { id, headers }, logged);
+    }
+    const { tenant = DEFAULT_TENANT } = decision;
+    const client = { tenant, user: undefined, service, id, headers };
+    respond(request, out, found, client, decision.tenant !== undefined);
   };
   return (request, reply) => {
     const path = access.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
     // Health checks do not queue behind other requests.
-    if (found?.route.keyless === true) serve(request, reply, found, came);
+    if (found?.route.access === "public") serve(request, reply, found, came);
     else pace.take(() => serve(request, reply, found, came));
   };
 }
 
-function refuse({ traffic }: HttpDeps, reply: Reply, extra: Headers, error: ServiceError): void {
+/**
+ * Levels at which refusals are logged: errors that are no failure of the request. That the storage has failed is logged once, by the storage,
+ * and not for each request.
+ */
+const REFUSAL_LEVELS: { readonly [code in ErrorCode]?: LogLevel } = {
+  "server.draining": "info",
+  "server.busy": "info",
+  "storage.unavailable": "debug",
+};
+
+function refuse({ traffic }: RouteDeps, reply: Reply, extra: Headers, error: unknown): void {
   const { status, headers, body } = failureResponseOf(error);
   countResponse(traffic.unrouted, status);
   reply.send(status, { ...headers, ...extra }, body);
 }
 
-function fail({ logger }: HttpDeps, call: RouteCall, cause: unknown): void {
+type FailedCall = Pick<RouteCall, "request" | "id" | "answered" | "send">;
+
+function fail(deps: RouteDeps, call: FailedCall, cause: unknown): void {
   const { status, headers, body } = failureResponseOf(cause);
-  const { method, path } = call.request;
-  // A refusal because of a shutdown or high load is not a failure of the server.
-  if (cause instanceof ServiceError && (cause.code === "server.draining" || cause.code === "server.busy")) {
-    logger.info("a request was refused", { method, path, status, request_id: call.id, why: cause.code });
+  logFailure(deps, call.request, call.id, cause);
+  // A response that has started cannot be changed.
+  if (!call.answered) call.send(status, headers, body);
+}
+
+function logFailure({ logger }: RouteDeps, { method, path }: HttpRequest, id: string, cause: unknown): void {
+  const { status } = failureResponseOf(cause);
+  const why = cause instanceof ServiceError ? cause.code : undefined;
+  const level = why && REFUSAL_LEVELS[why];
+  if (level !== undefined) {
+    logger[level]("a request was refused", { method, path, status, request_id: id, why });
   } else if (status >= 500) {
     logger.error("a request failed", {
       method,
       path,
       status,
-      request_id: call.id,
+      request_id: id,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
       ...(cause instanceof Error && cause.cause !== undefined && { cause: withCauses(cause.cause) }),
     });
   }
-  // A response that has started cannot be changed.
-  if (!call.answered) call.send(status, headers, body);
 }

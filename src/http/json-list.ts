@@ -1,5 +1,7 @@
-import { isSmallJson, jsonPieces, memorySizeOf } from "../codec/json-pieces.ts";
+import { isSmallJson, jsonPieces } from "../codec/json-pieces.ts";
+import { memorySizeOf } from "../model/memory-size.ts";
 import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
@@ -10,8 +12,8 @@ import type { RouteCall } from "./request-context.ts";
 const PAGE = 64 * 1024;
 /** Bytes of an item from which a list waits for memory. */
 const LARGE_ITEM = 256 * 1024;
-/** Bytes given to a connection at a time. */
-const PIECE = 256 * 1024;
+/** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
+const PIECE = 64 * 1024;
 
 interface Shape {
   readonly headers?: Headers;
@@ -39,7 +41,10 @@ export type SendJson = (
  * Responds with a value that is read from storage, like {@link SendJson}: the value, or JSON text. `read` may be called twice: a large value
  * for which there is no memory is dropped, and read again when there is.
  */
-export type ReadJson = (call: RouteCall, read: () => Promise<object | string | null>) => Promise<void>;
+export type SendStored = (
+  call: RouteCall,
+  read: () => Eventually<object | string | null>,
+) => Promise<void> | void;
 
 interface Deps {
   readonly budget: TimeBudget;
@@ -54,26 +59,33 @@ export const jsonSender =
     return sendList(call, [value], { ...shape, open: "", close: "" });
   };
 
-export function jsonReader({ budget, memory, logger }: Deps): ReadJson {
+export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const known = new LargePaths();
+  const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /** Within the read, so that the reads that follow know that the value is large. */
-  async function readFirst(path: string, read: () => Promise<object | string | null>) {
-    const value = await read();
-    if (typeof value !== "string" && !isSmallJson(value)) known.add(path);
-    return value;
+  function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
+    return andThen(read(), (value) => {
+      if (typeof value !== "string" && !isSmallJson(value)) known.add(pathOf(call));
+      return value;
+    });
   }
 
-  return async (call, read) => {
+  /** Sends a small value. False: it is large, or not read yet. */
+  function sendSmall(call: RouteCall, value: object | string | null | undefined): boolean {
+    if (typeof value === "string") call.send(200, JSON_HEADERS, value);
+    else if (value !== undefined && isSmallJson(value)) call.json(value);
+    else return false;
+    return true;
+  }
+
+  async function sendLarge(
+    call: RouteCall,
+    read: () => Eventually<object | string | null>,
+    first: object | null | undefined,
+  ): Promise<void> {
     const { tenant } = call;
-    const path = pathOf(call);
-    // Asked within the read: the first of many equal requests has shown by then that the value is large. Undefined: it is not read yet.
-    let value = await memory.read(tenant, () =>
-      known.has(path) || call.reply.aborted ? undefined : readFirst(path, read),
-    );
-    if (typeof value === "string") return call.send(200, JSON_HEADERS, value);
-    if (value !== undefined && isSmallJson(value)) return call.json(value);
-    if (call.reply.aborted) return;
+    let value: object | string | null | undefined = first;
     const usage = memory.share(tenant);
     try {
       const waiting = usage.beforeRead();
@@ -86,7 +98,7 @@ export function jsonReader({ budget, memory, logger }: Deps): ReadJson {
         await budget.share(tenant).next();
         value = await read();
       }
-      if (isSmallJson(value)) known.delete(path);
+      if (isSmallJson(value)) known.delete(pathOf(call));
       usage.afterRead(memorySizeOf(value));
       const out = new JsonOutput(call, JSON_HEADERS, budget, usage);
       try {
@@ -99,6 +111,18 @@ export function jsonReader({ budget, memory, logger }: Deps): ReadJson {
     } finally {
       usage.close();
     }
+  }
+
+  return (call, read) => {
+    // Asked within the read: the first of many equal requests has shown by then that the value is large. Undefined: it is not read yet.
+    const value = memory.read(call.tenant, () =>
+      call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
+    );
+    const send = (first: object | string | null | undefined): Promise<void> | void => {
+      if (sendSmall(call, first) || call.reply.aborted) return;
+      return sendLarge(call, read, first as object | null | undefined);
+    };
+    return value instanceof Promise ? value.then(send) : send(value);
   };
 }
 

@@ -1,17 +1,32 @@
+import type { AuthUser } from "../model/auth-user.ts";
 import { parseUuid, pairedId } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
-import { invalidField, JSON_HEADERS } from "../schemas/error-responses.ts";
+import type { Service } from "../service/service.ts";
+import { invalidUuid, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
+
+/** Who a request comes from, and what that client gets. */
+export interface CallClient {
+  readonly tenant: string;
+  /** Undefined for the holder of a key, and where no credentials are needed. */
+  readonly user: AuthUser | undefined;
+  readonly service: Service;
+  readonly id: string;
+  readonly headers: Headers;
+}
 
 /** A request while a route handles it. */
 export class RouteCall {
   readonly request: HttpRequest;
   readonly reply: Reply;
   readonly tenant: string;
+  readonly user: AuthUser | undefined;
+  /** The service as this client may use it. */
+  readonly service: Service;
   /** The id of the request, in the log and in the response. */
   readonly id: string;
   /** Headers of every response. */
@@ -25,16 +40,18 @@ export class RouteCall {
   constructor(
     request: HttpRequest,
     reply: Reply,
-    { tenant, id, headers }: { readonly tenant: string; readonly id: string; readonly headers: Headers },
+    client: CallClient,
     params: readonly string[],
     answers: StatusCounts,
     budget: TimeBudget,
   ) {
     this.request = request;
     this.reply = reply;
-    this.tenant = tenant;
-    this.id = id;
-    this.#extra = headers;
+    this.tenant = client.tenant;
+    this.user = client.user;
+    this.service = client.service;
+    this.id = client.id;
+    this.#extra = client.headers;
     this.#params = params;
     this.#answers = answers;
     this.#budget = budget;
@@ -89,7 +106,7 @@ export class RouteCall {
   /** A UUID in the path. @throws ServiceError `validation.failed` */
   uuid(n: number, name: string): string {
     const id = parseUuid(this.#params[n]);
-    if (id === undefined) throw invalidField(name, "must be a UUID");
+    if (id === undefined) throw invalidUuid(name);
     return id;
   }
 

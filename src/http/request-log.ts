@@ -1,10 +1,13 @@
 import type { ByteStream, HttpRequest, Reply } from "../ports/transport.ts";
 import type { HttpDeps } from "./deps.ts";
 
-interface LoggedClient {
+/** The client of a logged request. What it is may be found out later. */
+export interface LoggedClient {
   readonly id: string;
-  /** Undefined when the client is unknown. */
-  readonly tenant: string | undefined;
+  /** Undefined when the client is unknown, or not known yet. */
+  tenant: string | undefined;
+  /** The identity of its user, when it has one. */
+  user?: string;
   /** When the request arrived, by the clock's `mono`: it may have waited since. */
   readonly came: number;
 }
@@ -20,8 +23,9 @@ export function loggedReply(
   { clock, logger, requestLog }: Pick<HttpDeps, "clock" | "logger" | "requestLog">,
   request: HttpRequest,
   reply: Reply,
-  { id, tenant, came }: LoggedClient,
+  client: LoggedClient,
 ): Reply {
+  const { id, came } = client;
   const { method, path } = request;
   let status = 0;
   let bytes = 0;
@@ -38,7 +42,8 @@ export function loggedReply(
       ms,
       bytes,
       request_id: id,
-      tenant,
+      tenant: client.tenant,
+      ...(client.user !== undefined && { user: client.user }),
     };
     logger[requestLog]("request", { ...fields, ...how });
   };

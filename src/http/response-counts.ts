@@ -11,7 +11,7 @@ interface Served {
 export class Traffic {
   /** Open server-sent event streams. */
   streams = 0;
-  /** Responses to requests that found no route, or were refused by access control. */
+  /** Responses to requests that found no route, were refused by access control, or answered by the project's own application. */
   readonly unrouted: StatusCounts = none();
   readonly #routes = new Map<Served, StatusCounts>();
 

@@ -6,8 +6,12 @@ export interface Route {
   readonly method: Method;
   /** Segments between slashes; a segment that begins with a colon is a parameter. */
   readonly path: string;
-  /** Set when the route is served without a key. */
-  readonly keyless?: true;
+  /**
+   * Who may use it. `public`: everybody, without a key. `users`: also users whom the project's own code authenticates, because all that it
+   * does goes through {@link RouteCall.service}, which asks what the user may do. Absent: only holders of a key; everybody where no
+   * credentials are needed.
+   */
+  readonly access?: "public" | "users";
   handle(call: RouteCall): Promise<void> | void;
 }
 

@@ -1,4 +1,5 @@
 import { HEARTBEAT } from "../codec/sse.ts";
+import { runDeleted, type ServiceError, threadDeleted, toPlainError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
@@ -24,7 +25,7 @@ export const SSE_HEADERS = {
 /** Bytes of small chunks that are joined into one write. */
 const JOIN = 64 * 1024;
 /** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
-const PIECE = 256 * 1024;
+const PIECE = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
 const NONE = new Uint8Array(0);
 
@@ -65,6 +66,10 @@ export function pumpRendered(
   pump.start();
   return () => pump.left();
 }
+
+/** An error that is no event of a run: it has no id to continue from. */
+const sseError = (cause: ServiceError): string =>
+  `event: error\ndata: ${JSON.stringify(toPlainError(cause))}\n\n`;
 
 class SseOutlet implements PumpOutput<Uint8Array> {
   readonly #stream: ByteStream;
@@ -117,6 +122,8 @@ class SseOutlet implements PumpOutput<Uint8Array> {
 
   finish(outcome: Exclude<PumpOutcome, "left">): void {
     if (outcome === "ended") this.#stream.end();
+    else if (outcome === "thread_deleted") this.#stream.end(sseError(threadDeleted()));
+    else if (outcome === "run_deleted") this.#stream.end(sseError(runDeleted()));
     else this.#stream.close();
   }
 }

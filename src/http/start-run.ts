@@ -2,11 +2,12 @@ import { ServiceError } from "../model/errors.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RouteCall } from "./request-context.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { RouteDeps } from "./deps.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
-import { parseRunRequest } from "../schemas/run-request.ts";
+import { parseBatchRequest, parseRunRequest } from "../schemas/run-request.ts";
+import { withConfigurable } from "../service/run-draft.ts";
 
 export interface StartedRun {
   readonly key: ThreadKey;
@@ -17,31 +18,43 @@ export interface StartedRun {
   readonly cancelOnDisconnect: boolean;
 }
 
+type StartDeps = Pick<RouteDeps, "configurableHeaders">;
+
 /** Reads a request for a run on a thread and starts the run; shared by all routes that start one. */
-export async function startRun({ service }: HttpDeps, call: RouteCall): Promise<StartedRun> {
+export async function startRun(deps: StartDeps, call: RouteCall): Promise<StartedRun> {
   const key = call.thread();
   const body = await call.body();
   const again = requestKey(call, key.thread, body);
-  const request = parseRunRequest(body);
-  const run = await service.runs.start(key, request, again);
+  const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
+  const run = await call.service.runs.start(key, request, again);
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
 
 /** Starts a run without a thread. `attended`: the client waits for its result. */
 export async function startThreadlessRun(
-  { service }: HttpDeps,
+  deps: StartDeps,
   call: RouteCall,
   attended: boolean,
 ): Promise<StartedRun> {
   const { tenant } = call;
   const body = await call.body();
   const again = requestKey(call, "", body);
-  const request = parseRunRequest(body);
+  const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
   // Nobody else would get its result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
-  const run = await service.runs.startAlone(tenant, request, temporary, again);
+  const run = await call.service.runs.startAlone(tenant, request, temporary, again);
   return { key: { tenant, thread: run.thread_id }, run, path: threadlessRunPath(run), cancelOnDisconnect };
+}
+
+/** Starts the runs of a batch: all of them or, if one is refused, none. */
+export async function startBatch(deps: StartDeps, call: RouteCall): Promise<readonly RunRecord[]> {
+  const requests = parseBatchRequest(await call.list());
+  const headers = deps.configurableHeaders(call.request);
+  return call.service.runs.startBatch(
+    call.tenant,
+    requests.map((request) => withConfigurable(request, headers)),
+  );
 }
 
 /** Characters of an idempotency key. */
@@ -62,7 +75,7 @@ export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id
 
 /** Cancels the run, if the client asked for that, when the client disconnects or has already disconnected. */
 export function handleDisconnect(
-  { service, logger }: HttpDeps,
+  { logger }: Pick<RouteDeps, "logger">,
   call: RouteCall,
   { key, run, cancelOnDisconnect }: StartedRun,
   left: () => void,
@@ -70,7 +83,7 @@ export function handleDisconnect(
   const gone = () => {
     left();
     if (!cancelOnDisconnect) return;
-    service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
+    call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
       // The run may have ended and be deleted with its thread. During a shutdown, the next start handles it.
       const isOver =
         cause instanceof ServiceError &&
@@ -81,7 +94,7 @@ export function handleDisconnect(
       });
     });
   };
-  if (cancelOnDisconnect) service.runs.cancelOnDisconnect(key, run.run_id);
+  if (cancelOnDisconnect) call.service.runs.cancelOnDisconnect(key, run.run_id);
   if (call.reply.aborted) gone();
   else call.reply.onAbort(gone);
 }

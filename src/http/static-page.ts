@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 import type { RouteCall } from "./request-context.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { RouteDeps } from "./deps.ts";
 
 /**
  * Security headers of pages: a page may load only from this server, and may not be framed. It may open windows that can talk to it, which
@@ -17,7 +17,7 @@ export const HTML_PAGE_HEADERS: Headers = {
 };
 
 /** Sends a file of a page. */
-export function sendPage({ pages }: Pick<HttpDeps, "pages">, call: RouteCall, name: string): void {
+export function sendPage({ pages }: Pick<RouteDeps, "pages">, call: RouteCall, name: string): void {
   const file = pages(name.slice(0, 100));
   if (file === undefined) {
     throw new ServiceError(

@@ -1,14 +1,19 @@
+import type { CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import {
+  parentNamespaces,
   rootCheckpointOf,
   subgraphCheckpointsOf,
   type SubgraphCheckpoint,
 } from "../model/start-checkpoint.ts";
-import type { Position } from "../ports/engine.ts";
+import type { ExecutionServices, Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
+import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./checkpoint-records.ts";
+import { RawCheckpoint } from "./raw-saver-writes.ts";
+import type { Library } from "./user-library.ts";
 
 /** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface BranchStart {
@@ -67,32 +72,54 @@ interface Task {
   readonly task: string;
 }
 
-/** The part of the attempt's recorder that branching needs. */
-interface BranchRecorder {
-  readonly root: { branch: BranchStart | null };
-  loop(ns: string): { branch: BranchStart | null };
-  hasCheckpoint(ns: string): boolean;
+/** The parts of an attempt that branching needs. */
+interface Parts {
+  readonly library: Library;
+  readonly run: RunRecord;
+  readonly position: Position;
+  readonly stage: Pick<EngineHost, "read">;
+  readonly source: Pick<ExecutionServices, "checkpointId" | "now">;
+  readonly recorder: {
+    readonly root: { branch: BranchStart | null };
+    loop(ns: string): { readonly id: string | null; branch: BranchStart | null };
+    hasCheckpoint(ns: string): boolean;
+  };
+  /** Adds a checkpoint, as if LangGraph had put it. */
+  put(made: RawCheckpoint): void;
 }
 
 /**
- * Makes subgraphs begin at checkpoints of another branch. For LangGraph, a subgraph of a step that runs again is a new one,
- * with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
- * the one of the other branch.
+ * Makes the branch of a run that goes on from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph then
+ * goes on. The tasks after a fork have new ids, so they run again, and ask again. LangGraph from 1.4 on would make the fork of
+ * the root graph itself; versions before go on from the older checkpoint, where their interrupts are never found.
+ *
+ * It also makes subgraphs begin at checkpoints of another branch. For LangGraph, a subgraph of a step that runs again is a new
+ * one, with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
+ * a fork of the one of the other branch.
  */
 export class CheckpointBranch {
-  readonly #position: Position;
-  readonly #read: EngineHost["read"];
-  readonly #recorder: BranchRecorder;
+  readonly #parts: Parts;
+  /** True when the run goes on from the checkpoint that it names, or from one within it. */
+  readonly #goesBack: boolean;
+  /** True when the run goes on from a subgraph's checkpoint. */
   readonly #isLed: boolean;
+  /** The checkpoint within, if the run goes on from one, of each subgraph whose namespace stays the same. */
+  readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
+  readonly #forks = new Map<string, Promise<Position | null>>();
 
-  constructor(run: RunRecord, position: Position, stage: EngineHost, recorder: BranchRecorder) {
-    this.#position = position;
-    this.#read = (ns, id) => stage.read(ns, id);
-    this.#recorder = recorder;
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { run, position, recorder } = parts;
     const lead = branchStartOf(run, position);
     this.#isLed = lead !== null;
+    const lasting = (lead?.within ?? []).filter(({ ns }) => !ns.includes(":"));
+    this.#lasting = new Map(lasting.map((each) => [each.ns, each]));
     recorder.root.branch = lead;
+    const { command, config, input } = run.kwargs;
+    const start = rootCheckpointOf(config.configurable);
+    const goesOn = command === null && (input ?? null) === null;
+    this.#goesBack = goesOn && start !== null && start === position.head?.id;
   }
 
   /** Entries to add to the `checkpoint_map` of a task's body; undefined when the subgraph has checkpoints already. */
@@ -102,37 +129,95 @@ export class CheckpointBranch {
   ): Promise<JsonObject | undefined> {
     const [first] = from;
     if (first === undefined) return undefined;
+    const { recorder, stage } = this.#parts;
     // A body may run several graphs; a number at the end of the namespace distinguishes them.
     const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
-    if (this.#recorder.hasCheckpoint(inner) || (await this.#read(inner, null)) !== null) return undefined;
+    if (recorder.hasCheckpoint(inner) || (await stage.read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
     return { [inner]: first.id };
   }
 
-  /** The checkpoint of another branch at which a graph begins; undefined when it begins at its own, or without one. */
+  /**
+   * The position at which a graph begins on a branch, for a read of a checkpoint or of the newest (`id` null). Undefined when
+   * it begins at its own.
+   */
   startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
+    const made = this.#forks.get(ns);
+    if (made !== undefined) return made.then((fork) => this.#again(fork, ns, id));
+    const { position } = this.#parts;
     if (ns === "") {
-      const isHere = this.#isLed && id === this.#position.head?.id;
-      return isHere ? Promise.resolve(asMade(this.#position)) : undefined;
+      if (!this.#goesBack || id !== position.head?.id) return undefined;
+      return this.#fork(ns, this.#forkOfRoot(position));
     }
-    const [first, ...within] = this.#begin.get(ns) ?? [];
-    return first === undefined || first.id !== id ? undefined : this.#lead(ns, first, within);
+    const [first = this.#lasting.get(ns), ...within] = this.#begin.get(ns) ?? [];
+    return first === undefined || first.id !== id
+      ? undefined
+      : this.#fork(ns, this.#forkWithin(ns, first, within));
   }
 
-  async #lead(
+  #fork(ns: string, made: Promise<Position | null>): Promise<Position | null> {
+    this.#forks.set(ns, made);
+    return made;
+  }
+
+  /** A later read: the fork by its id or as the newest. LangGraph asks for the newest to find out whether it branches. */
+  #again(fork: Position | null, ns: string, id: string | null): Promise<Position | null> | Position | null {
+    return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
+  }
+
+  /** The root graph's fork; its checkpoint itself when that is the newest, which no branch leads off from. */
+  async #forkOfRoot(position: Position): Promise<Position | null> {
+    const { stage } = this.#parts;
+    const newest = this.#isLed ? null : ((await stage.read("", null))?.head?.id ?? null);
+    return newest === position.head?.id ? position : this.#forkOf(position, "");
+  }
+
+  async #forkWithin(
     ns: string,
     first: SubgraphCheckpoint,
     within: readonly SubgraphCheckpoint[],
   ): Promise<Position | null> {
-    const position = await this.#read(first.ns, first.id);
+    const { recorder, stage } = this.#parts;
+    const position = await stage.read(first.ns, first.id);
     if (position === null || position.head === null) return null;
-    this.#recorder.loop(ns).branch = { ns: first.ns, next: position.head.next, within };
-    return asMade(position);
+    recorder.loop(ns).branch = { ns: first.ns, next: position.head.next, within };
+    return this.#forkOf(position, ns);
   }
-}
 
-/** The position with `source` "loop": LangGraph makes no branch from a checkpoint that a state update made. */
-function asMade(position: Position): Position {
-  const { head } = position;
-  return head === null ? position : { ...position, head: { ...head, source: "loop" } };
+  /** The checkpoints of the graphs around a namespace. */
+  #parentsOf(ns: string): Record<string, string> {
+    const parents: Record<string, string> = {};
+    const segments = ns.split("|");
+    for (const [depth, parentNs] of parentNamespaces(ns).entries()) {
+      const { id } = this.#parts.recorder.loop(parentNs);
+      // Graphs that one body runs are no parents of each other.
+      if (id !== null && !/^\d+$/.test(segments[depth] ?? "")) parents[parentNs] = id;
+    }
+    return parents;
+  }
+
+  #forkOf(position: Position, ns: string): Position {
+    const { head } = position;
+    if (head === null) return position;
+    const { library, run, source, put } = this.#parts;
+    const { checkpoint } = checkpointTupleOf(library, run.thread_id, position);
+    const step = head.step + 1;
+    const id = source.checkpointId(step);
+    const ts = new Date(source.now()).toISOString();
+    const metadata = { source: "fork", step, parents: this.#parentsOf(ns) };
+    const made = new RawCheckpoint(
+      { id, ns, parent: head.id },
+      { ...checkpoint, id, ts },
+      metadata as CheckpointMetadata,
+      {},
+    );
+    put(made);
+    const { engine: _, ...rest } = head;
+    const engine = { lg: newLangGraphData(made, storedLangGraphData(head.engine)?.channels ?? {}) };
+    return {
+      head: { ...rest, id, ns, parent: head.id, step, source: "fork", engine },
+      values: position.values,
+      writes: [],
+    };
+  }
 }

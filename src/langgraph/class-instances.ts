@@ -86,12 +86,20 @@ export function createInstance(library: Library, kind: string, members: JsonObje
       return new Send(String(node), args, ...options);
     }
     case "DeltaSnapshot":
-      return new library.checkpoint.DeltaSnapshot(members["value"]);
+      return construct(library.checkpoint.DeltaSnapshot, members["value"]);
     case "Overwrite":
-      return new library.langgraph.Overwrite(members["__overwrite__"]);
+      return construct(library.langgraph.Overwrite, members["__overwrite__"]);
     default:
       return undefined;
   }
+}
+
+/** Undefined when the library has no such class: it is older than the one that stored the value. */
+function construct<T extends object>(
+  known: (new (value: unknown) => T) | undefined,
+  value: unknown,
+): T | undefined {
+  return known === undefined ? undefined : new known(value);
 }
 
 /** Names of message classes that can be constructed. A class that gives no name of its own is called `BaseMessage`. */

@@ -8,7 +8,13 @@ import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
-export function nodeCallOf(called: InterceptedCall, record: RunRecord, tenant: string): NodeCall {
+/** @param tries how often the task was called in this attempt: its number where LangGraph does not tell it */
+export function nodeCallOf(
+  called: InterceptedCall,
+  tries: number,
+  record: RunRecord,
+  tenant: string,
+): NodeCall {
   const { task, name: node, ns, step, attempt } = called;
   const { run_id: run, thread_id: thread, assistant_id: assistant, graph_id: graph } = record;
   return {
@@ -23,7 +29,7 @@ export function nodeCallOf(called: InterceptedCall, record: RunRecord, tenant: s
     tenant,
     assistant,
     attempt: record.attempt,
-    try: attempt,
+    try: attempt ?? tries,
     // LangGraph does retries and timeouts itself.
     tries: 1,
     timeout: null,

@@ -266,7 +266,9 @@ export class ExecutionRecorder {
       loop.addUpdate(name, update);
       if (left?.result !== undefined)
         this.pendingWrites.set({ ...left, result: { ...left.result, value: update } });
-      for (const fact of this.#parts.tokens.completed(ns, update, () => this.#metaOf(loop, id)))
+      for (const fact of this.#parts.tokens.completed(ns, update, loop.visibleState, () =>
+        this.#metaOf(loop, id),
+      ))
         this.emissions.push({ fact });
       const { at } = told;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;

@@ -2,7 +2,9 @@ import type { Pregel } from "@langchain/langgraph/pregel";
 import { ServiceError } from "../model/errors.ts";
 import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
+import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
+import type { GraphExport } from "../ports/graph-types.ts";
 import type { HostedGraph } from "../ports/hosted-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
@@ -19,14 +21,20 @@ export interface LoadedLangGraph extends HostedGraph {
    * The graph for a run with this configuration. A factory that takes a configuration makes a new graph each time.
    * @throws ServiceError `graph.invalid` when a factory returns something else; errors of the factory pass through
    */
-  graphFor(config: JsonObject): Eventually<CompiledGraph>;
+  graphFor(config: JsonObject, runtime?: FactoryRuntime): Eventually<CompiledGraph>;
   /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
+  /** Where its types are; absent for a graph that a program gave. */
+  readonly source?: GraphExport;
 }
 
 /** The export of a file (`found`), and the value that it gave: for a function its result, else the export itself. */
 export interface FileExport {
   readonly file: string;
+  /** The name of the export; absent for a value that a program gave. */
+  readonly name?: string;
+  /** Further files that may have imported its LangGraph.js. */
+  readonly alsoIn?: readonly string[];
   readonly found: unknown;
   readonly given: unknown;
 }
@@ -38,23 +46,26 @@ export interface FileExport {
  */
 export async function loadLangGraph({
   file,
+  name,
+  alsoIn = [],
   found,
   given,
 }: FileExport): Promise<LoadedLangGraph | undefined> {
   const graph = compile(given);
   if (graph === undefined) return undefined;
-  const library = await resolveLibrary(file, graph);
+  const library = await resolveLibrary(file, graph, alsoIn);
   const asks = typeof found === "function" && found.length > 0;
-  const anew = async (config: JsonObject): Promise<CompiledGraph> => {
-    const made = compile(await (found as (config: JsonObject) => unknown)(config));
+  const anew = async (...given: readonly [JsonObject, FactoryRuntime]): Promise<CompiledGraph> => {
+    const made = compile(await (found as (...given: readonly unknown[]) => unknown)(...given));
     if (made !== undefined) return made;
     throw new ServiceError("graph.invalid", `The function of ${file} gave no graph`);
   };
   return {
     library,
     graph,
-    graphFor: (config) => (asks ? anew(config) : graph),
+    graphFor: (config, runtime = READ_ONLY_RUNTIME) => (asks ? anew(config, runtime) : graph),
     hash: hashOf(graph),
+    ...(name !== undefined && { source: { file, name } }),
   };
 }
 

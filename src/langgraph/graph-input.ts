@@ -128,7 +128,8 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },
-    ...(Object.keys(context).length > 0 && { context }),
+    // Also an empty one: nodes read `runtime.context.key` without asking whether a run gave any.
+    context,
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
     ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),
     ...(typeof max_concurrency === "number" && { maxConcurrency: max_concurrency }),

@@ -1,6 +1,7 @@
 import { JSON_SCHEMA_DIALECT } from "../graph/json-schema.ts";
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import type { TypeSchemas } from "../ports/graph-types.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
@@ -12,12 +13,20 @@ interface Builder {
   readonly _configSchema?: unknown;
 }
 
+/** Reads the types that a graph file gives its graph and subgraphs, by the path of nodes to each; null when they are not known. */
+export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
+
 /**
  * JSON Schemas of a graph's input, output, state and configuration. For a graph defined by schemas (zod, StateSchema) the
- * library makes them. An `Annotation` has names only; the types of common channels are derived from their reducer and
- * default. No member of the state schema is required.
+ * library makes them. An `Annotation` has names only: its schemas are those of its types, or, where these are not known, the
+ * types of common channels are derived from their reducer and default. No member of the state schema is required.
  */
-export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_id: string): GraphSchemas {
+export function langGraphSchemas(
+  library: Library,
+  graph: CompiledGraph,
+  graph_id: string,
+  types?: TypeSchemas,
+): GraphSchemas {
   const { schema } = library;
   const describeType = (describe: (graph: CompiledGraph) => unknown): JsonObject | null => {
     try {
@@ -29,9 +38,12 @@ export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_i
     }
   };
   const builder = builderOf(graph);
-  const annotated = (what: string, ...definitions: readonly unknown[]): JsonObject | null => {
+  const annotated = (what: keyof TypeSchemas, ...definitions: readonly unknown[]): JsonObject | null => {
+    const title = `${graph_id} ${what}`;
+    const typed = types?.[what];
+    if (typed) return { title, ...typed };
     const spec = definitions.find(isSpec);
-    return spec === undefined ? null : annotation(library, `${graph_id} ${what}`, spec);
+    return spec === undefined ? null : annotation(library, title, spec);
   };
   const { _schemaDefinition: state, _inputDefinition: input, _outputDefinition: output } = builder;
   const { _configSchema: setup } = builder;
@@ -48,6 +60,27 @@ export function langGraphSchemas(library: Library, graph: CompiledGraph, graph_i
   };
 }
 
+/** The schemas of a graph, for which its types are read where it needs them. */
+export async function schemasWithTypes(
+  library: Library,
+  graph: CompiledGraph,
+  graph_id: string,
+  readTypes: ReadTypes,
+): Promise<GraphSchemas> {
+  const types = isDescribed(library, graph) ? null : await readTypes();
+  return langGraphSchemas(library, graph, graph_id, types?.get(""));
+}
+
+/** True when the graph has schemas of its own for its state. */
+function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
+  try {
+    return isObject(schema.getUpdateTypeSchema(graph));
+  } catch {
+    // They have a part that JSON Schema cannot express.
+    return true;
+  }
+}
+
 /**
  * JSON Schemas of all subgraphs, by the path of nodes that leads to each, `node|node`.
  * @param names names of the subgraphs that are also served as graphs of their own
@@ -56,11 +89,16 @@ export async function subgraphSchemas(
   library: Library,
   graph: CompiledGraph,
   names: ReadonlyMap<CompiledGraph, string>,
+  readTypes: ReadTypes = async () => null,
 ): Promise<ReadonlyMap<string, GraphSchemas>> {
   const found = new Map<string, GraphSchemas>();
-  for await (const [path, inner] of graph.getSubgraphsAsync(undefined, true)) {
-    const own = names.get(inner as CompiledGraph) ?? inner.getName();
-    found.set(path, langGraphSchemas(library, inner as CompiledGraph, own));
+  let types: ReturnType<ReadTypes> | undefined;
+  for await (const [path, subgraph] of graph.getSubgraphsAsync(undefined, true)) {
+    const inner = subgraph as CompiledGraph;
+    const own = names.get(inner) ?? inner.getName();
+    const read = () => (types ??= readTypes());
+    const known = isDescribed(library, inner) ? null : await read();
+    found.set(path, langGraphSchemas(library, inner, own, known?.get(path)));
   }
   return found;
 }

@@ -55,6 +55,8 @@ export class HostedExecution implements Execution {
   readonly #abort = new AbortController();
   /** Calls of nodes that wait to run, by task. */
   readonly #called = new Map<string, InterceptedCall>();
+  /** How often each task was called. */
+  readonly #tries = new Map<string, number>();
   /** Calls of the root graph's nodes that are not planned yet. */
   #ready: InterceptedCall[] = [];
   /** Tasks of the root graph that are planned and have not settled. */
@@ -93,7 +95,15 @@ export class HostedExecution implements Execution {
     this.events = new LangGraphEventQueue(this.#recorder.ids, stage, position, (heard) =>
       this.#takeIn(heard),
     );
-    this.#leading = new CheckpointBranch(run, position, stage, this.#recorder);
+    this.#leading = new CheckpointBranch({
+      library: hosted.library,
+      run,
+      position,
+      stage,
+      source,
+      recorder: this.#recorder,
+      put: (made) => this.events.put(made),
+    });
   }
 
   // --- calls of the run's actor ---
@@ -115,7 +125,7 @@ export class HostedExecution implements Execution {
   }
 
   call(task: string): NodeCall {
-    return nodeCallOf(this.#calledAs(task), this.run, this.#source.tenant);
+    return nodeCallOf(this.#calledAs(task), this.#tries.get(task) ?? 1, this.run, this.#source.tenant);
   }
 
   /** Runs the node body of a called task. `failed` is called with the error that it throws, unless the task was stopped. */
@@ -218,6 +228,7 @@ export class HostedExecution implements Execution {
   #takeCall(called: InterceptedCall): void {
     const { task } = called;
     this.#called.set(task, called);
+    this.#tries.set(task, (this.#tries.get(task) ?? 0) + 1);
     if (this.#settling.has(task)) {
       // It failed, and LangGraph retries it.
       this.#report([]);

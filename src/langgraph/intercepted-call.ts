@@ -34,8 +34,8 @@ export class InterceptedCall {
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   readonly step: number;
-  /** The number of this try, from 1. */
-  readonly attempt: number;
+  /** The number of this try, from 1; null when LangGraph does not tell it. */
+  readonly attempt: number | null;
   /** The error that the body threw; null when the error comes from the body of an inner node. */
   thrown: { readonly error: unknown } | null = null;
   /** Resolves when the body may run. */
@@ -46,16 +46,17 @@ export class InterceptedCall {
 
   constructor({ name, config }: InterceptedNode, within: string | null) {
     const { executionInfo: info, metadata = {} } = config as InfoConfig;
-    const ns = info?.checkpointNs ?? "";
-    this.task = info?.taskId ?? "";
+    const { langgraph_path: path, langgraph_triggers: triggers, langgraph_step: step } = metadata;
+    // LangGraph below 1.2 gives no `executionInfo`. The last part of a task's namespace has its id.
+    const ns = info?.checkpointNs ?? String(metadata["langgraph_checkpoint_ns"] ?? "");
+    this.task = info?.taskId ?? ns.slice(ns.lastIndexOf(":") + 1);
     this.name = name;
     this.ns = ns.split("|").slice(0, -1).join("|");
     this.within = within;
-    const { langgraph_path: path, langgraph_triggers: triggers, langgraph_step: step } = metadata;
     this.path = taskPathOf(Array.isArray(path) ? path : undefined, name);
     this.triggers = Array.isArray(triggers) ? triggers.map(String) : [];
     this.step = typeof step === "number" ? step : 0;
-    this.attempt = info?.nodeAttempt ?? 1;
+    this.attempt = info?.nodeAttempt ?? null;
     this.go = new Promise((resolve, reject) => {
       this.#go = resolve;
       this.#drop = reject;

@@ -2,7 +2,9 @@ import { AsyncResource } from "node:async_hooks";
 import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Engine, NodeCall, RunRefusal, UnadmittedRun } from "../ports/engine.ts";
+import type { GraphTypes } from "../ports/graph-types.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/statechart-drawing.ts";
@@ -12,9 +14,10 @@ import { copyGraph, hostGraph, compiledGraphAt } from "./node-interception.ts";
 import { answerRefusal, langGraphInput, streamOptionsOf } from "./graph-input.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
+import type { FactoryRuntime } from "./factory-runtime.ts";
 import { attemptSaver } from "./saver.ts";
 import { createBaseStore, AttemptStoreAccess } from "./base-store.ts";
-import { langGraphSchemas, subgraphSchemas } from "./graph-schemas.ts";
+import { schemasWithTypes, type ReadTypes, subgraphSchemas } from "./graph-schemas.ts";
 import { computeStateUpdate } from "./state-update.ts";
 
 /** Returns the graphs that are served now, by name. */
@@ -23,8 +26,11 @@ export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 /** Called when the body of a node throws. */
 export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
-/** Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes. */
-export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
+/**
+ * Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes.
+ * @param types reads the types of graphs for their schemas; absent: schemas have no types
+ */
+export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
   const scopes = new NodeCallContext();
   // A node may start a run. The new run must not inherit the asynchronous context of that node.
   const outside = new AsyncResource("LangGraphRun");
@@ -51,6 +57,11 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     throw new ServiceError("graph.not_found", `There is no graph "${name}"`);
   }
 
+  const typesOf =
+    ({ source }: LoadedLangGraph): ReadTypes =>
+    async () =>
+      source === undefined || types === undefined ? null : types.read(source);
+
   const engine: Engine = {
     has: (graph) => graphs().has(graph),
     graphs: () => [...graphs().keys()],
@@ -62,13 +73,13 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
       return langGraphDrawing(await found(name).graphFor(config), levels);
     },
     async schemas(name, config) {
-      const { library, graphFor } = found(name);
-      return langGraphSchemas(library, await graphFor(config), name);
+      const loaded = found(name);
+      return schemasWithTypes(loaded.library, await loaded.graphFor(config), name, typesOf(loaded));
     },
     async subgraphs(name, config) {
-      const { library, graphFor } = found(name);
+      const loaded = found(name);
       const served = new Map([...graphs()].map(([known, { graph }]) => [graph, known]));
-      return subgraphSchemas(library, await graphFor(config), served);
+      return subgraphSchemas(loaded.library, await loaded.graphFor(config), served, typesOf(loaded));
     },
     isSubgraph(name, ns, node) {
       const graph = graphs().get(name)?.graph;
@@ -77,7 +88,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
     output: () => null,
     async update(asked, position, source) {
       const loaded = found(asked.graph);
-      const graph = await loaded.graphFor({ configurable: {} });
+      const graph = await loaded.graphFor({ configurable: {} }, UPDATING);
       return outside.runInAsyncScope(() =>
         computeStateUpdate(loaded, hostedOf(loaded.library, graph), asked, position, source),
       );
@@ -90,7 +101,9 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
         const saver = attemptSaver(library, run.thread_id, execution.events);
         const work = async () => {
           try {
-            const graph = copyGraph(hostedOf(library, await loaded.graphFor(run.kwargs.config)));
+            const { config, context } = run.kwargs;
+            const made = await loaded.graphFor(config, runtimeOf(context));
+            const graph = copyGraph(hostedOf(library, made));
             graph.checkpointer = saver;
             graph.store = createBaseStore(library, storeAccessOf(execution));
             await follow(graph, execution, signal);
@@ -119,6 +132,13 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure) {
 
   return { engine, host };
 }
+
+const UPDATING: FactoryRuntime = { accessContext: "threads.update", executionRuntime: null };
+
+const runtimeOf = (context: JsonObject): FactoryRuntime => ({
+  accessContext: "threads.create_run",
+  executionRuntime: { context: Object.keys(context).length > 0 ? context : undefined },
+});
 
 /** Runs the graph to its end, and queues each event of its stream. */
 async function follow(graph: CompiledGraph, execution: HostedExecution, signal: AbortSignal): Promise<void> {

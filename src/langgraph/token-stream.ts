@@ -2,6 +2,7 @@ import type { AIMessageChunk, BaseMessage } from "@langchain/core/messages";
 import type { Fact } from "../model/run-event.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
+import { PUSH } from "./graph-progress.ts";
 import { serialise } from "./serialisation.ts";
 
 /** Members of a message chunk that are not repeated: its fact has them, or every chunk has them. */
@@ -26,12 +27,16 @@ export class TokenStream {
 
   /** Records a message, or a chunk of one, that LangGraph streams in the mode `messages`. */
   receive(ns: readonly string[], [message, metadata]: readonly [BaseMessage, JsonObject | undefined]): void {
-    const site = { ns: ns.slice(0, -1).join("|"), meta: metaOf(metadata) };
+    const site = { ns: graphNamespace(ns, metadata).join("|"), meta: metaOf(metadata) };
     const { messages } = this.#library;
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
-    if (!isPiece || message.id === undefined)
-      return this.#emitMessage(site, serialise(message) as JsonObject);
+    if (!isPiece || message.id === undefined) {
+      // Streamed again with the update of the node around its graph.
+      if (message.id === undefined || !this.#whole.has(message.id))
+        this.#emitMessage(site, serialise(message) as JsonObject);
+      return;
+    }
     this.#piece(site, message.id, serialise(message) as JsonObject);
   }
 
@@ -54,22 +59,55 @@ export class TokenStream {
     } else this.#emit({ t: "piece", m, chunk: Object.fromEntries(more) });
   }
 
-  /** Facts for the messages that are complete when a node has returned: those in its update. */
-  *completed(ns: string, update: unknown, meta: () => JsonObject): Generator<Fact> {
-    if (!isObject(update)) return;
-    for (const value of Object.values(update)) {
-      for (const message of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
-        if (!isMessage(message)) continue;
-        const id = message["id"];
-        if (this.#begun.delete(id)) yield { t: "complete", message, streamed: true, ns, meta: meta() };
-        else if (!this.#wanted && !this.#whole.has(id)) {
-          this.#whole.add(id);
-          yield { t: "complete", message, streamed: false, ns, meta: meta() };
-        }
-      }
+  /**
+   * Facts for the messages that are complete when a node has returned: those in its update. LangGraph below 1.7 does not stream
+   * the messages of a command.
+   * @param before the state before it
+   */
+  *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {
+    if (Array.isArray(update)) {
+      for (const part of update as readonly unknown[]) yield* this.completed(ns, part, before, meta);
+      return;
+    }
+    let known: ReadonlySet<string> | undefined;
+    const wasThere = (id: string) => (known ??= new Set(messagesIn(before).map((each) => each.id))).has(id);
+    for (const message of messagesIn(update)) {
+      const { id } = message;
+      const streamed = this.#begun.delete(id);
+      const isNew = !this.#whole.has(id) && !(this.#wanted && wasThere(id));
+      this.#whole.add(id);
+      if (streamed || isNew) yield { t: "complete", message, streamed, ns, meta: meta() };
     }
   }
 }
+
+type Message = JsonObject & { readonly id: string };
+
+/** The messages among the members of a state or an update, and in their lists. */
+function messagesIn(state: unknown): readonly Message[] {
+  if (!isObject(state)) return [];
+  return Object.values(state).flatMap((value) => {
+    const list = Array.isArray(value) ? (value as readonly unknown[]) : [value];
+    return list.filter((item) => isMessage(item));
+  });
+}
+
+/**
+ * The namespace of the graph that a message comes from. Some versions of LangGraph stream the message under the namespace of its
+ * task, which its metadata name too, and others under that of the graph. Tasks of the functional API that call each other are
+ * no graphs.
+ */
+function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined): readonly string[] {
+  const { langgraph_checkpoint_ns, checkpoint_ns, langgraph_path } = metadata ?? {};
+  if (ns.join("|") !== (langgraph_checkpoint_ns ?? checkpoint_ns)) return ns;
+  let tasks = 1;
+  for (let path = langgraph_path; isCallPath(path); path = path[1]) tasks++;
+  return ns.slice(0, Math.max(0, ns.length - tasks));
+}
+
+/** True for the path of a task that another task has called; the second part is that task's path. */
+const isCallPath = (path: unknown): path is readonly unknown[] =>
+  Array.isArray(path) && path[0] === PUSH && path.at(-1) === true;
 
 /** Metadata of a message for its fact. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
@@ -85,7 +123,7 @@ function isEmpty(value: unknown): boolean {
 
 const TYPES: ReadonlySet<unknown> = new Set(["human", "ai", "system", "tool", "function"]);
 
-const isMessage = (value: unknown): value is JsonObject & { readonly id: string } =>
+const isMessage = (value: unknown): value is Message =>
   isObject(value) &&
   TYPES.has(value["type"]) &&
   typeof value["id"] === "string" &&

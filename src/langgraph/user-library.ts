@@ -28,24 +28,44 @@ export interface Library {
 type Form = "import" | "require";
 
 const NAME = "@langchain/langgraph";
-const RANGE = ">=1.4.12 <2";
+const RANGE = ">=1.0 <2";
+
+/** The newest version that the tests run over. */
+export const NEWEST_TESTED = "1.7.3";
 
 /**
- * The LangGraph.js that a graph file imports.
- * @param file the path of the graph file
- * @param graph the file's graph, from which the module format in use is found
+ * The LangGraph.js that a graph was made with.
+ * @param file the path of the graph's file: what it imports is used, unless the graph was made with what one of `alsoIn` imports
+ * @param graph the graph, from which the installation and the module format in use are found
  * @throws ServiceError `config.invalid` when it is not installed, of a version that is not supported, or cannot be loaded
  */
-export async function resolveLibrary(file: string, graph: unknown): Promise<Library> {
-  const found = packageAt(NAME, file);
-  if (found === undefined) {
-    throw refusal(
-      `${file} exports a LangGraph.js graph, and its project has no ${NAME}: npm install ${NAME}`,
-    );
+export async function resolveLibrary(
+  file: string,
+  graph: unknown,
+  alsoIn: readonly string[] = [],
+): Promise<Library> {
+  const installed = new Map<string, { readonly file: string; readonly found: Package }>();
+  for (const path of [file, ...alsoIn]) {
+    const found = packageAt(NAME, path);
+    if (found !== undefined && !installed.has(found.manifest))
+      installed.set(found.manifest, { file: path, found });
   }
+  let first: Library | undefined;
+  for (const { file: importer, found } of installed.values()) {
+    const library = await libraryFor(importer, found, graph);
+    if (isOf(library, graph)) return library;
+    first ??= library;
+  }
+  if (first !== undefined) return first;
+  throw refusal(`${file} exports a LangGraph.js graph, and its project has no ${NAME}: npm install ${NAME}`);
+}
+
+async function libraryFor(file: string, found: Package, graph: unknown): Promise<Library> {
   const { version } = found;
-  if (!isServed(version)) {
-    throw refusal(`${NAME} ${version}, which ${file} uses, is not served: it must be ${RANGE}`);
+  const [major] = numbersOf(version);
+  if (major !== 1) {
+    const how = major < 1 ? updateHint(file) : `it must be ${RANGE}`;
+    throw refusal(`${NAME} ${version}, which ${file} uses, is not served: ${how}`);
   }
   try {
     const library = await loaded(found, "import");
@@ -123,9 +143,51 @@ function targetOf(entry: unknown, form: Form): string | undefined {
   return targetOf(entry[form] ?? entry["default"], form);
 }
 
-function isServed(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map(Number);
-  return major === 1 && (minor > 4 || (minor === 4 && patch >= 12));
+/** What to do about a version below 1: the command that updates the project's packages, and what it changes for the code. */
+function updateHint(file: string): string {
+  const found = ownPackages(file).filter((name) => name !== NAME && name !== "@langchain/core");
+  const packages = [NAME, "@langchain/core"].map((name) => `${name}@1`);
+  const command = `npm install ${[...packages, ...found.map((name) => `${name}@latest`)].join(" ")}`;
+  return (
+    `update it with the packages beside it (${command}); graphs stay as they are, but an interrupt has only an id and a value ` +
+    `since 0.4, toLangGraphEventStream is gone, and createAgent of langchain takes the place of createReactAgent`
+  );
+}
+
+/** LangChain's packages among the dependencies of a file's project. */
+function ownPackages(file: string): readonly string[] {
+  for (let at = dirname(file); ; at = dirname(at)) {
+    const path = join(at, "package.json");
+    if (existsSync(path)) {
+      const { dependencies } = JSON.parse(readFileSync(path, "utf8")) as { readonly dependencies?: unknown };
+      const names = isObject(dependencies) ? Object.keys(dependencies) : [];
+      return names.filter((name) => name === "langchain" || name.startsWith("@langchain/"));
+    }
+    if (at === dirname(at)) return [];
+  }
+}
+
+/** Warnings about versions that are newer than those that the tests run over: one for each version. */
+export function versionWarnings(graphs: Iterable<{ readonly library: Library }>): readonly string[] {
+  const versions = new Set([...graphs].map(({ library }) => library.version));
+  return [...versions]
+    .filter((version) => isNewer(numbersOf(version), numbersOf(NEWEST_TESTED)))
+    .map(
+      (version) =>
+        `${NAME} ${version} is newer than ${NEWEST_TESTED}, the newest that this version of Heddle is tested with`,
+    );
+}
+
+type Numbers = readonly [major: number, minor: number, patch: number];
+
+function numbersOf(version: string): Numbers {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map((part) => Number(part) || 0);
+  return [major, minor, patch];
+}
+
+function isNewer(a: Numbers, b: Numbers): boolean {
+  const differing = a.findIndex((number, i) => number !== b[i]);
+  return differing >= 0 && (a[differing] ?? 0) > (b[differing] ?? 0);
 }
 
 function refusal(message: string, cause?: unknown): ServiceError {

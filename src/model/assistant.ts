@@ -1,4 +1,5 @@
 import { contains, type JsonObject } from "./json.ts";
+import type { Permits } from "./permission.ts";
 
 /** A configured graph. Times are epoch milliseconds. */
 export interface AssistantRecord {
@@ -24,13 +25,21 @@ export interface AssistantFilter {
   readonly name?: string;
   /** Every member must be contained in the assistant's metadata. */
   readonly metadata?: JsonObject;
+  /** Which assistants may be found, by their metadata. */
+  readonly permits?: Permits | undefined;
 }
 
 export function matchesAssistant(
   assistant: AssistantRecord,
-  { graph_id, name, metadata }: AssistantFilter,
+  { graph_id, name, metadata, permits }: AssistantFilter,
 ): boolean {
+  if (permits !== undefined && !permits(assistant.metadata)) return false;
   if (graph_id !== undefined && assistant.graph_id !== graph_id) return false;
   if (name !== undefined && !assistant.name.toLowerCase().includes(name.toLowerCase())) return false;
   return metadata === undefined || contains(assistant.metadata, metadata);
+}
+
+/** What the default assistants begin with, by the names of their graphs. */
+export interface AssistantDefaults {
+  readonly [graph: string]: { readonly config: JsonObject; readonly context: JsonObject };
 }

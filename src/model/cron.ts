@@ -1,4 +1,5 @@
 import { contains, type JsonObject } from "./json.ts";
+import type { Permits } from "./permission.ts";
 
 /** What happens, after the run, to a thread that a cron without a thread made for it. */
 export type OnRunCompleted = "delete" | "keep";
@@ -23,6 +24,8 @@ export interface CronRecord {
   /** The request body of its runs, as it was sent. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
+  /** Whose runs it starts; null or absent (in older records): nobody's. */
+  readonly user?: JsonObject | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
@@ -34,12 +37,15 @@ export interface CronFilter {
   readonly enabled?: boolean;
   /** Every member must be contained in the cron's metadata. */
   readonly metadata?: JsonObject;
+  /** Which crons may be found, by their metadata. */
+  readonly permits?: Permits | undefined;
 }
 
 export function matchesCron(
   cron: CronRecord,
-  { assistant_id, thread_id, enabled, metadata }: CronFilter,
+  { assistant_id, thread_id, enabled, metadata, permits }: CronFilter,
 ): boolean {
+  if (permits !== undefined && !permits(cron.metadata)) return false;
   if (assistant_id !== undefined && cron.assistant_id !== assistant_id) return false;
   if (thread_id !== undefined && cron.thread_id !== thread_id) return false;
   if (enabled !== undefined && cron.enabled !== enabled) return false;

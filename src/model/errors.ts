@@ -10,6 +10,9 @@ export type ErrorCode =
   | "route.not_found"
   | "auth.required"
   | "auth.forbidden"
+  | "auth.refused"
+  | "auth.failed"
+  | "auth.unavailable"
   | "thread.not_found"
   | "thread.exists"
   | "thread.busy"
@@ -28,6 +31,8 @@ export type ErrorCode =
   | "delivery.not_found"
   | "store.namespace"
   | "store.embedding"
+  | "store.item_not_found"
+  | "store.scan_limit"
   | "resume.ambiguous"
   | "resume.conflict"
   | "resume.invalid"
@@ -52,19 +57,30 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** What the project's own code has decided about the response to a request that it refuses. */
+export interface RefusalResponse {
+  /** 400 to 599. */
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+}
+
+interface ServiceErrorOptions extends ErrorOptions {
+  readonly fields?: readonly FieldError[];
+  readonly response?: RefusalResponse;
+}
+
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
+  /** Replaces the status of the code. */
+  readonly response: RefusalResponse | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options?: ErrorOptions & { readonly fields?: readonly FieldError[] },
-  ) {
+  constructor(code: ErrorCode, message: string, options?: ServiceErrorOptions) {
     super(message, options);
     this.code = code;
     this.fields = options?.fields ?? [];
+    this.response = options?.response;
   }
 }
 
@@ -84,6 +100,13 @@ export function withCauses(error: unknown): string {
 
 export const threadNotFound = (id: string): ServiceError =>
   new ServiceError("thread.not_found", `Thread with ID ${id} not found`);
+
+/** For those who wait for a run, or read its events, while its thread is deleted. */
+export const threadDeleted = (): ServiceError =>
+  new ServiceError("thread.not_found", "The thread was deleted");
+
+/** For those who read the events of a run while it is deleted. */
+export const runDeleted = (): ServiceError => new ServiceError("run.not_found", "The run was deleted");
 
 /** An error as it is stored and streamed: the class name and the message, never the stack. */
 export interface PlainError {

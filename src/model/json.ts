@@ -1,5 +1,6 @@
 import { ServiceError } from "./errors.ts";
 import { ClassInstance, NonJsonValue } from "./class-instance.ts";
+import { describeInstance } from "./describe-instance.ts";
 
 /** A plain JSON object. Values are `unknown`; values of the state have passed {@link toStorable}. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -12,6 +13,14 @@ export const EMPTY_OBJECT: JsonObject = Object.freeze({});
 
 /** Levels of nesting: the most that is stored. Deeper data would overflow the stack of a recursive encoder. */
 export const MAX_DEPTH = 256;
+
+/** Bytes of UTF-8: the longest text that is stored. V8 before Node 24 cannot decode a longer string. */
+export const MAX_TEXT_BYTES = 0x1fff_ffe8;
+
+export function isTooLong(text: string): boolean {
+  // A UTF-16 unit takes at most three bytes.
+  return text.length > MAX_TEXT_BYTES / 3 && Buffer.byteLength(text) > MAX_TEXT_BYTES;
+}
 
 export function isObject(value: unknown): value is JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
@@ -27,7 +36,8 @@ export function isObject(value: unknown): value is JsonObject {
  *
  * @param at names the value in the error, e.g. `update` or `input`
  * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
- *   symbol, bigint, NaN, Infinity, invalid Date, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, or too deep
+ *   symbol, bigint, NaN, Infinity, invalid Date, cycle, Map, Set, typed array, class instance, a lone `__proto__` key, too deep,
+ *   or a text of more than 512 MiB
  */
 export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
@@ -44,6 +54,7 @@ function refuse(at: string, what: string): never {
 function copy(value: unknown, at: string, above: object[]): unknown {
   switch (typeof value) {
     case "string":
+      return isTooLong(value) ? refuse(at, "it is a text of more than 512 MiB") : value;
     case "boolean":
       return value;
     case "number":
@@ -76,7 +87,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
       for (let i = 0; i < value.length; i++) list.push(copy(value[i], `${at}[${i}]`, above));
       return list;
     }
-    if (!isObject(value)) refuse(at, `it is a ${value.constructor?.name || "class instance"}`);
+    if (!isObject(value)) refuse(at, `it is ${describeInstance(value)}`);
     const object: Record<string, unknown> = {};
     for (const key of Object.keys(value)) {
       // Assigning this key would set a prototype instead of storing data.

@@ -36,12 +36,25 @@ export const streamModes = [
 export type StreamMode = (typeof streamModes)[number];
 
 /**
- * Modes of a thread's stream. `run_modes`: each run in its own modes. `lifecycle`: starts and ends of runs. `state_update`:
+ * Modes of a thread's stream. `run_modes`: each run in its own modes, and its end. `lifecycle`: starts and ends of runs. `state_update`:
  * the thread's state whenever it changes.
  */
 export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
 
 export type ThreadMode = (typeof threadModes)[number];
+
+/**
+ * Modes of a thread's WebSocket: each mode of a run stands for the same events of every run, and their ends. The official server has no such
+ * socket, and over server-sent events it takes {@link threadModes} alone.
+ */
+export const threadSocketModes = [...threadModes, ...streamModes] as const;
+
+/** The modes in which a thread's runs are shown to one reader. */
+export interface RequestedThreadModes {
+  readonly modes: ReadonlySet<ThreadMode>;
+  /** Modes in which every run is shown, besides its own if `modes` has `run_modes`. */
+  readonly runModes: readonly StreamMode[];
+}
 
 export type Durability = "sync" | "async" | "exit";
 

@@ -48,7 +48,8 @@ export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   }
 
   forEach(callback: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
-    for (const [key, value] of this) callback(value, key, this);
+    if (this.#all !== undefined) this.#all.forEach((value, key) => callback(value, key, this));
+    else if (this.#key !== undefined) callback(this.#value as V, this.#key, this);
   }
 
   keys(): MapIterator<K> {

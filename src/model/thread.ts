@@ -1,11 +1,33 @@
-import type { PlainError } from "./errors.ts";
 import type { Interrupts } from "./interrupt.ts";
+import { type PlainError, threadNotFound } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
+import type { Permits } from "./permission.ts";
 
 /** The key of a thread. The tenant is part of every key, never a filter; it is `_` when there is only one. */
 export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
+  /**
+   * Set in the key with which a user's request names a thread: whether the user may reach the thread with this metadata. It is checked on the
+   * record itself wherever one is read for the request, in the turn in which that is used: a thread may be deleted, and another be made under
+   * its id, while a request waits. A thread that is not permitted counts as one that does not exist.
+   */
+  readonly permits?: Permits;
+}
+
+/** True when the request with this key may reach the thread. */
+export function isPermitted({ permits }: ThreadKey, { metadata }: ThreadRecord): boolean {
+  return permits === undefined || permits(metadata);
+}
+
+/** @throws ServiceError `thread.not_found` */
+export function assertPermitted(key: ThreadKey, thread: ThreadRecord): void {
+  if (!isPermitted(key, thread)) throw threadNotFound(key.thread);
+}
+
+/** The key for what outlives the request. */
+export function plainKey(key: ThreadKey): ThreadKey {
+  return key.permits === undefined ? key : { tenant: key.tenant, thread: key.thread };
 }
 
 export const DEFAULT_TENANT = "_";
@@ -65,6 +87,11 @@ export interface ThreadRecord {
   readonly delayed: readonly DelayedRun[] | null;
   /** When it is deleted or pruned; null for never. */
   readonly ttl: ThreadTtl | null;
+  /**
+   * Bytes in memory, about, of the largest of its states, with those of subgraphs; of a thread without large states, of the latest one.
+   * Null: not known, since a version of Heddle without this member wrote the record.
+   */
+  readonly state_bytes: number | null;
 }
 
 export interface DelayedRun {
@@ -153,6 +180,7 @@ export function newThreadRecord(
     temporary,
     delayed: null,
     ttl: ttl === null ? null : ttlFrom(ttl, now),
+    state_bytes: 0,
   };
 }
 
@@ -183,6 +211,7 @@ export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>
     temporary: change.temporary === undefined ? thread.temporary : change.temporary,
     delayed: change.delayed === undefined ? thread.delayed : change.delayed,
     ttl: change.ttl === undefined ? thread.ttl : change.ttl,
+    state_bytes: change.state_bytes === undefined ? thread.state_bytes : change.state_bytes,
   };
 }
 

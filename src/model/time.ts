@@ -1,7 +1,14 @@
 /** Epoch milliseconds in the form of the API: ISO 8601 with an offset, e.g. `2026-11-20T12:00:55.475+00:00`. */
 export function toIso(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
+  if (ms !== last.ms) {
+    last.text = `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
+    last.ms = ms;
+  }
+  return last.text;
 }
+
+/** The last time that was formatted: most records of a run have the time of the one before. */
+const last = { ms: Number.NaN, text: "" };
 
 const UNITS = new Map([
   ["ms", 1],

@@ -1,12 +1,16 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 
-/** Starts a worker thread that runs `file`. The thread reads `data` with {@link workerStartData}. */
-export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out, In> {
-  const worker = new Worker(file, {
+/**
+ * Starts a worker thread that runs `file`. The thread reads `data` with {@link workerStartData}.
+ * @param heapMb its heap: a thread that needs more ends. Default: that of the process
+ */
+export function startWorker<Out, In>(file: URL, data: unknown, heapMb?: number): WorkerThread<Out, In> {
+  const isSource = file.pathname.endsWith(".ts");
+  const worker = new Worker(isSource ? loadSource(file) : file, {
     workerData: data,
-    // When run from sources, Node needs a loader for TypeScript.
-    ...(file.pathname.endsWith(".ts") && { execArgv: ["--import", "tsx"] }),
+    eval: isSource,
+    ...(heapMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: heapMb } }),
   });
   let error: Error | undefined;
   worker.on("error", (thrown) => (error = thrown));
@@ -18,6 +22,10 @@ export function startWorker<Out, In>(file: URL, data: unknown): WorkerThread<Out
     terminate: async () => void (await worker.terminate()),
   };
 }
+
+/** A script that loads a file of the sources: on Node 20, `--import tsx` does not reach a worker thread. */
+const loadSource = ({ href }: URL) =>
+  `import("tsx/esm/api").then(({ register }) => { register(); return import(${JSON.stringify(href)}); });`;
 
 /** The connection to the parent, used in the worker thread. */
 export interface ParentThread<Out, In> {

@@ -24,8 +24,8 @@ export interface CronBook {
   /** The first `limit` crons that will fire, by `CronRecord.next`. MUST read no others. */
   next(limit: number): Promise<readonly CronSlot[]>;
   /**
-   * Changes or creates a cron. `change` MUST be called synchronously, with the result of all earlier changes, stored or in
-   * flight. Resolves with the new record when it would survive a power cut.
+   * Changes or creates a cron. `change` MUST be called with the result of all earlier changes, stored or in flight, and
+   * synchronously where the storage answers synchronously. Resolves with the new record when it would survive a power cut.
    */
   change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined>;
 }

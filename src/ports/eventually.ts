@@ -5,3 +5,62 @@ export type Eventually<T> = T | Promise<T>;
 export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventually<R>): Eventually<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
+
+/** All values, in their order; a promise only when one of them is. */
+export function allOf<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
+  return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
+}
+
+/** Calls `next` for each item, one after the other: synchronously, unless one of the calls has to be waited for. */
+export function forEachInOrder<T>(
+  items: readonly T[],
+  next: (item: T, index: number) => Eventually<void>,
+): Eventually<void> {
+  for (let i = 0; i < items.length; i++) {
+    const done = next(items[i] as T, i);
+    if (done instanceof Promise) return finishInOrder(items, next, done, i + 1);
+  }
+}
+
+async function finishInOrder<T>(
+  items: readonly T[],
+  next: (item: T, index: number) => Eventually<void>,
+  before: Promise<void>,
+  from: number,
+): Promise<void> {
+  await before;
+  for (let i = from; i < items.length; i++) await next(items[i] as T, i);
+}
+
+/**
+ * A computation with several reads, written as a generator: it yields the promises that it has to wait for, see {@link wait}. One source
+ * serves storages that answer synchronously and those that do not. A generator costs some hundred bytes: what each run does, and seldom has
+ * to wait, is written with {@link andThen}.
+ */
+export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
+
+/** Within {@link Steps}: `yield* wait(value)` is the value. Pauses only for a promise. */
+export function* wait<T>(value: Eventually<T>): Steps<T> {
+  return value instanceof Promise ? ((yield value) as T) : value;
+}
+
+/** Runs the steps to their end: in this turn, unless they have to wait. Throws or rejects with their error. */
+export function runSteps<T>(steps: Steps<T>): Eventually<T> {
+  const step = steps.next();
+  return step.done === true ? step.value : finish(steps, step.value);
+}
+
+async function finish<T>(steps: Steps<T>, first: Promise<unknown>): Promise<T> {
+  for (let waited = first; ;) {
+    let value: unknown;
+    let failure: { readonly cause: unknown } | undefined;
+    try {
+      value = await waited;
+    } catch (cause) {
+      failure = { cause };
+    }
+    const step = failure === undefined ? steps.next(value) : steps.throw(failure.cause);
+    if (step.done === true) return step.value;
+    waited = step.value;
+  }
+}

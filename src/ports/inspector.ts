@@ -1,4 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
+import type { Permits } from "../model/permission.ts";
 
 export type ActorKind = "thread" | "run" | "task" | "graph";
 
@@ -46,11 +47,13 @@ export interface InspectScope {
   readonly thread: string | null;
   /** True to include the states of graphs. */
   readonly values: boolean;
+  /** Which threads may be inspected, by their metadata when their actors are created; absent: all. */
+  readonly permits?: Permits | undefined;
 }
 
 export interface LiveThreadList {
-  /** The live threads of a tenant, busy threads first. */
-  list(tenant: string, limit: number): readonly LiveThreadSummary[];
+  /** The live threads of a tenant that are permitted, busy threads first. */
+  list(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[];
   /** The thread of this run; undefined when the run has ended or is unknown. */
   threadOf(tenant: string, run: string): string | undefined;
 }

@@ -1,10 +1,13 @@
+import type { ServiceError } from "../model/errors.ts";
 import type { Checkpoint, NewCheckpoint, TaskWrites } from "../model/checkpoint.ts";
 import type { OutboxItem } from "../model/webhook-delivery.ts";
 import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { ThreadStorage } from "../model/thread-storage.ts";
 import type { Eventually } from "./eventually.ts";
+import type { OnProgress } from "./progress.ts";
 
 /** The stored version that a writer expects. An append with another one is refused: another writer has replaced this one. */
 export interface Fence {
@@ -85,7 +88,10 @@ export type RunsFilter = Pick<RunsQuery, "status" | "metadata">;
 export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
-  /** Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. */
+  /**
+   * Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. With this, a large one is
+   * the first of a page, so that few are in memory together.
+   */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */
   readonly before?: string;
@@ -102,8 +108,9 @@ export interface Damage {
 /**
  * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see records, never storage keys.
  *
- * Writes take effect in the order of the calls, across all threads. A read sees every append that has resolved; it may
- * or may not see one in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
+ * Writes to a thread take effect in the order of the calls; where small reads are answered in the same turn, so do those to
+ * different threads. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer
+ * from a damaged value: they throw `journal.damaged`.
  */
 export interface Journal {
   // --- threads ---
@@ -146,6 +153,12 @@ export interface Journal {
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
 
+  /**
+   * The rows and bytes that the thread has stored. It reads all of the thread, so it MUST yield to other work. Nothing is counted for a thread that
+   * does not exist.
+   */
+  storage(key: ThreadKey): Promise<ThreadStorage>;
+
   // --- events ---
   /**
    * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns about `limit`
@@ -162,6 +175,13 @@ export interface Journal {
    * writes are in flight; else a promise that resolves in the order of the calls. It never rejects, and always resolves.
    */
   waitForCapacity(): Promise<void> | undefined;
+  /**
+   * Undefined while writes are accepted. After a failed write, a promise that resolves when they are accepted again, or the storage is closed; it
+   * never rejects. Callers that repeat a write SHOULD wait for it before they do.
+   */
+  whenWritable(): Promise<void> | undefined;
+  /** The error of every write at present; undefined while writes are accepted. */
+  readonly refusal: ServiceError | undefined;
   /**
    * Stores a change. MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with
    * `journal.conflict` when its seq is not; both are checked at the call, against every earlier append, stored or in flight.
@@ -210,5 +230,5 @@ export interface Journal {
    */
   expireOnce(before: number, most: number): Promise<boolean>;
   /** Reads everything of one thread or of all, and yields what is damaged or missing. */
-  verify(key?: ThreadKey): AsyncIterable<Damage>;
+  verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage>;
 }

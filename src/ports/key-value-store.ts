@@ -1,3 +1,4 @@
+import type { Eventually } from "./eventually.ts";
 import type { TimeBudget } from "./time-budget.ts";
 
 /** One change of a key-value store: a put, or a delete if the value is null. */
@@ -39,8 +40,11 @@ export interface KeyValueStore {
   budget?: TimeBudget | undefined;
   /** Opens the store, also again after a close: everything stored before MUST be there. */
   open(): Promise<void>;
-  /** Reads a value in the same turn. MUST throw while the store is closed. */
-  getSync(key: string): Buffer | undefined;
+  /**
+   * Reads a value. A store in this process should answer with the value itself, so that a read costs no turn; a store over a network answers
+   * with a promise. Promises may resolve in any order. MUST throw or reject while the store is closed.
+   */
+  get(key: string): Eventually<Buffer | undefined>;
   /**
    * Stores all of `ops` or none; for the same key, the later one wins. With `sync`, resolves when they would survive a power cut, and with
    * them every batch before; without, when they would survive the end of the process. Of batches in flight together, no two change the

@@ -13,12 +13,16 @@ const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024,
 /** Milliseconds after which a client that takes nothing is cut off, if others wait for the memory. */
 const STALLED = 10_000;
 const EVERY = 1_000;
+/** Tenants whose records are kept while they have no responses: a busy one would make a new record for each request. */
+const KEPT = 64;
 
 /** The memory use of one tenant's responses. */
 interface TenantUsage {
   bytes: number;
   reading: number;
-  /** Responses being written, and reads. When there are none, this record is dropped. */
+  /** Bytes of the large value that was read last: reads in progress are taken to give as much. */
+  expected: number;
+  /** Responses being written, and reads. When there are none, this record may be dropped. */
   shares: number;
   /** Responses that wait for bytes. */
   readonly waiting: MemoryShare[];
@@ -58,24 +62,27 @@ export class MemoryBudget {
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
-    const done = () => {
-      use.reading--;
-      this.#close(tenant, use);
-      this.#admit(use);
-    };
     if (use.reading >= this.#limits.reads)
-      return new Promise<void>((resolve) => use.reads.push(resolve)).then(read).finally(done);
+      return new Promise<void>((resolve) => use.reads.push(resolve))
+        .then(read)
+        .finally(() => this.#hasRead(tenant, use));
     use.reading++;
     let value: Eventually<T>;
     try {
       value = read();
     } catch (cause) {
-      done();
+      this.#hasRead(tenant, use);
       throw cause;
     }
-    if (value instanceof Promise) return value.finally(done);
-    done();
+    if (value instanceof Promise) return value.finally(() => this.#hasRead(tenant, use));
+    this.#hasRead(tenant, use);
     return value;
+  }
+
+  #hasRead(tenant: string, use: TenantUsage): void {
+    use.reading--;
+    this.#close(tenant, use);
+    this.#admit(use);
   }
 
   get looks(): number {
@@ -85,7 +92,9 @@ export class MemoryBudget {
   /** A share waits for the tenant's others, never for itself: it would wait for ever. */
   hasMemory({ use, bytes: own }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
-    return use.reading < reads && (use.bytes === own || (use.bytes < tenant && this.#bytes < all));
+    if (use.reading >= reads) return false;
+    const more = use.reading * use.expected;
+    return use.bytes + more === own || (use.bytes + more < tenant && this.#bytes + more < all);
   }
 
   wait(share: MemoryShare): void {
@@ -116,13 +125,16 @@ export class MemoryBudget {
   #open(tenant: string): TenantUsage {
     let use = this.#tenants.get(tenant);
     if (use === undefined)
-      this.#tenants.set(tenant, (use = { bytes: 0, reading: 0, shares: 0, waiting: [], reads: [] }));
+      this.#tenants.set(
+        tenant,
+        (use = { bytes: 0, reading: 0, expected: 0, shares: 0, waiting: [], reads: [] }),
+      );
     use.shares++;
     return use;
   }
 
   #close(tenant: string, use: TenantUsage): void {
-    if (--use.shares === 0) this.#tenants.delete(tenant);
+    if (--use.shares === 0 && this.#tenants.size > KEPT) this.#tenants.delete(tenant);
   }
 
   closed(share: MemoryShare): void {
@@ -196,6 +208,7 @@ export class MemoryShare {
 
   setBytes(bytes: number): void {
     const more = bytes - this.#bytes;
+    if (more > 0) this.use.expected = bytes;
     this.#bytes = bytes;
     this.use.bytes += more;
     this.#budget.changed(this.use, more);

@@ -45,9 +45,9 @@ export interface Outbox {
   /** Newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
-   * Changes a delivery. `change` MUST be called synchronously, with the result of all earlier changes, stored or in flight;
-   * it is not called when there is no such delivery. Resolves with the new record when it is stored: it would survive a
-   * power cut with `durable`, and the end of the process without.
+   * Changes a delivery. `change` MUST be called with the result of all earlier changes, stored or in flight, and
+   * synchronously where the storage answers synchronously; it is not called when there is no such delivery. Resolves
+   * with the new record when it is stored: it would survive a power cut with `durable`, and the end of the process without.
    */
   change(
     key: DeliveryKey,

@@ -3,6 +3,7 @@ import type { EventChunk, Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Emission } from "./engine-host.ts";
 
 /**
  * The writing end of a run's event log. Facts do not pass the run's mailbox: a thousand tokens in it would delay an interrupt
@@ -19,10 +20,13 @@ export interface Sink {
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Takes the facts that are not on their way to storage yet, for the caller to store them in its own append. The caller MUST
-   * then call `stored` with that chunk, in the order of the takes, or `abandon` when the append failed.
+   * Adds facts, and takes all that are not on their way to storage yet, for the caller to store them in its own append. The
+   * caller MUST then call `stored` with that chunk, in the order of the takes, or `abandon` when the append failed.
+   * `emissions`: facts as {@link emit} gets them, except that the states to which they refer are stored by that append only.
+   * Where they are too large for one chunk, the first ones are stored before it, but no reader sees them before `stored`:
+   * a crash in between takes back the states.
    */
-  take(): EventChunk | undefined;
+  take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;
   /** The id of the next event. */
   readonly next: number;
@@ -46,6 +50,13 @@ export interface Sinks {
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
   /** Ends the readers of a queued run that ended without a start. */
   dismiss(key: ThreadKey, run: string): void;
-  /** Ends the readers of a deleted thread. Its runs have ended before. */
+  /** True when somebody reads the events of this run, or of all runs of its thread: they must not be deleted then. */
+  isRead(key: ThreadKey, run: string): boolean;
+  /**
+   * The thread is about to be deleted, and these runs of it are cancelled for that. Their readers do not learn of the end before the returned
+   * function is called, which MUST be done once.
+   */
+  removing(key: ThreadKey, runs: readonly string[]): (isDeleted: boolean) => void;
+  /** The thread was deleted: tells all of its readers. Its runs have ended before. */
   removed(key: ThreadKey): void;
 }

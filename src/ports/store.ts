@@ -1,3 +1,4 @@
+import type { Permission } from "../model/permission.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { ThreadFence } from "./store-items.ts";
 
@@ -8,6 +9,11 @@ export interface StoreCaller {
   readonly fence?: ThreadFence;
   /** Called in the turn in which something is written. It throws when the caller may no longer write. */
   readonly check?: () => void;
+  /**
+   * Which items the caller may reach, by the members of their values and by `namespace` and `key`, which hide members of these names; absent:
+   * all. Items that it may not reach are not found. A batch then has one operation.
+   */
+  readonly permission?: Permission;
 }
 
 /**
@@ -22,7 +28,9 @@ export interface Store {
    *
    * Rejects with ServiceError `validation.failed` or `value.unstorable` with the field (for several operations with the index
    * in front: `ops[2].key`), `store.namespace` when a put or a delete has an empty namespace, `store.embedding` when
-   * the embedder fails, `journal.fenced` when the caller has been replaced, `storage.unavailable`.
+   * the embedder fails, `journal.fenced` when the caller has been replaced, `storage.unavailable`. With a permission also:
+   * `store.item_not_found` when an item that may not be reached is in the place of a put, or is to be deleted; `auth.forbidden` for a put
+   * that the permission does not allow; `store.scan_limit` when a search has to pass too many items that may not be reached.
    */
   batch<const Ops extends readonly StoreOp[]>(caller: StoreCaller, ops: Ops): Promise<StoreResults<Ops>>;
 }

@@ -8,6 +8,8 @@ export interface HttpRequest {
   /** The raw query without the `?`; empty when there is none. */
   readonly query: string;
   header(name: string): string | undefined;
+  /** All headers, in any order; one that is repeated comes once, or as often as it was sent. Valid as long as {@link header} is. */
+  headers(): Iterable<readonly [name: string, value: string]>;
   /**
    * The whole body; empty when there is none.
    * @param tenant the tenant for whom its memory is counted
@@ -19,6 +21,9 @@ export interface HttpRequest {
 }
 
 export type Headers = { readonly [name: string]: string };
+
+/** Headers of a reply; several values, each in a line of its own, where the header is `set-cookie`. */
+export type ReplyHeaders = { readonly [name: string]: string | readonly string[] };
 
 /** A response whose body is sent piece by piece, with chunked encoding. */
 export interface ByteStream {
@@ -37,9 +42,9 @@ export interface ByteStream {
 
 /** The response to one request. Exactly one of `send` and `open` MUST be called, once. */
 export interface Reply {
-  send(status: number, headers: Headers, body?: Uint8Array | string): void;
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void;
   /** Sends status, headers and a first piece at once. `first` MUST NOT be empty: uWebSockets sends no headers before a body. */
-  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream;
+  open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream;
   /** Registers the one listener. It is called when the peer disconnects before the response has ended. */
   onAbort(listener: () => void): void;
   readonly aborted: boolean;
@@ -94,13 +99,21 @@ export interface TransportOptions {
  * slowly, and a WebSocket whose peer reads nothing of 1 MiB.
  */
 export interface Transport {
-  readonly kind: "uws" | "node";
-  /** The address at which it listens, with the real port. */
+  /** `none` listens nowhere. */
+  readonly kind: "uws" | "node" | "none";
+  /** The address at which it listens, with the real port; port 0 for `none`. */
   readonly address: { readonly host: string; readonly port: number };
-  /** Accepts no new connections. Responses in progress may end until `close`. */
-  stopListening(): void;
-  /** Closes every connection. */
+  /**
+   * From now on the server is about to close: each response that is sent whole is the last of its connection, and says so (`Connection:
+   * close`), unless its request is still arriving. New connections are accepted until `close`.
+   */
+  startDraining(): void;
+  /** Accepts no new connections, and closes every connection. */
   close(): Promise<void>;
 }
 
+/**
+ * Opens a transport.
+ * @throws ServiceError `server.address` if it cannot listen at the address; its cause has the operating system's `code`, if there is one
+ */
 export type TransportOpener = (handlers: Handlers, options: TransportOptions) => Promise<Transport>;

@@ -10,6 +10,10 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
+  // The project's code gives a status of its own.
+  "auth.refused": 403,
+  "auth.failed": 500,
+  "auth.unavailable": 503,
   "thread.not_found": 404,
   "thread.exists": 409,
   "thread.busy": 409,
@@ -28,6 +32,8 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "delivery.not_found": 404,
   "store.namespace": 400,
   "store.embedding": 502,
+  "store.item_not_found": 404,
+  "store.scan_limit": 400,
   "resume.ambiguous": 422,
   "resume.conflict": 409,
   "resume.invalid": 422,
@@ -76,17 +82,24 @@ export interface FailureDetails {
 /** The client's view of a failure: never a stack, and for foreign errors not even the message. */
 export function failureDetailsOf(cause: unknown): FailureDetails {
   if (!(cause instanceof ServiceError)) return { status: 500, body: { detail: "Internal server error" } };
-  const { code, message, fields } = cause;
+  const { code, message, fields, response } = cause;
   const errors = fields.length > 0 ? { errors: fields.map(bounded) } : {};
-  return { status: STATUS[code], body: { detail: cut(message, MAX_TEXT_CHARACTERS), code, ...errors } };
+  return {
+    status: response?.status ?? STATUS[code],
+    body: { detail: cut(message, MAX_TEXT_CHARACTERS), code, ...errors },
+  };
 }
 
 /** The response to a request that failed. */
 export function failureResponseOf(cause: unknown): FailureResponse {
   const { status, body } = failureDetailsOf(cause);
+  const headers =
+    status === 503 || status === 429 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS;
+  const own = cause instanceof ServiceError ? cause.response?.headers : undefined;
   return {
     status,
-    headers: status === 503 || status === 429 ? RETRY_HEADERS : status === 401 ? KEY_HEADERS : JSON_HEADERS,
+    // The body's type stays, whatever the project's code says.
+    headers: own === undefined ? headers : { ...headers, ...own, ...JSON_HEADERS },
     body: JSON.stringify(body),
   };
 }
@@ -107,3 +120,6 @@ export function invalid(fields: readonly FieldError[]): ServiceError {
 }
 
 export const invalidField = (at: string, message: string): ServiceError => invalid([{ at, message }]);
+
+/** An id in a path or a query that is none; the schemas of bodies say the same. */
+export const invalidUuid = (at: string): ServiceError => invalidField(at, "must be a UUID");

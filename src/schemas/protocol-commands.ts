@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { AnsweringRun, ThreadProtocol } from "../service/thread-protocol.ts";
-import type { RunRequest } from "../service/run-draft.ts";
+import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { invalidField, failureDetailsOf } from "./error-responses.ts";
 import { inputRespondSchema, stateGetSchema, stateListSchema } from "./protocol-schemas.ts";
@@ -34,27 +34,35 @@ const SHOWN = {
 };
 
 /**
- * Executes a command and resolves with its result.
+ * Executes a command and resolves with its result. `configurable`: members for the `configurable` of a run that it starts.
  * @throws ServiceError `unsupported` for an unknown command; otherwise as the service does
  */
 export async function executeCommand(
   protocol: ThreadProtocol,
   key: ThreadKey,
   { method, params }: ProtocolCommand,
+  configurable?: JsonObject,
 ): Promise<JsonObject> {
   switch (method) {
     case "run.start": {
-      const { run_id } = await protocol.start(key, requestOf(params));
+      const { run_id } = await protocol.start(key, withConfigurable(requestOf(params), configurable));
       return { run_id };
     }
     case "input.respond": {
-      const { run_id } = await protocol.respond(key, answersOf(params), answering(params));
+      const { run_id } = await protocol.respond(
+        key,
+        answersOf(params),
+        withConfigurable(answering(params), configurable),
+      );
       return { run_id };
     }
     case "state.fork": {
       const { checkpoint_id } = params;
       if (checkpoint_id === undefined) throw invalidField("params.checkpoint_id", "is required");
-      const { run_id, thread_id } = await protocol.fork(key, answering(params));
+      const { run_id, thread_id } = await protocol.fork(
+        key,
+        withConfigurable(answering(params), configurable),
+      );
       return { run_id, thread_id };
     }
     case "state.get": {
@@ -129,6 +137,7 @@ function codeOf(cause: unknown): string {
       return "no_such_checkpoint";
     case "auth.required":
     case "auth.forbidden":
+    case "auth.refused":
       return "permission_denied";
     default:
       return failureDetailsOf(cause).status < 500 ? "invalid_argument" : "unknown_error";

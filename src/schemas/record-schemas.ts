@@ -37,6 +37,9 @@ const version = {
   created_at: time,
 };
 
+const count = Type.Integer({ minimum: 0 });
+const storedRows = Type.Object({ count, bytes: count });
+
 const records = {
   Thread: Type.Object({
     thread_id: uuid,
@@ -73,6 +76,20 @@ const records = {
     interrupts: Type.Array(interrupt),
     checkpoint_id: orNull(text),
     parent_checkpoint_id: orNull(text),
+  }),
+  ThreadStorage: Type.Object({
+    thread_id: uuid,
+    total_bytes: count,
+    checkpoints: storedRows,
+    channel_values: Type.Object({
+      count,
+      bytes: count,
+      by_channel: Type.Record(text, Type.Object({ versions: count, bytes: count })),
+    }),
+    pending_writes: storedRows,
+    runs: storedRows,
+    events: storedRows,
+    thread: storedRows,
   }),
   Run: Type.Object({
     run_id: uuid,

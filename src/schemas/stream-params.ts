@@ -1,6 +1,12 @@
 import { parseUuid } from "../model/ids.ts";
-import { type StreamMode, streamModes, type ThreadMode, threadModes } from "../model/run.ts";
-import { invalidField } from "./error-responses.ts";
+import {
+  type StreamMode,
+  streamModes,
+  type ThreadMode,
+  threadModes,
+  type RequestedThreadModes,
+} from "../model/run.ts";
+import { invalidField, invalidUuid } from "./error-responses.ts";
 import type { QueryParams } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;
@@ -22,30 +28,42 @@ export function lastEventIdInQuery(query: QueryParams): number | undefined {
   return Number(text);
 }
 
-/** The requested modes of a thread's stream; default: the events of its runs. @throws ServiceError `validation.failed` */
-export function threadModesOf(query: QueryParams): ReadonlySet<ThreadMode> {
-  const asked = new Set<ThreadMode>();
+/**
+ * The requested modes of a thread's stream, in `stream_mode` or `stream_modes`; default: the events of its runs, each in its own modes.
+ * @throws ServiceError `validation.failed`
+ */
+export function threadModesOf(
+  query: QueryParams,
+  accepted: readonly (ThreadMode | StreamMode)[],
+): RequestedThreadModes {
+  const modes = new Set<ThreadMode>();
+  const runModes: StreamMode[] = [];
   for (const field of ["stream_mode", "stream_modes"]) {
     for (const name of query.list(field)) {
-      const mode = threadModes.find((known) => known === name);
-      if (mode === undefined)
-        throw invalidField(field, `"${name.slice(0, 40)}" must be one of ${threadModes.join(", ")}`);
-      asked.add(mode);
+      const mode = modeOf(field, name, accepted);
+      if (isThreadMode(mode)) modes.add(mode);
+      else runModes.push(mode);
     }
   }
-  return asked.size === 0 ? new Set(["run_modes"]) : asked;
+  if (modes.size === 0 && runModes.length === 0) modes.add("run_modes");
+  return { modes, runModes };
 }
 
 /** The query's filter `stream_mode`; undefined when absent. @throws ServiceError `validation.failed` */
 export function streamModesOf(query: QueryParams): readonly StreamMode[] | undefined {
   const names = query.list("stream_mode");
-  if (names.length === 0) return undefined;
-  return names.map((name): StreamMode => {
-    const found = streamModes.find((mode) => mode === name);
-    if (found !== undefined) return found;
-    throw invalidField("stream_mode", `"${name.slice(0, 40)}" must be one of ${streamModes.join(", ")}`);
-  });
+  return names.length === 0 ? undefined : names.map((name) => modeOf("stream_mode", name, streamModes));
 }
+
+/** @throws ServiceError `validation.failed` */
+function modeOf<Mode extends string>(field: string, name: string, accepted: readonly Mode[]): Mode {
+  const found = accepted.find((mode) => mode === name);
+  if (found !== undefined) return found;
+  throw invalidField(field, `"${name.slice(0, 40)}" must be one of ${accepted.join(", ")}`);
+}
+
+const isThreadMode = (mode: ThreadMode | StreamMode): mode is ThreadMode =>
+  (threadModes as readonly string[]).includes(mode);
 
 /** Namespaces that a query may name, and characters of one. */
 const MAX_NAMESPACES = 100;
@@ -67,6 +85,6 @@ export function checkpointIdOf(query: QueryParams): string | undefined {
   const text = query.text("checkpoint_id");
   if (text === undefined || text === "") return undefined;
   const id = parseUuid(text);
-  if (id === undefined) throw invalidField("checkpoint_id", "must be a UUID");
+  if (id === undefined) throw invalidUuid("checkpoint_id");
   return id;
 }

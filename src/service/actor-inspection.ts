@@ -3,6 +3,7 @@ import type { ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { md5Hex, pairedId } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Permits } from "../model/permission.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type {
@@ -13,7 +14,9 @@ import type {
   InspectedActor,
   InspectedState,
 } from "../ports/inspector.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
+import { permittedThread } from "./threads.ts";
 import { storedRunActors, storedThreadActor } from "./stored-actors.ts";
 
 /** A statechart that actors follow. */
@@ -30,15 +33,18 @@ export interface MachineInfo {
 
 /** Read access for the inspector: the statecharts, and the actors that follow them. It wakes no actor. */
 export interface ActorInspection {
-  machines(): readonly MachineInfo[];
+  machines(): Eventually<readonly MachineInfo[]>;
   /** Undefined when no chart has this id. */
-  machine(id: string): MachineInfo | undefined;
-  /** Threads whose actors are in memory, those with work first. */
-  liveThreads(tenant: string, limit: number): readonly LiveThreadSummary[];
+  machine(id: string): Eventually<MachineInfo | undefined>;
+  /** Threads whose actors are in memory and that are permitted, those with work first. */
+  liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
   /**
-   * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id
+   * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id,
+   * or its thread is not permitted
    */
-  threadOf(tenant: string, run: string): Promise<string>;
+  threadOf(tenant: string, run: string, permits?: Permits): Promise<string>;
+  /** What may be shown of a scope. @throws ServiceError `auth.*` */
+  scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
    * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
    * @throws ServiceError `thread.not_found`, `run.not_found`
@@ -50,13 +56,20 @@ export interface ActorInspection {
   watch(scope: InspectScope, inspector: Inspector): () => void;
 }
 
+/** The inspection of the server itself, which need not ask anybody. */
+export interface ServerInspection extends ActorInspection {
+  machines(): readonly MachineInfo[];
+  machine(id: string): MachineInfo | undefined;
+  liveThreads(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[];
+}
+
 interface Deps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
   readonly engine: Engine;
 }
 
-export function createActorInspection({ system, journal, engine }: Deps): ActorInspection {
+export function createActorInspection({ system, journal, engine }: Deps): ServerInspection {
   let own: readonly MachineInfo[] | undefined;
   // Not cached: a graph may get another definition while the server runs.
   const graphs = (name: string): readonly MachineInfo[] => {
@@ -65,25 +78,28 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
   };
   const charts = () =>
     (own ??= Object.entries(chartDefinitions()).map(([id, definition]) => machineOf(id, definition)));
-  const inspection: ActorInspection = {
+  const inspection: ServerInspection = {
     machines: () => [...charts(), ...engine.graphs().flatMap(graphs)],
 
     machine: (id) =>
       id.startsWith("graph:") ? graphs(id.slice(6))[0] : charts().find((machine) => machine.id === id),
 
-    liveThreads: (tenant, limit) => system.live.list(tenant, limit),
+    liveThreads: (tenant, limit, permits) => system.live.list(tenant, limit, permits),
 
-    async threadOf(tenant, run) {
+    async threadOf(tenant, run, permits) {
       const live = system.live.threadOf(tenant, run);
-      if (live !== undefined) return live;
       // A run that was started without a thread has one whose id is derived from the run's.
-      const alone = pairedId(run);
-      if ((await journal.run({ tenant, thread: alone }, run)) !== undefined) return alone;
+      const thread = live ?? pairedId(run);
+      const key = { tenant, thread, ...(permits && { permits }) };
+      const isReachable = permits === undefined || (await permittedThread(journal, key)) !== undefined;
+      if (isReachable && (live ?? (await journal.run(key, run))) !== undefined) return thread;
       throw new ServiceError("run.not_found", `Run ${run} does not live; give its thread_id too`);
     },
 
+    scopeOf: (scope) => scope,
+
     async storedActors(key, run) {
-      const record = await journal.thread(key);
+      const record = await permittedThread(journal, key);
       if (record === undefined) throw threadNotFound(key.thread);
       const id = run ?? (await journal.runs(key, { limit: 1, offset: 0 }))[0]?.run_id;
       const found = id === undefined ? undefined : await journal.run(key, id);
@@ -102,10 +118,7 @@ export function createActorInspection({ system, journal, engine }: Deps): ActorI
       const add = (actor: InspectedActor, state: InspectedState) => {
         if (run === null || actor.run === null || actor.run === run) found.set(actor.id, { actor, state });
       };
-      system.inspect(
-        { tenant: key.tenant, thread: key.thread, values: false },
-        { actor: add, event: () => undefined, snapshot: add },
-      )();
+      system.inspect({ ...key, values: false }, { actor: add, event: () => undefined, snapshot: add })();
       return [...found.values()];
     },
 

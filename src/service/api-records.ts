@@ -6,7 +6,8 @@ import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
-import { type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
+import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
+import type { StoredRows, ThreadStorage } from "../model/thread-storage.ts";
 import { toIso } from "../model/time.ts";
 
 /** Stored records in the shape that the API returns. */
@@ -58,6 +59,39 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
   };
 }
 
+/**
+ * What a thread has stored. The official server has the first three sections, which are what its `total_bytes` sums up; the others are
+ * Heddle's own.
+ */
+export function apiThreadStorage(
+  { thread }: ThreadKey,
+  { checkpoints, channels, writes, runs, events, thread: record }: ThreadStorage,
+): JsonObject {
+  const byChannel = [...channels].sort(([one], [other]) => (one < other ? -1 : 1));
+  const values = { count: 0, bytes: 0 };
+  for (const [, { count, bytes }] of byChannel) {
+    values.count += count;
+    values.bytes += bytes;
+  }
+  return {
+    thread_id: thread,
+    total_bytes: checkpoints.bytes + values.bytes + writes.bytes,
+    checkpoints: apiRows(checkpoints),
+    channel_values: {
+      ...values,
+      by_channel: Object.fromEntries(
+        byChannel.map(([name, { count, bytes }]) => [name, { versions: count, bytes }]),
+      ),
+    },
+    pending_writes: apiRows(writes),
+    runs: apiRows(runs),
+    events: apiRows(events),
+    thread: apiRows(record),
+  };
+}
+
+const apiRows = ({ count, bytes }: StoredRows): JsonObject => ({ count, bytes });
+
 /** Facts about a run that are not in its record. */
 export interface RunProgress {
   readonly isRunning: boolean;
@@ -95,7 +129,7 @@ export function apiCron(cron: CronRecord): JsonObject {
     enabled: cron.enabled,
     payload: cron.payload,
     metadata: cron.metadata,
-    user_id: null,
+    user_id: cron.user?.["identity"] ?? null,
     created_at: toIso(cron.created_at),
     updated_at: toIso(cron.updated_at),
   };

@@ -1,7 +1,13 @@
-import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
+import type {
+  AssistantDefaults,
+  AssistantFilter,
+  AssistantRecord,
+  AssistantVersion,
+} from "../model/assistant.ts";
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
+import type { Permits } from "../model/permission.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -36,28 +42,44 @@ export interface VersionQuery {
   readonly metadata?: JsonObject;
 }
 
-/** Assistants, each addressed by its id; a default assistant also by its graph's name. */
+/**
+ * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits`: which assistants the request may reach, by
+ * their metadata; the others count as ones that do not exist.
+ */
 export interface Assistants {
+  /** The id of the default assistant with this id or graph name; undefined when there is none. */
+  defaultId(name: string): string | undefined;
   /** @throws ServiceError `assistant.not_found` */
-  get(tenant: string, name: string): Eventually<AssistantRecord>;
+  get(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
   /** The assistant that a run uses. @throws ServiceError `assistant.not_found`, `graph.not_found` */
-  resolve(tenant: string, name: string): Eventually<AssistantRecord>;
-  /** @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed` */
-  create(tenant: string, asked: NewAssistant): Promise<AssistantRecord>;
+  resolve(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
+  /**
+   * `permits`: which assistant `do_nothing` may return.
+   * @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed`
+   */
+  create(tenant: string, asked: NewAssistant, permits?: Permits): Promise<AssistantRecord>;
   /**
    * Makes a new version, numbered above all earlier ones. Metadata is merged; each other field is replaced if it is given.
    * @throws ServiceError `assistant.not_found`, `graph.not_found`, `validation.failed`
    */
-  update(tenant: string, name: string, asked: AssistantSettings): Promise<AssistantRecord>;
-  /** Newest first. @throws ServiceError `assistant.not_found` */
-  versions(tenant: string, name: string, query: VersionQuery): Promise<readonly AssistantVersion[]>;
-  /** Sets the assistant back to this version. @throws ServiceError `assistant.not_found`, `assistant.version_not_found` */
-  setLatest(tenant: string, name: string, version: number): Promise<AssistantRecord>;
+  update(tenant: string, name: string, asked: AssistantSettings, permits?: Permits): Promise<AssistantRecord>;
+  /** Newest first; of the versions too, only those that are permitted. @throws ServiceError `assistant.not_found` */
+  versions(
+    tenant: string,
+    name: string,
+    query: VersionQuery,
+    permits?: Permits,
+  ): Promise<readonly AssistantVersion[]>;
+  /**
+   * Sets the assistant back to this version, if that is permitted too.
+   * @throws ServiceError `assistant.not_found`, `assistant.version_not_found`
+   */
+  setLatest(tenant: string, name: string, version: number, permits?: Permits): Promise<AssistantRecord>;
   /**
    * Deletes the assistant with all its versions; a default assistant returns to its initial form. @throws ServiceError
    * `assistant.not_found`
    */
-  delete(tenant: string, name: string): Promise<AssistantRecord>;
+  delete(tenant: string, name: string, permits?: Permits): Promise<AssistantRecord>;
   /** Default order: newest first, default assistants last. */
   search(tenant: string, query: AssistantSearch): Promise<AssistantPage>;
   count(tenant: string, filter: AssistantFilter): Promise<number>;
@@ -70,10 +92,18 @@ interface Deps {
   readonly newId: () => string;
   /** Makes long searches yield to other work. */
   readonly budget: TimeBudget;
+  /** What default assistants begin with. */
+  readonly assistantDefaults?: AssistantDefaults | undefined;
 }
 
-export function createAssistants({ catalog, engine, clock, newId, budget }: Deps): Assistants {
-  const defaults = new DefaultAssistants({ catalog, engine, started: clock.now() });
+export function createAssistants(deps: Deps): Assistants {
+  const { catalog, engine, clock, newId, budget, assistantDefaults = {} } = deps;
+  const defaults = new DefaultAssistants({
+    catalog,
+    engine,
+    started: clock.now(),
+    begins: assistantDefaults,
+  });
   /** Serialises changes of one assistant: no two start from the same version, and no two creations both find an id free. */
   const changes = new KeyedMutex();
 
@@ -84,17 +114,20 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
     return id === undefined ? undefined : catalog.assistant(tenant, id);
   }
 
-  const get = (tenant: string, name: string) =>
-    andThen(find(tenant, name), (found) => found ?? refuse("assistant.not_found", "Assistant not found"));
+  const get = (tenant: string, name: string, permits?: Permits) =>
+    andThen(find(tenant, name), (found) =>
+      isReachable(found, permits) ? found : refuse("assistant.not_found", "Assistant not found"),
+    );
 
   /** Changes an assistant; changes of the same assistant wait for each other. */
   async function change<T>(
     tenant: string,
     name: string,
+    permits: Permits | undefined,
     work: (assistant: AssistantRecord) => Promise<T>,
   ): Promise<T> {
-    const { assistant_id: id } = await get(tenant, name);
-    return changes.run(`${tenant}/${id}`, async () => work(await get(tenant, id)));
+    const { assistant_id: id } = await get(tenant, name, permits);
+    return changes.run(`${tenant}/${id}`, async () => work(await get(tenant, id, permits)));
   }
 
   const search = async (tenant: string, query: AssistantSearch) =>
@@ -113,10 +146,15 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
     return assistant;
   }
 
-  async function make(tenant: string, id: string, asked: NewAssistant): Promise<AssistantRecord> {
+  async function make(
+    tenant: string,
+    id: string,
+    asked: NewAssistant,
+    permits: Permits | undefined,
+  ): Promise<AssistantRecord> {
     const existing = await find(tenant, id);
     if (existing !== undefined) {
-      if (asked.if_exists === "do_nothing") return existing;
+      if (asked.if_exists === "do_nothing" && isReachable(existing, permits)) return existing;
       throw new ServiceError("assistant.exists", "Assistant already exists");
     }
     const now = clock.now();
@@ -170,35 +208,37 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
   }
 
   return {
+    defaultId: (name) => defaults.initial(name)?.assistant_id,
+
     get,
 
-    resolve: (tenant, name) =>
+    resolve: (tenant, name, permits) =>
       andThen(find(tenant, name), (found) => {
-        if (found === undefined) refuse("assistant.not_found", noAssistant(name));
+        if (!isReachable(found, permits)) return refuse("assistant.not_found", noAssistant(name));
         if (engine.has(found.graph_id)) return found;
         return refuse("graph.not_found", `The assistant's graph "${found.graph_id}" is not there any more`);
       }),
 
-    async create(tenant, asked) {
+    async create(tenant, asked, permits) {
       checkGraph(asked.graph_id);
       const id = asked.assistant_id ?? newId();
-      return changes.run(`${tenant}/${id}`, () => make(tenant, id, asked));
+      return changes.run(`${tenant}/${id}`, () => make(tenant, id, asked, permits));
     },
 
-    update: (tenant, name, asked) =>
-      change(tenant, name, (before) => {
+    update: (tenant, name, asked, permits) =>
+      change(tenant, name, permits, (before) => {
         if (asked.graph_id !== undefined) checkGraph(asked.graph_id);
         return revise(tenant, before, asked);
       }),
 
-    async versions(tenant, name, { limit, offset, metadata = {} }) {
-      const assistant = await get(tenant, name);
+    async versions(tenant, name, { limit, offset, metadata = {} }, permits) {
+      const assistant = await get(tenant, name, permits);
       const found: AssistantVersion[] = [];
       let skipped = 0;
       let stored = false;
       for await (const version of catalog.versions(tenant, assistant.assistant_id)) {
         stored = true;
-        if (!contains(version.metadata, metadata)) continue;
+        if (!contains(version.metadata, metadata) || !isReachable(version, permits)) continue;
         if (skipped++ < offset) continue;
         if (found.length === limit) break;
         found.push(version);
@@ -207,19 +247,19 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
       return [versionOf(assistant, assistant.created_at)];
     },
 
-    setLatest: (tenant, name, number) =>
-      change(tenant, name, async (before) => {
+    setLatest: (tenant, name, number, permits) =>
+      change(tenant, name, permits, async (before) => {
         const isOnly = number === before.version;
         const version = isOnly ? before : await catalog.version(tenant, before.assistant_id, number);
-        if (version === undefined) {
+        if (!isReachable(version, permits)) {
           return refuse("assistant.version_not_found", `Assistant version not found: there is no ${number}`);
         }
         const { created_at } = before;
         return store(tenant, { ...version, created_at, updated_at: clock.now() }, []);
       }),
 
-    delete: (tenant, name) =>
-      change(tenant, name, async (before) => {
+    delete: (tenant, name, permits) =>
+      change(tenant, name, permits, async (before) => {
         const { assistant_id: id } = before;
         await catalog.transact(tenant, [{ kind: "assistant.delete", assistant: id }]);
         defaults.noteStored(tenant, id, null);
@@ -230,6 +270,14 @@ export function createAssistants({ catalog, engine, clock, newId, budget }: Deps
 
     count: async (tenant, filter) => (await search(tenant, { ...filter, limit: 0, offset: 0 })).total,
   };
+}
+
+/** Whether there is such an assistant, or version, that the request may reach. */
+function isReachable<T extends { readonly metadata: JsonObject }>(
+  found: T | undefined,
+  permits: Permits | undefined,
+): found is T {
+  return found !== undefined && (permits === undefined || permits(found.metadata));
 }
 
 function versionOf(assistant: AssistantRecord, created_at: number): AssistantVersion {

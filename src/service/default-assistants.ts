@@ -1,4 +1,4 @@
-import type { AssistantRecord } from "../model/assistant.ts";
+import type { AssistantDefaults, AssistantRecord } from "../model/assistant.ts";
 import { defaultAssistantId, parseUuid } from "../model/ids.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -9,6 +9,8 @@ interface Deps {
   readonly engine: Engine;
   /** Epoch milliseconds: the creation time that default assistants show. */
   readonly started: number;
+  /** What they begin with, by their graphs; the others begin empty. */
+  readonly begins: AssistantDefaults;
 }
 
 /**
@@ -69,7 +71,8 @@ export class DefaultAssistants {
   #of(graph: string): AssistantRecord {
     const known = this.#byGraph.get(graph);
     if (known !== undefined) return known;
-    const made = defaultAssistant(graph, this.#deps.started);
+    const { started, begins } = this.#deps;
+    const made = { ...defaultAssistant(graph, started), ...(Object.hasOwn(begins, graph) && begins[graph]) };
     this.#byGraph.set(graph, made);
     this.#byId.set(made.assistant_id, made);
     return made;

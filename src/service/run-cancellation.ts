@@ -1,9 +1,10 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { CancelAction, RunRecord } from "../model/run.ts";
+import type { Permits } from "../model/permission.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
-import { visibleThread } from "./threads.ts";
+import { permittedThread, visibleThread } from "./threads.ts";
 
 /** Which unfinished runs are meant: those that have not started, those that run, or both. */
 export type CancelTarget = "pending" | "running" | "all";
@@ -32,8 +33,13 @@ export interface RunCancellation {
   ): Promise<void>;
   /** Cancels these runs. @throws ServiceError `run.not_found` (then none is cancelled), `thread.not_found` */
   cancelSome(key: ThreadKey, runs: readonly string[], action: CancelAction): Promise<void>;
-  /** Cancels all unfinished runs of a tenant. */
-  cancelEverywhere(tenant: string, action: CancelAction, which: CancelTarget): Promise<void>;
+  /** Cancels all unfinished runs of a tenant, of the threads that are permitted. */
+  cancelEverywhere(
+    tenant: string,
+    action: CancelAction,
+    which: CancelTarget,
+    permits?: Permits,
+  ): Promise<void>;
   /**
    * Deletes a run that has ended, with its events and checkpoints.
    * @throws ServiceError `run.not_found`, `thread.not_found`, `run.conflict`, `thread.busy`
@@ -103,14 +109,14 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
       await end(key, runs, action);
     },
 
-    async cancelEverywhere(tenant, action, which) {
+    async cancelEverywhere(tenant, action, which, permits) {
       const threads = new Set<string>();
       for await (const key of journal.unsettled()) if (key.tenant === tenant) threads.add(key.thread);
       for (const { key } of await journal.delayed(MAX_DELAYED_RUNS_READ))
         if (key.tenant === tenant) threads.add(key.thread);
       for (const thread of threads) {
-        const key = { tenant, thread };
-        const record = await journal.thread(key);
+        const key = permits === undefined ? { tenant, thread } : { tenant, thread, permits };
+        const record = await permittedThread(journal, key);
         if (record !== undefined) await end(key, inFlight(key, record, which), action);
       }
     },

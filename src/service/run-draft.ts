@@ -1,5 +1,7 @@
 import type { AssistantRecord } from "../model/assistant.ts";
+import { withUser } from "../model/auth-user.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
+import type { Permits } from "../model/permission.ts";
 import type {
   Breakpoints,
   Command,
@@ -58,6 +60,36 @@ export interface RunRequest {
   readonly strict_resume?: boolean;
   /** Where the client's own tracing finds the run; stored with its config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
+}
+
+/** A request whose runs find these members in `configurable`. They win over what the request itself says. */
+export function withConfigurable<T extends Pick<RunRequest, "config">>(
+  request: T,
+  members: JsonObject | undefined,
+): T {
+  if (members === undefined) return request;
+  const { config = EMPTY_OBJECT } = request;
+  return {
+    ...request,
+    config: { ...config, configurable: { ...member(config, "configurable"), ...members } },
+  };
+}
+
+/** Who starts a run, where there are users. */
+export interface RunStarter {
+  /** The id that the run gets. */
+  readonly run_id: string;
+  /** The user as it is stored with the run. */
+  readonly user: JsonObject;
+  /** Which assistants the run may use; absent: any. */
+  readonly mayUse?: Permits | undefined;
+}
+
+/** A draft with its user in `configurable`, where graphs look for it. null: it has none, so no client's word about one is kept either. */
+export function withStarter(draft: RunDraft, user: JsonObject | null): RunDraft {
+  const { config } = draft.kwargs;
+  const configurable = withUser(config.configurable, user);
+  return { ...draft, kwargs: { ...draft.kwargs, config: { ...config, configurable } } };
 }
 
 /** The thread that a run is for. */

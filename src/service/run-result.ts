@@ -1,6 +1,6 @@
 import type { RunEnd } from "../../actors/thread-system.ts";
 import type { Checkpoint } from "../model/checkpoint.ts";
-import { threadNotFound } from "../model/errors.ts";
+import { threadDeleted } from "../model/errors.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";
@@ -46,7 +46,7 @@ async function read(
   const checkpoint = await lastOf(journal, key, run);
   if (checkpoint === undefined) {
     // The thread was deleted during the read. An empty state would be wrong: the run never had one.
-    if (run !== undefined && (await journal.thread(key)) === undefined) throw threadNotFound(key.thread);
+    if (run !== undefined && (await journal.thread(key)) === undefined) throw threadDeleted();
     return {};
   }
   const state = await journal.values(key, checkpoint);

@@ -1,5 +1,5 @@
 import type { RunDraft, ThreadSystem } from "../../actors/thread-system.ts";
-import { ServiceError, threadNotFound } from "../model/errors.ts";
+import { ServiceError, threadDeleted, threadNotFound } from "../model/errors.ts";
 import { pairedId } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
@@ -15,13 +15,13 @@ import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { followThread } from "./thread-events.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
-import { runDraftOf, type RunThread, type RunRequest } from "./run-draft.ts";
+import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withStarter } from "./run-draft.ts";
 import { apiRun } from "./api-records.ts";
 import { type MakeOnceRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
-import { visibleThread } from "./threads.ts";
+import { permittedThread, visibleThread } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
 
 export interface RunListQuery {
@@ -45,7 +45,7 @@ export interface Runs extends RunCancellation {
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
-  start(key: ThreadKey, request: RunRequest, again?: IdempotencyKey): Promise<RunRecord>;
+  start(key: ThreadKey, request: RunRequest, again?: IdempotencyKey, by?: RunStarter): Promise<RunRecord>;
   /**
    * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
    * the run is resumed unless it is `bound`. Throws as {@link start} does.
@@ -55,25 +55,35 @@ export interface Runs extends RunCancellation {
     request: RunRequest,
     temporary: TemporaryKind,
     again?: IdempotencyKey,
+    by?: RunStarter,
   ): Promise<RunRecord>;
   /**
    * Starts several runs without a thread: all of them or, if one is refused, none. Throws as {@link start} does; errors name the index of
    * the refused entry.
    */
-  startBatch(tenant: string, requests: readonly RunRequest[]): Promise<readonly RunRecord[]>;
+  startBatch(
+    tenant: string,
+    requests: readonly RunRequest[],
+    by?: readonly RunStarter[],
+  ): Promise<readonly RunRecord[]>;
   /** A run without a thread is not found once it has ended. @throws ServiceError `run.not_found`, `thread.not_found` */
   find(key: ThreadKey, run: string): Promise<RunRecord>;
   /**
    * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
    */
   findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
+  /**
+   * Calls `read`, which finds a run and begins to read it, and keeps a run without a thread readable meanwhile: reading the record may take
+   * time, in which the run may end.
+   */
+  keepForReading<T>(key: ThreadKey, read: () => Promise<T>): Promise<T>;
   /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
   /**
    * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
-   * @throws ServiceError `thread.not_found` when its thread is deleted during the read
+   * @throws ServiceError `thread.not_found` when its thread is deleted meanwhile
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
   /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */
@@ -81,7 +91,7 @@ export interface Runs extends RunCancellation {
   /** Reads the run's events after `after`; -1: from the start. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, after: number): Reader;
   /** Reads the events of all runs of a thread, see {@link followThread}. */
-  followThread(key: ThreadKey, after: number | undefined, ends?: boolean): Promise<ThreadReader>;
+  followThread(key: ThreadKey, after: number | undefined, withEnds?: boolean): Promise<ThreadReader>;
 }
 
 interface Deps {
@@ -95,6 +105,8 @@ interface Deps {
   readonly webhooks: Webhooks;
   /** The lifetime of threads that runs create; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
+  /** Whether graphs may rely on what `configurable` says about a run's user. Default: false. */
+  readonly hasUsers?: boolean;
 }
 
 /** Bytes of runs, as stored, that a list reads at a time. */
@@ -105,7 +117,14 @@ export function createRuns(deps: Deps): Runs {
   const repeats = new IdempotentRequests(deps);
   const threadTtl = deps.threadTtl ?? null;
 
+  function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
+    if (by !== undefined) return withStarter(draft, by.user);
+    return deps.hasUsers === true ? withStarter(draft, null) : draft;
+  }
+
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
+    if (key.permits !== undefined && (await permittedThread(journal, key)) === undefined)
+      throw threadNotFound(key.thread);
     const run = await journal.sharedRun(key, id);
     if (run !== undefined) return run;
     await visibleThread(journal, key);
@@ -150,18 +169,24 @@ export function createRuns(deps: Deps): Runs {
     }
   }
 
-  async function start(key: ThreadKey, request: RunRequest, mark?: MakeOnceRecord): Promise<RunRecord> {
+  async function start(
+    key: ThreadKey,
+    request: RunRequest,
+    by?: RunStarter,
+    mark?: MakeOnceRecord,
+  ): Promise<RunRecord> {
     webhooks.check(request.webhook);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
     // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
-    const resolved = assistants.resolve(key.tenant, request.assistant_id);
+    const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
-    const id = newId();
+    const id = by === undefined ? newId() : by.run_id;
     const found = placeOf(key, request);
     const place = found instanceof Promise ? await found : found;
     const from = resolveRunStart(journal, key, request);
-    const draft = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    const draft = startedBy(made, by);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
@@ -169,9 +194,10 @@ export function createRuns(deps: Deps): Runs {
     tenant: string,
     request: RunRequest,
     temporary: TemporaryKind,
+    by?: RunStarter,
     mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
-    const { key, draft } = await prepareAlone(tenant, request, temporary);
+    const { key, draft } = await prepareAlone(tenant, request, temporary, by);
     return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(draft.run_id) });
   }
 
@@ -179,40 +205,41 @@ export function createRuns(deps: Deps): Runs {
     tenant: string,
     request: RunRequest,
     temporary: TemporaryKind,
+    by?: RunStarter,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
     webhooks.check(request.webhook);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
-    const assistant = await assistants.resolve(tenant, request.assistant_id);
-    const id = newId();
+    const assistant = await assistants.resolve(tenant, request.assistant_id, by?.mayUse);
+    const id = by === undefined ? newId() : by.run_id;
     const metadata = storableObject(request.metadata, "metadata");
     const keep = request.on_completion === "keep" || request.on_completion === "continue";
     const create = keep ? { metadata, ttl: threadTtl } : { metadata, temporary };
     const place = { thread_id: pairedId(id), metadata, create };
     const key = { tenant, thread: pairedId(id) };
     const from = resolveRunStart(journal, key, request);
-    const draft = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    return { key, draft };
+    const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
+    return { key, draft: startedBy(made, by) };
   }
 
   return {
     ...createRunCancellation({ system, journal, find }),
 
-    start: (key, request, again) =>
+    start: (key, request, again, by) =>
       again === undefined
-        ? start(key, request)
-        : repeats.once(key.tenant, again, (mark) => start(key, request, mark)),
+        ? start(key, request, by)
+        : repeats.once(key.tenant, again, (mark) => start(key, request, by, mark)),
 
-    startAlone: (tenant, request, temporary, again) =>
+    startAlone: (tenant, request, temporary, again, by) =>
       again === undefined
-        ? startAlone(tenant, request, temporary)
-        : repeats.once(tenant, again, (mark) => startAlone(tenant, request, temporary, mark)),
+        ? startAlone(tenant, request, temporary, by)
+        : repeats.once(tenant, again, (mark) => startAlone(tenant, request, temporary, by, mark)),
 
-    async startBatch(tenant, requests) {
+    async startBatch(tenant, requests, by) {
       const prepared: { readonly key: ThreadKey; readonly draft: RunDraft }[] = [];
       for (const [i, request] of requests.entries()) {
         try {
-          prepared.push(await prepareAlone(tenant, request, "background"));
+          prepared.push(await prepareAlone(tenant, request, "background", by?.[i]));
         } catch (cause) {
           throw inEntry(i, cause);
         }
@@ -223,6 +250,15 @@ export function createRuns(deps: Deps): Runs {
     find,
 
     findForReading: findToRead,
+
+    async keepForReading(key, read) {
+      const release = system.keepTemporary(key);
+      try {
+        return await read();
+      } finally {
+        release();
+      }
+    },
 
     show: (key, run) => {
       const position = run.status === "pending" ? system.positionOf(key, run.run_id) : undefined;
@@ -250,14 +286,21 @@ export function createRuns(deps: Deps): Runs {
     },
 
     // A run that was found ended is not looked up again: it may be deleted by now.
-    result: async (key, run) =>
-      runResultOf(deps, key, isTerminal(run.status) ? { run } : await system.ended(key, run.run_id)),
+    result: async (key, run) => {
+      if (isTerminal(run.status)) return runResultOf(deps, key, { run });
+      const end = await system.ended(key, run.run_id);
+      if (end.isThreadDeleted !== undefined && (await end.isThreadDeleted)) throw threadDeleted();
+      // It was rolled back, or deleted with its thread.
+      if (end.run === undefined && !run.kwargs.temporary && (await journal.thread(key)) === undefined)
+        throw threadDeleted();
+      return runResultOf(deps, key, end);
+    },
 
     lastEventAt: (key, { run_id }, checkpoint) => checkpointEventId(journal, key, run_id, checkpoint),
 
     follow: (key, run, after) => hub.follow(key, run, { after }),
 
-    followThread: (key, after, ends) => followThread(deps, key, after, ends),
+    followThread: (key, after, withEnds) => followThread(deps, key, after, withEnds),
   };
 }
 

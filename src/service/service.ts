@@ -11,10 +11,11 @@ import type { Journal } from "../ports/journal.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { Store } from "../ports/store.ts";
 import type { Hub } from "../stream/hub.ts";
+import type { AssistantDefaults } from "../model/assistant.ts";
 import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
 import { createGraphDrawings, type GraphDrawings } from "./graph-drawings.ts";
-import { createActorInspection, type ActorInspection } from "./actor-inspection.ts";
+import { createActorInspection, type ActorInspection, type ServerInspection } from "./actor-inspection.ts";
 import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createThreadStates, type ThreadStates } from "./thread-states.ts";
@@ -35,10 +36,14 @@ export interface ServiceDeps {
   readonly newId: () => string;
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
+  /** What default assistants begin with. */
+  readonly assistantDefaults?: AssistantDefaults | undefined;
   /** Which webhooks are allowed. */
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
+  /** Whether runs may be of users, see {@link createRuns}. */
+  readonly hasUsers?: boolean;
 }
 
 /** The API as functions, independent of the transport. Reads go to the journal, not through actors: a read wakes no actor. */
@@ -55,7 +60,12 @@ export interface Service {
   readonly store: Store;
 }
 
-export function createService(deps: ServiceDeps): Service {
+/** The service of the server itself: nobody is asked what it may do. */
+export interface ServerService extends Service {
+  readonly inspection: ServerInspection;
+}
+
+export function createService(deps: ServiceDeps): ServerService {
   const assistants = createAssistants(deps);
   const webhooks = createWebhooks(deps);
   const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
@@ -66,8 +76,8 @@ export function createService(deps: ServiceDeps): Service {
     crons,
     assistants: {
       ...assistants,
-      async delete(tenant, name) {
-        const deleted = await assistants.delete(tenant, name);
+      async delete(tenant, name, permits) {
+        const deleted = await assistants.delete(tenant, name, permits);
         const { assistant_id } = deleted;
         // Deleting a default assistant only resets it.
         const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));

@@ -12,18 +12,18 @@ interface Deps {
 /**
  * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread (0 or less: all that are stored).
  * Without: those of the current run and of later runs. A number that the thread has not given out yet is ignored: the reader starts at the
- * first event. `ends`: includes the end of each run. The reader MUST be closed.
+ * first event. `withEnds`: includes the end of each run. The reader MUST be closed.
  * @throws ServiceError `thread.not_found`
  */
 export async function followThread(
   { journal, hub }: Deps,
   key: ThreadKey,
   after?: number,
-  ends = false,
+  withEnds = false,
 ): Promise<ThreadReader> {
   const { next_event, active } = await visibleThread(journal, key);
   const isKnown = after === undefined || after < next_event || active !== null;
   // The current run takes its numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;
-  return ends ? hub.followWhole(key, from) : hub.followThread(key, from);
+  return hub.followThread(key, from, withEnds);
 }

@@ -1,12 +1,14 @@
 import type { ThreadOperations } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Journal } from "../ports/journal.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface ThreadExpiryDeps {
+  readonly journal: Pick<Journal, "whenWritable">;
   readonly catalog: Pick<Catalog, "dueThreads">;
   readonly threads: Pick<ThreadOperations, "expire">;
   readonly clock: Clock;
@@ -60,7 +62,9 @@ export class ThreadExpiry {
 
   /** `failed`: threads whose deletion failed in this pass. They remain the first ones due, so each batch reads past them. */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
-    const { catalog, clock, interval, logger } = this.#deps;
+    const { journal, catalog, clock, interval, logger } = this.#deps;
+    // The storage refuses each deletion.
+    if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();
       const due = await catalog.dueThreads(now, PIECE + failed.size);
@@ -81,14 +85,14 @@ export class ThreadExpiry {
   }
 
   async #expire(key: ThreadKey): Promise<boolean> {
-    const { threads, logger } = this.#deps;
+    const { journal, threads, logger } = this.#deps;
     try {
       await threads.expire(key);
       return true;
     } catch (cause) {
       // The thread has been deleted by somebody else.
       if (cause instanceof ServiceError && cause.code === "thread.not_found") return true;
-      if (!this.#stopped) {
+      if (!this.#stopped && journal.whenWritable() === undefined) {
         logger.warn("an expired thread could not be deleted; retrying later", {
           thread: key.thread,
           error: String(cause),

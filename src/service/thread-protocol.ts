@@ -10,7 +10,7 @@ import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { RunRequest } from "./run-draft.ts";
 import type { Runs } from "./runs.ts";
 import type { ThreadStates } from "./thread-states.ts";
-import { visibleThread, type Threads } from "./threads.ts";
+import { permittedThread, visibleThread, type Threads } from "./threads.ts";
 
 export interface ProtocolAnswer {
   readonly interrupt: string;
@@ -59,8 +59,8 @@ export interface ThreadProtocol {
   /** The thread's number of its latest event; 0 when it has none. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
-   * Reads the complete events of the thread's runs, future runs included. The thread need not exist yet. The reader MUST be closed. @throws
-   * ServiceError `thread.not_found` for a temporary thread
+   * Reads the complete events of the thread's runs, future runs included, as far as the key permits the thread when each of them begins. The
+   * thread need not exist yet. The reader MUST be closed. @throws ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
 }
@@ -86,7 +86,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
 
   return {
     async start(key, request) {
-      const thread = request.input == null ? undefined : await journal.thread(key);
+      const thread = request.input == null ? undefined : await permittedThread(journal, key);
       const waits = thread !== undefined && thread.active === null && waitingOf(thread).length > 0;
       if (!waits) return runs.start(key, { ...request, if_not_exists: "create" });
       const { input, ...rest } = request;
@@ -145,14 +145,17 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
     },
 
     async lastEventNumber(key) {
-      const thread = await journal.thread(key);
+      const thread = await permittedThread(journal, key);
       return thread === undefined ? 0 : thread.next_event - 1;
     },
 
     async follow(key, { isNew, after }) {
-      if ((await journal.thread(key))?.temporary) throw threadNotFound(key.thread);
+      const thread = await permittedThread(journal, key);
+      if (thread?.temporary) throw threadNotFound(key.thread);
       const from = [...after];
-      if (isNew) {
+      // A thread that is not permitted is followed like one that does not exist yet: the reader leaves out its runs.
+      if (isNew && thread === undefined) from.push(0);
+      else if (isNew) {
         const last = await journal.runs(key, { limit: TOLD_AGAIN, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
         // A run's first number is excluded: it may be the number of the previous run's end.

@@ -1,4 +1,5 @@
 import { contains, type JsonObject } from "../model/json.ts";
+import { type Permission, permitsOf } from "../model/permission.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
@@ -7,6 +8,8 @@ import { type RecordPath, valueAtPath } from "./record-paths.ts";
 export interface ThreadSearchFilter extends ThreadFilter {
   /** All these entries must be contained in the thread's state. */
   readonly values?: JsonObject;
+  /** Only threads that it allows. */
+  readonly permission?: Permission | undefined;
 }
 
 export interface ThreadSearchQuery extends ThreadSearchFilter {
@@ -80,8 +83,12 @@ export function countThreads(
 function selected(
   reading: ThreadRecordReader,
   tenant: string,
-  { values, ...filter }: ThreadSearchFilter,
+  { values, permission, ...filter }: ThreadSearchFilter,
 ): ThreadSelection {
+  if (permission !== undefined) {
+    const asked = values === undefined ? filter : { values, ...filter };
+    return permitted(selected(reading, tenant, asked), permission);
+  }
   const names = Object.keys(values ?? {});
   if (names.length === 0) return filter;
   const keep = async (thread: ThreadRecord): Promise<boolean> => {
@@ -91,6 +98,16 @@ function selected(
     return state !== null && contains(state, values);
   };
   return { ...filter, keep };
+}
+
+/** The selection without threads that are not allowed. What is known of the others' metadata is left to the index. */
+function permitted({ keep, ...filter }: ThreadSelection, permission: Permission): ThreadSelection {
+  const permits = permitsOf(permission);
+  return {
+    ...filter,
+    metadata: { ...permission.members, ...filter.metadata },
+    keep: (thread) => permits?.(thread.metadata) !== false && (keep?.(thread) ?? true),
+  };
 }
 
 function extracted(thread: JsonObject, extract: ReadonlyMap<string, RecordPath>): JsonObject {

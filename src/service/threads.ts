@@ -3,12 +3,19 @@ import type { Checkpoint } from "../model/checkpoint.ts";
 import { isSmallJson } from "../codec/json-pieces.ts";
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { ThreadKey, ThreadLifetime, ThreadRecord, TtlStrategy } from "../model/thread.ts";
+import { type Permission, type Permits, permitsOf } from "../model/permission.ts";
+import {
+  isPermitted,
+  type ThreadKey,
+  type ThreadLifetime,
+  type ThreadRecord,
+  type TtlStrategy,
+} from "../model/thread.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import { apiThread, apiTtl } from "./api-records.ts";
+import { apiThread, apiThreadStorage, apiTtl } from "./api-records.ts";
 import { emptySnapshot, stateSnapshot, type StateSelection } from "./state-snapshot.ts";
 import { storableObject } from "./storable-values.ts";
 import { stateWritesOf, type SuperstepRequest } from "./state-writes.ts";
@@ -44,9 +51,11 @@ export interface Threads {
   /**
    * Creates a thread, with its state if supersteps are given: all of it or nothing.
    * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
-   *   errors
+   *   errors. `permits`: which thread `do_nothing` may return; another one throws `thread.exists`
    */
-  create(tenant: string, asked: NewThread): Promise<JsonObject>;
+  create(tenant: string, asked: NewThread, permits?: Permits): Promise<JsonObject>;
+  /** The stored record of a thread, without its state. @throws ServiceError `thread.not_found` */
+  record(key: ThreadKey): Eventually<ThreadRecord>;
   /** The thread with its state; `withTtl` adds how long it is kept. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
   search(tenant: string, query: ThreadSearchQuery): Promise<ThreadSearchPage>;
@@ -56,22 +65,33 @@ export interface Threads {
   update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
-  /** Removes all threads whose last run was of this assistant, according to their metadata. Throws as {@link update} does. */
-  removeOf(tenant: string, assistant: string): Promise<void>;
-  /** Copies the thread, with its state and history, and returns the new thread. Throws as {@link update} does. */
-  copy(key: ThreadKey): Promise<JsonObject>;
+  /**
+   * Removes all threads whose last run was of this assistant, according to their metadata, as far as `permission` allows. Throws as {@link
+   * update} does.
+   */
+  removeOf(tenant: string, assistant: string, permission?: Permission): Promise<void>;
+  /**
+   * Copies the thread, with its state and history, and returns the new thread. `metadata`: that of the copy instead of the thread's own. Throws
+   * as {@link update} does.
+   */
+  copy(key: ThreadKey, metadata?: JsonObject): Promise<JsonObject>;
   /**
    * Deletes these threads, or all their checkpoints but the latest. Threads that do not exist are skipped; so are, unless they are to be
    * deleted, threads with work. Resolves with the number of threads changed.
    */
-  prune(tenant: string, threads: readonly string[], strategy: TtlStrategy): Promise<number>;
+  prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
+  /**
+   * The rows and bytes that the thread has stored: its checkpoints, values and pending writes, which `total_bytes` sums up, and apart from
+   * these its runs, events and records. @throws ServiceError `thread.not_found`
+   */
+  storage(key: ThreadKey): Promise<JsonObject>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
   /**
    * The latest state as JSON text. It is cached if it is short and nothing is left to run, for clients that poll. A large state is returned
    * as an object instead, to be written piece by piece.
    */
-  stateText(key: ThreadKey, selection: StateSelection): Promise<string | JsonObject>;
+  stateText(key: ThreadKey, selection: StateSelection): Eventually<string | JsonObject>;
 }
 
 interface Deps {
@@ -131,7 +151,7 @@ export function createThreads(deps: Deps): Threads {
   };
 
   return {
-    async create(tenant, asked) {
+    async create(tenant, asked, permits) {
       const thread = asked.thread_id ?? newId();
       const key = { tenant, thread };
       const metadata = storableObject(asked.metadata, "metadata");
@@ -141,9 +161,12 @@ export function createThreads(deps: Deps): Threads {
         if_exists,
         ttl,
         supersteps: stateWritesOf(supersteps),
+        ...(permits && { permits }),
       });
       return shown(key, record);
     },
+
+    record: (key) => visibleThread(journal, key),
 
     get: (key, withTtl = false) =>
       readConsistently(journal, key, async (record) => {
@@ -163,27 +186,37 @@ export function createThreads(deps: Deps): Threads {
 
     remove,
 
-    async removeOf(tenant, assistant) {
-      const metadata = { assistant_id: assistant };
-      const page = { metadata, limit: 100, offset: 0, sort_by: "created_at", sort_order: "asc" } as const;
+    async removeOf(tenant, assistant, permission) {
+      const permits = permitsOf(permission);
+      const page = {
+        metadata: { ...permission?.members, assistant_id: assistant },
+        ...(permits && { keep: (thread: ThreadRecord) => permits(thread.metadata) }),
+        ...({ limit: 100, offset: 0, sort_by: "created_at", sort_order: "asc" } as const),
+      };
       for (;;) {
         // Threads that were found are gone by the next search, so the first page is always the next one.
         const { threads } = await catalog.searchThreads(tenant, page);
         if (threads.length === 0) return;
-        for (const { thread_id: thread } of threads) await remove({ tenant, thread }).catch(ifThere);
+        for (const { thread_id: thread } of threads)
+          await remove({ tenant, thread, ...(permits && { permits }) }).catch(ifThere);
       }
     },
 
-    async copy(key) {
+    async storage(key) {
+      await visibleThread(journal, key);
+      return apiThreadStorage(key, await journal.storage(key));
+    },
+
+    async copy(key, metadata) {
       const to = { tenant: key.tenant, thread: newId() };
-      const record = await system.threads.copy(key, to);
+      const record = await system.threads.copy(key, to, metadata && storableObject(metadata, "metadata"));
       return shown(to, record);
     },
 
-    async prune(tenant, threads, strategy) {
+    async prune(threads, strategy) {
       let count = 0;
-      for (const thread of new Set(threads)) {
-        const key = { tenant, thread };
+      const keys = new Map(threads.map((key) => [key.thread, key]));
+      for (const key of keys.values()) {
         const done = strategy === "delete" ? remove(key).then(() => true) : system.threads.prune(key);
         if (await done.catch(ifThere)) count++;
       }
@@ -192,21 +225,19 @@ export function createThreads(deps: Deps): Threads {
 
     state: (key, selection) => readConsistently(journal, key, (record) => latest(key, record, selection)),
 
-    async stateText(key, selection) {
+    stateText(key, selection) {
       const plain = selection.fields === undefined && selection.subgraphs !== true;
-      if (plain) {
-        const known = texts.get(await visibleThread(journal, key));
-        if (known !== undefined) return known;
-      }
-      return readConsistently(journal, key, async (record) => {
-        const state = await latest(key, record, selection);
-        if (!isSmallJson(state)) return state;
-        const text = JSON.stringify(state);
-        if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;
-        // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
-        if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
-        return text;
-      });
+      const read = () =>
+        readConsistently(journal, key, async (record) => {
+          const state = await latest(key, record, selection);
+          if (!isSmallJson(state)) return state;
+          const text = JSON.stringify(state);
+          if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;
+          // If tasks are planned, the state also depends on their pending writes and subgraphs, which may change while the record does not.
+          if ((state["next"] as readonly unknown[]).length === 0) texts.set(record, text);
+          return text;
+        });
+      return plain ? andThen(visibleThread(journal, key), (record) => texts.get(record) ?? read()) : read();
     },
   };
 }
@@ -220,9 +251,16 @@ function ifThere(cause: unknown): undefined {
 /** A thread's record, for showing it. @throws ServiceError `thread.not_found`, also for a temporary thread */
 export function visibleThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord> {
   return andThen(journal.thread(key), (record) => {
-    if (record !== undefined && record.temporary === null) return record;
+    if (record !== undefined && record.temporary === null && isPermitted(key, record)) return record;
     throw threadNotFound(key.thread);
   });
+}
+
+/** A thread's record, also of a temporary thread; undefined when there is none, or none that the request may reach. */
+export function permittedThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord | undefined> {
+  return andThen(journal.thread(key), (record) =>
+    record !== undefined && isPermitted(key, record) ? record : undefined,
+  );
 }
 
 /**

@@ -19,7 +19,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 
   abstract open(): Promise<void>;
 
-  getSync(key: string): Buffer | undefined {
+  get(key: string): Buffer | undefined {
     try {
       return this.#opened().getSync(key);
     } catch (cause) {
@@ -100,8 +100,30 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 /** The cause is only for the log. Clients see the message; LevelDB's own texts contain absolute paths. */
 export function unavailable(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
+  if (isDiskFull(cause)) return diskFull(cause);
   return new ServiceError("storage.unavailable", `The storage is not available: ${what}`, { cause });
 }
+
+/** The cause is only for the log, as in {@link unavailable}. */
+export const diskFull = (cause: unknown): ServiceError =>
+  new ServiceError(
+    "storage.unavailable",
+    "The disk of the data is full: free some space, and send the request again",
+    { cause },
+  );
+
+/** LevelDB tells the system's errors only by their texts: `IO error: <file>: No space left on device`. */
+export function isDiskFull(cause: unknown): boolean {
+  for (let one = cause; one instanceof Error; one = one.cause) {
+    const { code } = one as NodeJS.ErrnoException;
+    if (code === "ENOSPC" || code === "EDQUOT") return true;
+    if (code === "LEVEL_IO_ERROR" && DISK_FULL.test(one.message)) return true;
+  }
+  return false;
+}
+
+/** The texts of ENOSPC and EDQUOT: on Linux and macOS, and of Windows. */
+const DISK_FULL = /no space left on device|disk quota exceeded|not enough space on the disk/i;
 
 /** Maps the error of a failed read: a checksum of the store failed, or the store cannot be read at all. */
 function readError(cause: unknown): ServiceError {

@@ -1,4 +1,6 @@
+import type { SmallMap } from "../model/small-map.ts";
 import type { ThreadHead } from "./write-heads.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { seal, unseal } from "./envelope.ts";
 
@@ -7,7 +9,7 @@ export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];
   /** Lists (by the prefix of their current span) that it makes longer, with their new lengths. */
-  spanEnds: Map<string, number> | undefined;
+  spanEnds: SmallMap<string, number> | undefined;
   /** Bytes of the thread's record. */
   size = 0;
   readonly #kv: KeyValueStore;
@@ -34,19 +36,18 @@ export class AppendDraft {
   }
 
   /** The value of a key as it will be when everything in flight, and this draft, is stored. */
-  get(key: string): Buffer | undefined {
+  get(key: string): Eventually<Buffer | undefined> {
     const { inFlight } = this.head;
     for (let i = inFlight.length; i >= 0; i--) {
       const found = findLast(i === inFlight.length ? this.ops : (inFlight[i] ?? []), key);
       if (found !== undefined) return found.value ?? undefined;
     }
-    return this.#kv.getSync(key);
+    return this.#kv.get(key);
   }
 
   /** Like {@link get}, decoded. `what` names the value in errors. */
-  read(key: string, what: string): unknown {
-    const bytes = this.get(key);
-    return bytes === undefined ? undefined : unseal(bytes, this.head.key, what);
+  read(key: string, what: string): Eventually<unknown> {
+    return andThen(this.get(key), (bytes) => bytes && unseal(bytes, this.head.key, what));
   }
 }
 

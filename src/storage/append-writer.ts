@@ -2,6 +2,8 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
+import { SmallMap } from "../model/small-map.ts";
+import { andThen, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
 import { deriveChannels } from "./channel-values.ts";
 import { delayedIndexOps } from "./delayed-runs.ts";
@@ -49,58 +51,86 @@ const NAMESPACES = 256;
 
 /**
  * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws when
- * something in the append cannot be stored; then nothing has changed.
+ * something in the append cannot be stored; then nothing has changed. Until it ends, nothing else may be written to the thread.
  */
-export function writeAppend(draft: AppendDraft, append: Append, known: MemberKeyCache): () => void {
-  const { head } = draft;
-  const { key, thread, runs = [], checkpoints = [], writes = [], events, forget = [], outbox = [] } = append;
+export function writeAppend(
+  draft: AppendDraft,
+  append: Append,
+  known: MemberKeyCache,
+): Eventually<() => void> {
+  const { forget = [], runs = [], checkpoints = [], thread } = append;
   // Deletions come first, so that they do not affect what the same append writes.
-  if (forget.length > 0) removeRuns(draft, forget);
+  const removed = forget.length === 0 ? undefined : runSteps(removeRuns(draft, forget));
+  return andThen(removed, () => {
+    writeThread(draft, append, known);
+    return andThen(
+      forEachInOrder(runs, (run) => writeRun(draft, run, thread.seq)),
+      () =>
+        andThen(
+          checkpoints.length === 0 ? undefined : writeCheckpoints(draft, checkpoints, thread.seq),
+          (latest) => {
+            writeRest(draft, append);
+            return () => updateHead(draft, append, latest);
+          },
+        ),
+    );
+  });
+}
+
+function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache): void {
+  const { head } = draft;
+  const { key, thread } = append;
   draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
   draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
   indexOps(draft.ops, key, head.thread, thread, known);
-  const active = isUnsettled(thread);
-  if (active !== head.active) {
-    if (active) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
+  const isActive = isUnsettled(thread);
+  if (isActive !== head.active) {
+    if (isActive) draft.putSealed(activeKey(key), thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK);
     else draft.del(activeKey(key));
   }
   const delayed = head.thread?.delayed ?? null;
   if (thread.delayed !== delayed) draft.ops.push(...delayedIndexOps(key, delayed, thread.delayed));
-  for (const run of runs) writeRun(draft, run, thread.seq);
-  const latest = writeCheckpoints(draft, checkpoints, thread.seq);
+}
+
+function writeRest(draft: AppendDraft, { key, writes = [], events, outbox = [], once }: Append): void {
+  const { head } = draft;
   for (const left of writes) {
     draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
     draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
   for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
-  if (append.once !== undefined) markOnce(draft, append.once);
+  if (once !== undefined) markOnce(draft, once);
+}
 
-  return () => {
-    head.epoch = thread.epoch;
-    head.seq = thread.seq;
-    head.next_run = thread.next_run;
-    head.active = active;
-    head.thread = thread;
-    for (const run of runs) {
-      if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
-      else head.kwargs.set(run.run_id, run.kwargs);
+function updateHead(
+  { head, spanEnds }: AppendDraft,
+  { thread, runs = [], forget = [], events }: Append,
+  latest: ReadonlyMap<string, Made> | undefined,
+): void {
+  head.epoch = thread.epoch;
+  head.seq = thread.seq;
+  head.next_run = thread.next_run;
+  head.active = isUnsettled(thread);
+  head.thread = thread;
+  for (const run of runs) {
+    if (isTerminal(run.status)) head.kwargs.delete(run.run_id);
+    else head.kwargs.set(run.run_id, run.kwargs);
+  }
+  if (forget.length > 0) {
+    head.latest.clear();
+    head.spanEnds.clear();
+    for (const run of forget) {
+      head.kwargs.delete(run);
+      head.ends.delete(run);
     }
-    if (forget.length > 0) {
-      head.latest.clear();
-      head.spanEnds.clear();
-      for (const run of forget) {
-        head.kwargs.delete(run);
-        head.ends.delete(run);
-      }
-    }
-    // Bounded, because every task of a subgraph has its own namespace.
-    if (head.latest.size > NAMESPACES) head.latest.clear();
-    for (const [ns, made] of latest ?? []) head.latest.set(ns, made);
-    for (const [span, end] of draft.spanEnds ?? []) head.spanEnds.set(span, end);
-    if (events !== undefined) head.ends.set(events.run_id, chunkEnd(events));
-    for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
-  };
+  }
+  // Bounded, because every task of a subgraph has its own namespace.
+  if (head.latest.size > NAMESPACES) head.latest.clear();
+  latest?.forEach((made, ns) => head.latest.set(ns, made));
+  spanEnds?.forEach((end, span) => head.spanEnds.set(span, end));
+  if (events !== undefined) head.ends.set(events.run_id, chunkEnd(events));
+  for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
 /** The operations that remove a thread: afterwards nobody can find it. Its remaining keys are left to the sweeper. */
@@ -124,37 +154,48 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
   return entry;
 }
 
-function writeRun(draft: AppendDraft, run: RunRecord, seq: number): void {
-  const { prefix, kwargs, next_run } = draft.head;
-  const known = kwargs.get(run.run_id);
-  if (known === undefined) {
-    const order = orderKey(prefix, run.order, run.run_id);
-    // The kwargs of an unfinished run are cached until its end, so a missing entry means a new or an ended run.
-    if (run.order < next_run) refuseEnded(draft, run.run_id);
-    // The number of the first journal entry that names the run: a rollback reads the journal from there.
-    if (run.order >= next_run || draft.get(order) === undefined) draft.putSealed(order, sealNumber(seq));
-  }
-  // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
-  if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-  draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
-  if (run.due !== null && run.seq_base > 0) writeLate(draft, run, seq);
+function writeRun(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
+  const known = draft.head.kwargs.get(run.run_id);
+  return andThen(known === undefined ? writeOrder(draft, run, seq) : undefined, () => {
+    const { prefix } = draft.head;
+    // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
+    if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
+    draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
+    if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
+  });
+}
+
+/** Stores the number of the first journal entry that names the run: a rollback reads the journal from there. */
+function writeOrder(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
+  const { prefix, next_run } = draft.head;
+  const order = orderKey(prefix, run.order, run.run_id);
+  // The kwargs of an unfinished run are cached until its end, so here it is a new or an ended run.
+  if (run.order >= next_run) return draft.putSealed(order, sealNumber(seq));
+  return andThen(refuseEnded(draft, run.run_id), () =>
+    andThen(draft.get(order), (known) => {
+      if (known === undefined) draft.putSealed(order, sealNumber(seq));
+    }),
+  );
 }
 
 /** Refuses to change the record of a run that has ended. @throws ServiceError `journal.conflict` */
-function refuseEnded(draft: AppendDraft, run: string): void {
-  const row = draft.read(runKey(draft.head.prefix, run), `run ${run}`);
-  if (row === undefined || !isTerminal(runRows.record(row).status)) return;
-  throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
+function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
+  return andThen(draft.read(runKey(draft.head.prefix, run), `run ${run}`), (row) => {
+    if (row === undefined || !isTerminal(runRows.record(row).status)) return;
+    throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
+  });
 }
 
 /** Notes the start of a delayed run, because its start is out of order with the other runs' admissions. */
-function writeLate(draft: AppendDraft, run: RunRecord, seq: number): void {
+function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
   const { prefix } = draft.head;
   const late = delayedStartKey(prefix, run.seq_base, run.run_id);
-  if (draft.get(late) !== undefined) return;
-  draft.putSealed(late, PRESENT_MARK);
-  // Before its start the run has changed nothing, so a rollback need not read the entries before.
-  draft.put(orderKey(prefix, run.order, run.run_id), seq);
+  return andThen(draft.get(late), (known) => {
+    if (known !== undefined) return;
+    draft.putSealed(late, PRESENT_MARK);
+    // Before its start the run has changed nothing, so a rollback need not read the entries before.
+    draft.put(orderKey(prefix, run.order, run.run_id), seq);
+  });
 }
 
 function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
@@ -164,35 +205,34 @@ function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
   draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT_MARK);
 }
 
+const NO_REFS: ChannelRefs = Object.freeze({});
+
 type Made = { readonly id: string; readonly refs: ChannelRefs };
 
 function writeCheckpoints(
   draft: AppendDraft,
   made: readonly NewCheckpoint[],
   seq: number,
-): ReadonlyMap<string, Made> | undefined {
-  if (made.length === 0) return undefined;
-  const latest = new Map<string, Made>();
+): Eventually<ReadonlyMap<string, Made>> {
   if (made.length > CHECKPOINTS_PER_APPEND) {
     throw new ServiceError(
       "journal.conflict",
       `An append holds at most ${CHECKPOINTS_PER_APPEND} checkpoints`,
     );
   }
-  for (const [i, checkpoint] of made.entries()) {
+  const latest = new SmallMap<string, Made>();
+  const written = forEachInOrder(made, (checkpoint, i) => {
     const { ns, id, parent, changes } = checkpoint;
     const at = seq * CHECKPOINTS_PER_APPEND + i;
-    const refs = deriveChannels(
-      draft,
-      ns,
-      at,
-      parent === null ? {} : parentRefs(draft, latest, ns, parent),
-      changes,
+    const before = parent === null ? NO_REFS : parentRefs(draft, latest, ns, parent);
+    return andThen(before, (parentChannels) =>
+      andThen(deriveChannels(draft, ns, at, parentChannels, changes), (refs) => {
+        draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
+        latest.set(ns, { id, refs });
+      }),
     );
-    draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
-    latest.set(ns, { id, refs });
-  }
-  return latest;
+  });
+  return andThen(written, () => latest);
 }
 
 /** The channels of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
@@ -201,19 +241,18 @@ function parentRefs(
   made: ReadonlyMap<string, Made>,
   ns: string,
   id: string,
-): ChannelRefs {
+): Eventually<ChannelRefs> {
   const own = made.get(ns);
   if (own?.id === id) return own.refs;
   const latest = draft.head.latest.get(ns);
   if (latest?.id === id) return latest.refs;
-  const stored = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
-  if (stored === undefined) {
+  return andThen(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`), (stored) => {
+    if (stored !== undefined) return unpackRefs(checkpointRows.record(stored).changes.channels);
     throw new ServiceError(
       "journal.conflict",
       `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,
     );
-  }
-  return unpackRefs(checkpointRows.record(stored).changes.channels);
+  });
 }
 
 /** The key of a chunk is its first event id. A reader finds the next chunk by the end of this one. */

@@ -1,6 +1,7 @@
 import { copyFile, link, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
 /** Attempts. Between two of them LevelDB has written a table, which it does at most every few seconds. */
@@ -14,7 +15,12 @@ const TABLE = /\.(ldb|sst)$/;
  * after, no file was added or deleted meanwhile, and the copied log is a prefix of the real one: the copy equals the state after a crash,
  * which LevelDB can open. Tables are hard-linked first, which takes no time, and copied afterwards.
  */
-export async function copyDatabase(from: string, to: string, workspace: string): Promise<void> {
+export async function copyDatabase(
+  from: string,
+  to: string,
+  workspace: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   if ((await manifestOf(from)) === undefined) {
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
@@ -30,7 +36,15 @@ export async function copyDatabase(from: string, to: string, workspace: string):
           `${workspace} changed faster than it could be copied; stop its server, or try again`,
         );
     }
-    for (const name of await readdir(staging)) await copyFile(join(staging, name), join(to, name));
+    const names = await readdir(staging);
+    const sizes = await Promise.all(names.map(async (name) => (await stat(join(staging, name))).size));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    let done = 0;
+    for (const [i, name] of names.entries()) {
+      onProgress?.({ work: "copying the files", done, total, unit: "bytes" });
+      await copyFile(join(staging, name), join(to, name));
+      done += sizes[i] as number;
+    }
   } finally {
     await rm(staging, { recursive: true, force: true });
   }

@@ -80,6 +80,8 @@ export interface BatchChainReport {
   readonly trimmed: number;
   /** Whether the database has numbers, and a ledger that covers them. */
   readonly isCovered: boolean;
+  /** Whether the ledger is missing, or has no readable line. */
+  readonly isLedgerEmpty: boolean;
 }
 
 /**
@@ -123,7 +125,7 @@ export async function checkChain(
     else unsynced.push(entry.number);
   }
   const unknown: number[] = [];
-  for (let number = read.first ?? firstOf(kv, greatest); number < greatest; number++) {
+  for (let number = read.first ?? (await firstOf(kv, greatest)); number < greatest; number++) {
     const isKnown = present.has(number) || missing.has(number) || reported.has(number);
     if (!isKnown && !isExcused(batchKey(number))) unknown.push(number);
   }
@@ -135,12 +137,13 @@ export async function checkChain(
     next,
     trimmed: Math.min(smallest, next),
     isCovered: read.first !== undefined && read.last > 0,
+    isLedgerEmpty: read.isEmpty,
   };
 }
 
 /** The first number without a ledger: the last batch holds the number from which on all are present. */
-function firstOf(kv: KeyValueStore, greatest: number): number {
-  const bytes = greatest === 0 ? undefined : kv.getSync(batchKey(greatest));
+async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
+  const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);
   return typeof first === "number" ? first : greatest;
 }

@@ -45,6 +45,8 @@ export interface LedgerSummary {
   readonly last: number;
   /** The boot id of the machine at the last process's start. */
   readonly boot: string;
+  /** Whether there is no readable line. Each start writes one, so only a directory that was never started has none. */
+  readonly isEmpty: boolean;
 }
 
 /**
@@ -90,11 +92,13 @@ export class BatchLedger {
   /** Calls `entry` for each batch, and `lost` for each number that was reported as lost. Skips unreadable lines. */
   read(entry: (entry: LedgerEntry) => void, lost: (number: number) => void): LedgerSummary {
     let [last, boot] = [0, ""];
+    let isEmpty = true;
     for (const segment of this.#segments) {
       for (const line of readFileSync(this.#path(segment), "latin1").split("\n")) {
         const space = line.indexOf(" ");
         const text = line.slice(space + 1);
         if (space !== 8 || crc32(text).toString(16).padStart(8, "0") !== line.slice(0, 8)) continue;
+        isEmpty = false;
         const [kind, digits = "", ...touches] = text.split(" ");
         const number = Number(digits);
         if (kind === "open") boot = touches[0] ?? "";
@@ -103,7 +107,7 @@ export class BatchLedger {
         if (kind !== "open") last = Math.max(last, number);
       }
     }
-    return { first: this.first, last, boot };
+    return { first: this.first, last, boot, isEmpty };
   }
 
   /** Called before the first batch, with its number. `lost`: the missing batches that have been reported. */
@@ -162,11 +166,21 @@ export class BatchLedger {
     }
   }
 
+  /** Starts a new file, and goes on in the old one where that fails: the batch is stored, and must not fail for its line. */
   #begin(next: number): boolean {
     const old = this.#fd as number;
-    writeSync(old, this.#takeLines());
+    try {
+      this.#fd = openSync(this.#path(next), "a");
+    } catch (error) {
+      this.#warn(error as Error);
+      return false;
+    }
+    try {
+      writeSync(old, this.#takeLines());
+    } catch (error) {
+      this.#warn(error as Error);
+    }
     closeSync(old);
-    this.#fd = openSync(this.#path(next), "a");
     this.#segments.push(next);
     if (this.#segments.length <= SEGMENTS) return false;
     this.#drop();
@@ -179,19 +193,20 @@ export class BatchLedger {
 
   readonly #written = (error: Error | null): void => {
     this.#isWriting = false;
-    if (error !== null && !this.#hasFailed) {
-      this.#hasFailed = true;
-      this.#logger.warn(
-        "the ledger of batches cannot be written; damage to the end of the log may not be noticed",
-        {
-          error: error.message,
-        },
-      );
-    }
+    if (error !== null) this.#warn(error);
     this.#idle?.();
     if (this.#lines !== "" && this.#fd !== undefined)
       this.#cancel ??= this.#scheduler.after(COLLECT_MS, this.#flush);
   };
+
+  #warn({ message }: Error): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#logger.warn(
+      "the ledger of batches cannot be written; damage to the end of the log may not be noticed",
+      { error: message },
+    );
+  }
 
   #path(first: number): string {
     return join(this.#directory, `${String(first).padStart(16, "0")}.log`);

@@ -15,7 +15,7 @@ import type {
   ThreadsFound,
 } from "../ports/catalog.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import { andThen, type Eventually } from "../ports/eventually.ts";
+import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
@@ -38,6 +38,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
+import type { WriteOrder } from "./write-order.ts";
 
 /** How far to read after a page to count the other matches: in keys, or in records. */
 const AHEAD = 25;
@@ -46,19 +47,29 @@ const AHEAD = 25;
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
+  readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
   readonly items: StoreItems;
 
-  constructor(kv: KeyValueStore, committer: Committer, budget: TimeBudget, items: StoreItems) {
+  constructor(
+    kv: KeyValueStore,
+    committer: Committer,
+    order: WriteOrder,
+    budget: TimeBudget,
+    items: StoreItems,
+  ) {
     this.#kv = kv;
     this.#committer = committer;
+    this.#order = order;
     this.#budget = budget;
     this.items = items;
   }
 
-  assistant(tenant: string, id: string): AssistantRecord | undefined {
-    const bytes = this.#kv.getSync(assistantKey(tenant, id));
-    return bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord);
+  assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined> {
+    return andThen(
+      this.#kv.get(assistantKey(tenant, id)),
+      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `assistant ${id}`) as AssistantRecord),
+    );
   }
 
   async *assistants(tenant: string, filter: AssistantFilter): AsyncGenerator<AssistantRecord> {
@@ -66,7 +77,7 @@ export class KeyValueCatalog implements Catalog {
       ...prefixRange(assistantOrderPrefix(tenant)),
       reverse: true,
     })) {
-      const record = this.assistant(tenant, lastSegment(at));
+      const record = await this.assistant(tenant, lastSegment(at));
       // A record stored again with another date is in the index twice; one entry is right.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
@@ -80,10 +91,12 @@ export class KeyValueCatalog implements Catalog {
     }
   }
 
-  version(tenant: string, assistant: string, version: number): AssistantVersion | undefined {
+  version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined> {
     const at = versionKey(tenant, assistant, version);
-    const bytes = this.#kv.getSync(at);
-    return bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion);
+    return andThen(
+      this.#kv.get(at),
+      (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion),
+    );
   }
 
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void> {
@@ -103,38 +116,49 @@ export class KeyValueCatalog implements Catalog {
     return found;
   }
 
-  #store(
+  /** Stores changes. Changes of one assistant are stored in the order of the calls. */
+  async #store(
     tenant: string,
     changes: readonly CatalogChange[],
     versions: ReadonlyMap<string, readonly string[]>,
   ): Promise<void> {
-    const { refusal } = this.#committer;
-    if (refusal !== undefined) return Promise.reject(refusal);
-    const ops: WriteOperation[] = [];
-    try {
-      for (const change of changes) this.#apply(tenant, change, versions, ops);
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
-    if (ops.length === 0) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });
-    });
+    const refusal = this.#committer.refuse();
+    if (refusal !== undefined) throw refusal;
+    const submitted = this.#order.run(
+      changes.map((change) => assistantKey(tenant, assistantOf(change))),
+      () =>
+        andThen(runSteps(this.#opsOf(tenant, changes, versions)), (ops) => ({
+          stored: ops.length === 0 ? Promise.resolve() : this.#committer.store(ops, true),
+        })),
+    );
+    await (
+      await submitted
+    ).stored;
   }
 
-  #apply(
+  *#opsOf(
+    tenant: string,
+    changes: readonly CatalogChange[],
+    versions: ReadonlyMap<string, readonly string[]>,
+  ): Steps<readonly WriteOperation[]> {
+    const ops: WriteOperation[] = [];
+    for (const change of changes) yield* this.#apply(tenant, change, versions, ops);
+    return ops;
+  }
+
+  *#apply(
     tenant: string,
     change: CatalogChange,
     versions: ReadonlyMap<string, readonly string[]>,
     ops: WriteOperation[],
-  ): void {
+  ): Steps<void> {
     if (change.kind === "assistant.version") {
       const { assistant_id, version } = change.version;
       ops.push({ key: versionKey(tenant, assistant_id, version), value: seal(change.version) });
       return;
     }
-    const id = change.kind === "assistant.put" ? change.assistant.assistant_id : change.assistant;
-    const before = this.assistant(tenant, id);
+    const id = assistantOf(change);
+    const before = yield* wait(this.assistant(tenant, id));
     if (before !== undefined) ops.push({ key: orderOf(tenant, before), value: null });
     if (change.kind === "assistant.delete") {
       ops.push({ key: assistantKey(tenant, id), value: null });
@@ -180,20 +204,22 @@ export class KeyValueCatalog implements Catalog {
   ): Promise<ThreadMatches> {
     const wanted: ScanQuery = { ...order, filter, isPartial: keep !== undefined };
     const read = (thread: string) => this.#thread({ tenant, thread });
-    const find = (thread: string): Eventually<ThreadRecord | undefined> => {
-      const record = read(thread);
-      if (record === undefined || !matchesThread(record, filter)) return undefined;
-      if (keep === undefined) return record;
-      return andThen(keep(record), (fits) => (fits ? record : undefined));
-    };
+    const find = (thread: string): Eventually<ThreadRecord | undefined> =>
+      andThen(read(thread), (record) => {
+        if (record === undefined || !matchesThread(record, filter)) return undefined;
+        if (keep === undefined) return record;
+        return andThen(keep(record), (fits) => (fits ? record : undefined));
+      });
     const scans = new IndexScans(this.#kv, tenant, read, wanted).plan(wanted);
     return raceScans(scans, wanted, page, find, this.#budget.share(tenant));
   }
 
   /** Reads past the record cache: a search would evict the records in use. */
-  #thread(key: ThreadKey): ThreadRecord | undefined {
-    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
-    return bytes && threadRows.record(unseal(bytes, key, "its record"));
+  #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
+    return andThen(
+      this.#kv.get(headKey(threadPrefix(key))),
+      (bytes) => bytes && threadRows.record(unseal(bytes, key, "its record")),
+    );
   }
 
   async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {
@@ -205,6 +231,18 @@ export class KeyValueCatalog implements Catalog {
       found.push(key);
     }
     return found;
+  }
+}
+
+/** The id of the assistant that changes. */
+function assistantOf(change: CatalogChange): string {
+  switch (change.kind) {
+    case "assistant.put":
+      return change.assistant.assistant_id;
+    case "assistant.version":
+      return change.version.assistant_id;
+    case "assistant.delete":
+      return change.assistant;
   }
 }
 

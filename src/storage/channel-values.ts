@@ -1,6 +1,8 @@
 import type { ChannelChange, ChannelRef } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
+import { SmallMap } from "../model/small-map.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import { andThen, forEachInOrder, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { damagedError, unseal } from "./envelope.ts";
 
@@ -29,9 +31,9 @@ export function deriveChannels(
   at: number,
   parent: ChannelRefs,
   changes: { readonly [channel: string]: ChannelChange },
-): ChannelRefs {
+): Eventually<ChannelRefs> {
   const refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
-  for (const channel of Object.keys(changes)) {
+  const derived = forEachInOrder(Object.keys(changes), (channel) => {
     const change = changes[channel] as ChannelChange;
     if (channel === "__proto__") {
       throw new ServiceError("value.unstorable", "A channel cannot be named __proto__: the name is reserved");
@@ -42,7 +44,7 @@ export function deriveChannels(
         break;
       case "set":
         // Every array is stored as a list, whoever sets it, so that an append can continue it.
-        if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, [], 0, change.value);
+        if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
         else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
           draft.put(wholeKey(draft.head.prefix, ns, channel, at), change.value);
@@ -50,13 +52,15 @@ export function deriveChannels(
         }
         break;
       case "append":
-        refs[channel] = append(draft, ns, channel, at, refs[channel], change.keep, change.items);
-        break;
+        return andThen(
+          append(draft, ns, channel, at, refs[channel], change.keep, change.items),
+          (ref) => void (refs[channel] = ref),
+        );
       default:
         change satisfies never;
     }
-  }
-  return refs;
+  });
+  return andThen(derived, () => refs);
 }
 
 /** Characters: the longest text that is stored in each later checkpoint instead of under a key of its own. */
@@ -74,7 +78,7 @@ function append(
   ref: ChannelRef | undefined,
   keep: number,
   items: readonly unknown[],
-): ChannelRef {
+): Eventually<ChannelRef> {
   const spans = ref?.kind === "list" ? ref.spans : [];
   const last = spans.at(-1);
   const length = last?.end ?? 0;
@@ -84,55 +88,53 @@ function append(
       `An append to channel ${channel} keeps ${keep} items of a list that has ${length}`,
     );
   }
-  if (last !== undefined && keep === length) {
-    if (items.length === 0) return { kind: "list", spans };
-    const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
-    if (isTip(draft, prefix, length)) {
-      draft.put(prefix + ordinal(length), items);
-      (draft.spanEnds ??= new Map()).set(prefix, length + items.length);
-      return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
-    }
-  }
-  return begin(draft, ns, channel, at, spans, keep, items);
+  const branch = (): Eventually<ChannelRef> => {
+    const kept = cut(spans, keep);
+    if (kept.length < MAX_SPANS) return begin(draft, ns, channel, at, keep, items, kept);
+    const { prefix, key } = draft.head;
+    const whole: unknown[] = [];
+    const read = readListItems({ prefix, key, ns, get: (of) => draft.get(of) }, channel, kept, whole);
+    return andThen(runSteps(withoutPauses(read)), () =>
+      begin(draft, ns, channel, at, 0, [...whole, ...items]),
+    );
+  };
+  if (last === undefined || keep < length) return branch();
+  if (items.length === 0) return { kind: "list", spans };
+  const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
+  return andThen(isTip(draft, prefix, length), (isLast) => {
+    if (!isLast) return branch();
+    draft.put(prefix + ordinal(length), items);
+    (draft.spanEnds ??= new SmallMap()).set(prefix, length + items.length);
+    return { kind: "list", spans: [...spans.slice(0, -1), { at: last.at, end: length + items.length }] };
+  });
 }
 
 /** Whether no other append has continued this span from `end`. */
-function isTip(draft: AppendDraft, prefix: string, end: number): boolean {
+function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<boolean> {
   const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
-  return tip === undefined ? draft.get(prefix + ordinal(end)) === undefined : tip === end;
+  if (tip !== undefined) return tip === end;
+  return andThen(draft.get(prefix + ordinal(end)), (found) => found === undefined);
 }
 
-/** Starts a new span after the first `keep` items of `spans`. It may be empty; then the next append fills it. */
+/** Starts a new span at index `start`, after the spans that are kept. It may be empty; then the next append fills it. */
 function begin(
   draft: AppendDraft,
   ns: string,
   channel: string,
   at: number,
-  spans: Spans,
-  keep: number,
+  start: number,
   items: readonly unknown[],
+  kept: Spans = [],
 ): List {
-  const { prefix } = draft.head;
-  const kept = cut(spans, keep);
-  let start = keep;
-  let written = items;
-  if (kept.length >= MAX_SPANS) {
-    const before: unknown[] = [];
-    const source = { prefix, key: draft.head.key, ns, get: (key: string) => draft.get(key) };
-    for (const _ of readListItems(source, channel, kept, before));
-    kept.length = 0;
-    start = 0;
-    written = [...before, ...items];
-  }
-  const own = spanPrefix(prefix, ns, channel, at);
-  if (written.length > 0) draft.put(own + ordinal(start), written);
-  const end = start + written.length;
-  (draft.spanEnds ??= new Map()).set(own, end);
+  const own = spanPrefix(draft.head.prefix, ns, channel, at);
+  if (items.length > 0) draft.put(own + ordinal(start), items);
+  const end = start + items.length;
+  (draft.spanEnds ??= new SmallMap()).set(own, end);
   return { kind: "list", spans: [...kept, { at, end }] };
 }
 
 /** The spans of the first `keep` items. */
-function cut(spans: Spans, keep: number): { at: number; end: number }[] {
+function cut(spans: Spans, keep: number): Spans {
   const kept: { at: number; end: number }[] = [];
   let start = 0;
   for (const { at, end } of spans) {
@@ -149,17 +151,30 @@ export interface ValueSource {
   readonly prefix: string;
   readonly key: ThreadKey;
   readonly ns: string;
-  get(key: string): Buffer | undefined;
+  get(key: string): Eventually<Buffer | undefined>;
   /** True if a value of so many bytes should be decoded in a later turn. It is read again then, so that it takes no memory meanwhile. */
   isPutOff?(bytes: number): boolean;
 }
 
+/** Why the read of a value stops: for a promise that it has to wait for, or, with undefined, so that other work may go on. */
+export type PauseReason = Promise<unknown> | undefined;
+
+/** A read that can be done in pieces. */
+export type PausableRead<T> = Generator<PauseReason, T, unknown>;
+
+/** Reads everything at once. */
+function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
+  let step = read.next();
+  while (step.done !== true) step = read.next(step.value === undefined ? undefined : yield step.value);
+  return step.value;
+}
+
 /** Reads stored bytes. Pauses before a large value, where the source wants that. */
-function* readBytes(source: ValueSource, key: string): Generator<void, Buffer | undefined> {
-  const bytes = source.get(key);
+function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
+  const bytes = yield* wait(source.get(key));
   if (bytes === undefined || source.isPutOff?.(bytes.length) !== true) return bytes;
   yield;
-  return source.get(key);
+  return yield* wait(source.get(key));
 }
 
 /**
@@ -171,7 +186,7 @@ export function* readListItems(
   channel: string,
   spans: Spans,
   out: unknown[],
-): Generator<void> {
+): PausableRead<void> {
   let next = 0;
   for (const { at, end } of spans) {
     const prefix = spanPrefix(source.prefix, source.ns, channel, at);
@@ -190,7 +205,7 @@ export function* readListItems(
 }
 
 /** Reads a value that is stored in one piece. */
-export function* readWholeValue(source: ValueSource, channel: string, at: number): Generator<void, unknown> {
+export function* readWholeValue(source: ValueSource, channel: string, at: number): PausableRead<unknown> {
   const bytes = yield* readBytes(source, wholeKey(source.prefix, source.ns, channel, at));
   const what = `the value of channel ${channel}`;
   if (bytes === undefined) throw damagedError(source.key, `${what} is missing`);

@@ -6,6 +6,9 @@ import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readCheckpoint } from "./records.ts";
 
+/** Bytes of a stored checkpoint: a larger one begins a page, so that it is not in memory while those before it are sent. */
+const LARGE = 256 * 1024;
+
 /** Checkpoints of a namespace, newest first. */
 export async function readHistory(
   kv: KeyValueStore,
@@ -22,6 +25,7 @@ export async function readHistory(
   const reverse = after === undefined;
   let size = 0;
   for await (const [at, bytes] of kv.entries({ gte, lt, reverse, limit })) {
+    if (bytes.length > LARGE && found.length > 0 && most < Number.POSITIVE_INFINITY) break;
     found.push(readCheckpoint(bytes, key, lastSegment(at)));
     if ((size += bytes.length) >= most) break;
   }

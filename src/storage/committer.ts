@@ -1,4 +1,4 @@
-import { type ServiceError, withCauses } from "../model/errors.ts";
+import type { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -6,7 +6,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { BatchChain } from "./batch-chain.ts";
 import { CHECK_KEY } from "./keys.ts";
+import { LargeWrites, type LargeWriteLimits } from "./large-writes.ts";
 import { reopen } from "./reopen.ts";
+import { WriteOutage } from "./write-outage.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { AdmissionControl } from "./new-work-queue.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
@@ -45,7 +47,9 @@ export interface CommitStats {
 export interface CommitterListener {
   /** A write failed. Called before any writer is informed. */
   failed(): void;
-  /** The store is open again. Its contents MUST be read anew. */
+  /** The store is open again, and its contents MUST be read anew. Writes are refused until this resolves; it MUST NOT reject. */
+  reopened(): Promise<void>;
+  /** Writes are accepted again. */
   healed(): void;
 }
 
@@ -54,6 +58,16 @@ export interface CommitterDeps {
   readonly scheduler: Scheduler;
   readonly failpoints: Failpoints;
   readonly logger: Logger;
+  readonly largeWrites?: LargeWriteLimits;
+}
+
+/** Writes that are stored together; the number of their operations, and their bytes. */
+interface Batch {
+  readonly writes: readonly PendingWrite[];
+  readonly ops: number;
+  readonly bytes: number;
+  /** Whether they are from the queue of the large ones. */
+  readonly isLarge: boolean;
 }
 
 /**
@@ -61,7 +75,7 @@ export interface CommitterDeps {
  * synced if one of its writes is durable. Acknowledgements are batched too, and may overlap with the next batch.
  *
  * After a failed write it is unknown what is stored. All queued and new writes are refused until the store has been closed and opened
- * again: LevelDB's handle stays broken after a full disk.
+ * again, since LevelDB's handle stays broken after a full disk, and has stored a write that tests it.
  */
 export class Committer {
   readonly #kv: KeyValueStore;
@@ -70,15 +84,24 @@ export class Committer {
   readonly #listener: CommitterListener;
   readonly #admission: AdmissionControl;
   readonly #acknowledgements: AcknowledgementQueue;
+  readonly #large: LargeWrites;
   #queue: PendingWrite[] = [];
+  /** Bytes of each write in the queue. */
+  #sizes: number[] = [];
   /** Bytes in the queue. */
   #waiting = 0;
+  /** Number of writes that were put into the queue, and that were taken from it. */
+  #queued = 0;
+  #taken = 0;
+  /** Whether the last batch was one of large writes. They alternate with the others. */
+  #wasLarge = false;
   /** Writes of the batch in flight, and writes of the last batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
-  #broken: ServiceError | undefined;
+  #outage: WriteOutage | undefined;
   #closing = false;
   readonly #stop = new AbortController();
+  /** Settles when the outage is over, or the committer is closed. */
   #healing: Promise<void> | undefined;
   /** A check in progress, shared by all callers. */
   #check: Promise<void> | undefined;
@@ -95,6 +118,7 @@ export class Committer {
     this.#deps = deps;
     this.#listener = watch;
     this.#acknowledgements = new AcknowledgementQueue(deps.clock, deps.scheduler);
+    this.#large = new LargeWrites(deps.scheduler, deps.largeWrites);
     this.#admission = new AdmissionControl(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
@@ -105,13 +129,43 @@ export class Committer {
   /** The error of every write at present; undefined when writes are accepted. */
   get refusal(): ServiceError | undefined {
     if (this.#closing) return unavailable("it is being closed", undefined);
-    return this.#broken;
+    return this.#outage?.error;
+  }
+
+  /** The {@link refusal} of a write that comes now, which is counted; undefined: it is accepted. */
+  refuse(): ServiceError | undefined {
+    this.#outage?.refused();
+    return this.refusal;
+  }
+
+  /** Undefined while writes are accepted. Else a promise that resolves when they are again, or the committer is closed. It never rejects. */
+  whenWritable(): Promise<void> | undefined {
+    return this.#healing;
+  }
+
+  /**
+   * Stores operations together, or none. Resolves when they are stored. `durable` and `thread` as in {@link PendingWrite}.
+   * @throws ServiceError the {@link refusal}, or `storage.unavailable`
+   */
+  store(ops: readonly WriteOperation[], durable: boolean, thread?: string): Promise<void> {
+    const refusal = this.refuse();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const of = thread === undefined ? {} : { thread };
+    return new Promise((resolve, reject) => {
+      this.submit({ ops, durable, ...of, stored: resolve, failed: reject });
+    });
   }
 
   /** Queues a write. MUST NOT be called while there is a {@link refusal}. */
   submit(write: PendingWrite): void {
-    this.#queue.push(write);
-    this.#waiting += sizeOf(write.ops);
+    const bytes = sizeOf(write.ops);
+    if (this.#large.accepts(write, bytes)) this.#large.add(write, bytes, this.#queued);
+    else {
+      this.#queue.push(write);
+      this.#sizes.push(bytes);
+      this.#queued++;
+      this.#waiting += bytes;
+    }
     if (this.#busy) return;
     this.#busy = true;
     // Deferred to the next turn: other writes of this turn share the batch.
@@ -126,17 +180,23 @@ export class Committer {
     return this.#admission.wait();
   }
 
+  /** Called before a write that may be large is encoded, see {@link LargeWrites.waitForBudget}. */
+  waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
+    return this.#large.waitForBudget(tenant, sizeOf);
+  }
+
   /** Resolves when an empty write is stored: only a write proves that the next one will succeed. */
   check(): Promise<void> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return (this.#check ??= new Promise<void>((resolve, reject) => {
-      const ops = [{ key: CHECK_KEY, value: null }];
-      this.submit({ ops, durable: true, stored: resolve, failed: reject });
+      this.submit({ ...CHECK, stored: resolve, failed: reject });
     }).finally(() => (this.#check = undefined)));
   }
 
   /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
   async close(): Promise<void> {
+    // Writes that wait for the budget were accepted too.
+    while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
     this.#admission.admitAll();
     this.#stop.abort();
@@ -150,16 +210,16 @@ export class Committer {
   };
 
   async #commit(): Promise<void> {
-    let writes = this.#take();
-    let flight = this.#store(writes);
+    let batch = this.#take();
+    let flight = this.#store(batch);
     for (;;) {
       const error = await flight;
-      if (error !== undefined) return this.#fail(writes, error);
-      const told = writes;
-      const ahead = this.#waiting >= AHEAD;
+      if (error !== undefined) return this.#fail(batch.writes, error);
+      const told = batch.writes;
+      const ahead = this.#waiting + this.#large.queuedBytes >= AHEAD;
       if (ahead) {
-        writes = this.#take();
-        flight = this.#store(writes);
+        batch = this.#take();
+        flight = this.#store(batch);
       }
       await this.#acknowledgements.acknowledge(told.length, (index) => {
         this.#flying--;
@@ -171,7 +231,7 @@ export class Committer {
       if (!ahead) break;
       this.#admission.admit();
     }
-    if (this.#queue.length > 0) {
+    if (this.#queue.length > 0 || !this.#large.isEmpty) {
       // After the callbacks of these writes, so that the writes they make share the batch.
       this.#deps.scheduler.soon(this.#next);
     } else this.#rest();
@@ -179,15 +239,15 @@ export class Committer {
   }
 
   /** Stores a batch. Resolves with the error, if there is one. */
-  async #store(writes: readonly PendingWrite[]): Promise<ServiceError | undefined> {
-    const ops = opsOf(writes);
+  async #store({ writes, ops, bytes, isLarge }: Batch): Promise<ServiceError | undefined> {
     const sync = writes.some((write) => write.durable);
     try {
       const { failpoints } = this.#deps;
       const before = failpoints.hit("commit.before");
       if (before !== undefined) await before;
-      await this.#kv.batch(this.#chain?.number(writes) ?? ops, { sync });
-      this.#chain?.stored(writes, sync, sizeOf(ops));
+      await this.#kv.batch(this.#chain?.number(writes) ?? opsOf(writes), { sync });
+      this.#chain?.stored(writes, sync, bytes);
+      if (isLarge) this.#large.stored(bytes);
       const after = failpoints.hit("commit.after");
       if (after !== undefined) await after;
     } catch (cause) {
@@ -195,51 +255,84 @@ export class Committer {
     }
     this.#batches++;
     if (sync) this.#synced++;
-    this.#ops += ops.length;
+    this.#ops += ops;
     return undefined;
   }
 
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
-  /** Takes the next batch: as many writes as fit, at least one, since a write cannot be split. */
-  #take(): readonly PendingWrite[] {
+  /** Takes the next batch. Those of large writes alternate with the others. */
+  #take(): Batch {
+    const isLargeNext = !this.#large.isEmpty && (this.#queue.length === 0 || !this.#wasLarge);
+    const large = isLargeNext ? this.#large.take(this.#taken, MAX_BYTES) : [];
+    this.#wasLarge = large.length > 0;
+    const batch = this.#wasLarge ? largeBatch(large) : this.#takeOrdinary();
+    this.#bytes += batch.bytes;
+    this.#flying += batch.writes.length;
+    return batch;
+  }
+
+  /** Takes as many ordinary writes as fit, at least one, since a write cannot be split. */
+  #takeOrdinary(): Batch {
     let ops = 0;
     let bytes = 0;
     let count = 0;
     for (const write of this.#queue) {
-      const size = sizeOf(write.ops);
+      const size = this.#sizes[count] as number;
       if (count > 0 && (ops + write.ops.length > MAX_OPS || bytes + size > MAX_BYTES)) break;
       ops += write.ops.length;
       bytes += size;
       count++;
     }
-    this.#bytes += bytes;
+    this.#taken += count;
     this.#waiting -= bytes;
-    this.#flying += count;
-    if (count < this.#queue.length) return this.#queue.splice(0, count);
-    const all = this.#queue;
+    if (count < this.#queue.length) {
+      this.#sizes.splice(0, count);
+      return { writes: this.#queue.splice(0, count), ops, bytes, isLarge: false };
+    }
+    const writes = this.#queue;
     this.#queue = [];
-    return all;
+    this.#sizes = [];
+    return { writes, ops, bytes, isLarge: false };
   }
 
   #fail(writes: readonly PendingWrite[], error: ServiceError): void {
-    const { logger, scheduler } = this.#deps;
-    logger.error("a write to the storage failed; it will be opened again", { error: withCauses(error) });
-    this.#broken = error;
     this.#flying = 0;
     const refused = [...writes, ...this.#queue];
+    this.#taken += this.#queue.length;
     this.#queue = [];
+    this.#sizes = [];
     this.#waiting = 0;
+    refused.push(...this.#large.clear());
+    const outage = new WriteOutage(error, refused.length, this.#deps);
+    this.#outage = outage;
     this.#listener.failed();
     for (const write of refused) write.failed(error);
     this.#rest();
     this.#admission.admitAll();
-    this.#healing = reopen(this.#kv, scheduler, logger, this.#stop.signal).then((open) => {
-      this.#healing = undefined;
-      if (!open) return;
-      this.#broken = undefined;
-      this.#listener.healed();
+    const { scheduler } = this.#deps;
+    this.#healing = reopen(this.#kv, scheduler, outage, this.#stop.signal, () => this.#test()).then(
+      async (open) => {
+        if (open) await this.#listener.reopened();
+        this.#healing = undefined;
+        if (!open) return;
+        this.#outage = undefined;
+        outage.ended();
+        this.#listener.healed();
+      },
+    );
+  }
+
+  /** Stores an empty write while all others are refused. @throws ServiceError `storage.unavailable` */
+  async #test(): Promise<void> {
+    const write = { ...CHECK, stored: () => undefined, failed: () => undefined };
+    const error = await this.#store({
+      writes: [write],
+      ops: write.ops.length,
+      bytes: sizeOf(write.ops),
+      isLarge: false,
     });
+    if (error !== undefined) throw error;
   }
 
   #rest(): void {
@@ -251,12 +344,25 @@ export class Committer {
   }
 }
 
+/** A write that changes nothing: only a write proves that the next one will succeed. */
+const CHECK = { ops: [{ key: CHECK_KEY, value: null }], durable: true } as const;
+
 function opsOf(writes: readonly PendingWrite[]): readonly WriteOperation[] {
   if (writes.length === 1) return (writes[0] as PendingWrite).ops;
   const all: WriteOperation[] = [];
   // Loops, because `flatMap` is slow: it handles every element in the runtime.
   for (const { ops } of writes) for (const op of ops) all.push(op);
   return all;
+}
+
+function largeBatch(writes: readonly PendingWrite[]): Batch {
+  let ops = 0;
+  let bytes = 0;
+  for (const write of writes) {
+    ops += write.ops.length;
+    bytes += sizeOf(write.ops);
+  }
+  return { writes, ops, bytes, isLarge: true };
 }
 
 /** The size in bytes. Keys are ASCII. */

@@ -3,30 +3,36 @@ import type { CronBook, CronUpdater, CronKey, CronSlot } from "../ports/cron-boo
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import { cronRowKey, cronPrefix, parseSlot, CRON_SLOTS_RANGE, slotKey, prefixRange } from "./keys.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
+import type { WriteOrder } from "./write-order.ts";
+
+/** A change in flight; null: the cron is being deleted. */
+interface Changing {
+  readonly cron: CronRecord | null;
+  readonly stored: Promise<void>;
+}
 
 /** The crons over a key-value store. */
 export class KeyValueCrons implements CronBook {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
-  /** Changes in flight, by the cron's key; null: the cron is being deleted. */
-  readonly #changing = new Map<
-    string,
-    { readonly cron: CronRecord | null; readonly stored: Promise<void> }
-  >();
+  /** Changes in flight, by the cron's key. */
+  readonly #changing = new Map<string, Changing>();
+  readonly #order: WriteOrder;
 
   /** Indexes of crons by thread, by tenant. An index is made when a tenant's crons of a thread are asked for first. */
   readonly #byThread = new Map<string, ThreadCrons>();
 
-  constructor(kv: KeyValueStore, committer: Committer) {
+  constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder) {
     this.#kv = kv;
     this.#committer = committer;
+    this.#order = order;
   }
 
-  find({ tenant, cron }: CronKey): CronRecord | undefined {
-    const bytes = this.#kv.getSync(cronRowKey(tenant, cron));
-    return bytes && read(bytes, tenant, cron);
+  find({ tenant, cron }: CronKey): Eventually<CronRecord | undefined> {
+    return andThen(this.#kv.get(cronRowKey(tenant, cron)), (bytes) => bytes && read(bytes, tenant, cron));
   }
 
   async *list(tenant: string): AsyncGenerator<CronRecord> {
@@ -63,17 +69,38 @@ export class KeyValueCrons implements CronBook {
   }
 
   async change(key: CronKey, change: CronUpdater): Promise<CronRecord | undefined> {
-    const { refusal } = this.#committer;
+    const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const name = cronRowKey(key.tenant, key.cron);
-    const changing = this.#changing.get(name);
-    const before = changing === undefined ? this.find(key) : (changing.cron ?? undefined);
-    const after = change(before);
-    if (after === undefined) {
-      // The returned record may be in flight. Waiting ensures that the caller's next read finds it.
-      await changing?.stored;
-      return before;
+    const submitted = this.#order.run([name], () => {
+      const changing = this.#changing.get(name);
+      if (changing !== undefined)
+        return this.#submit(key, name, changing.cron ?? undefined, change, changing);
+      return andThen(this.find(key), (before) => this.#submit(key, name, before, change));
+    });
+    const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
+    try {
+      // Also when nothing changes: the record may be in flight, and the caller's next read must find it.
+      await mine?.stored;
+      if (after === null && before !== undefined) {
+        this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
+      }
+    } finally {
+      if (this.#changing.get(name) === mine) this.#changing.delete(name);
     }
+    return (after === undefined ? before : after) ?? undefined;
+  }
+
+  /** Submits a change of a cron, if there is one. `inFlight`: the change that made it what it is now, if that is not stored. */
+  #submit(
+    key: CronKey,
+    name: string,
+    before: CronRecord | undefined,
+    change: CronUpdater,
+    inFlight?: Changing,
+  ) {
+    const after = change(before);
+    if (after === undefined) return { before, after, mine: inFlight };
     const ops: WriteOperation[] = [];
     if (before !== undefined && before.next !== null) {
       ops.push({ key: slotKey(before.next, key.tenant, key.cron), value: null });
@@ -82,21 +109,10 @@ export class KeyValueCrons implements CronBook {
     if (after !== null && after.next !== null) {
       ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: PRESENT_MARK });
     }
-    const stored = new Promise<void>((resolve, reject) => {
-      this.#committer.submit({ ops, durable: true, stored: resolve, failed: reject });
-    });
-    const mine = { cron: after, stored };
+    const mine = { cron: after, stored: this.#committer.store(ops, true) };
     this.#changing.set(name, mine);
     if (after !== null) this.#byThread.get(key.tenant)?.add(after.thread_id, key.cron);
-    try {
-      await stored;
-      if (after === null && before !== undefined) {
-        this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
-      }
-    } finally {
-      if (this.#changing.get(name) === mine) this.#changing.delete(name);
-    }
-    return after ?? undefined;
+    return { before, after, mine };
   }
 }
 

@@ -16,6 +16,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Clock } from "../ports/clock.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
@@ -51,12 +52,18 @@ export interface ReadPace {
   readonly isCancelled?: () => boolean;
 }
 
+interface Deps {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly onProgress?: OnProgress;
+}
+
 /** The files of a LevelDB database that is not open: its manifest, and the checksums of its tables. */
 export class DatabaseFiles {
   readonly #database: string;
-  readonly #deps: { readonly clock: Clock; readonly scheduler: Scheduler };
+  readonly #deps: Deps;
 
-  constructor(database: string, deps: { readonly clock: Clock; readonly scheduler: Scheduler }) {
+  constructor(database: string, deps: Deps) {
     this.#database = database;
     this.#deps = deps;
   }
@@ -107,12 +114,20 @@ export class DatabaseFiles {
       work: 10,
       rest: () => new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve)),
     };
+    const unread: { readonly table: ManifestTable; readonly stats: Stats | undefined }[] = [];
     for (const table of this.tables(mark)) {
       names.add(table.name);
       const stats = statSync(join(this.#database, table.name), { throwIfNoEntry: false });
       if (stats !== undefined && stats.size === table.size && verified?.has(table.name, stats) === true)
         continue;
+      unread.push({ table, stats });
+    }
+    const total = unread.reduce((sum, { stats }) => sum + (stats?.size ?? 0), 0);
+    let done = 0;
+    for (const { table, stats } of unread) {
+      this.#deps.onProgress?.({ work: "reading the tables", done, total, unit: "bytes" });
       const checked = stats && (await this.#check(table, pace));
+      done += stats?.size ?? 0;
       if (checked === undefined) {
         found.push({
           what: `table ${table.name} is missing`,

@@ -1,11 +1,13 @@
 import { withCauses } from "../model/errors.ts";
-import type { ThreadKey } from "../model/thread.ts";
+import { threadMapKey, type ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { Committer } from "./committer.ts";
 import { eventsPrefix, parseThreadMark, SWEEPS_RANGE, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
+import type { WriteOrder } from "./write-order.ts";
 
 /** Keys deleted at a time. */
 const PIECE = 200;
@@ -17,6 +19,7 @@ const PIECE = 200;
 export class DeletionSweeper {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
+  readonly #order: WriteOrder;
   readonly #logger: Logger;
   /** Keys of the stored marks. */
   readonly #marks = new Set<string>();
@@ -25,27 +28,33 @@ export class DeletionSweeper {
   /** Marks of threads that are written in pieces, and hidden until they are complete. */
   readonly #reserved = new Set<string>();
 
-  constructor(kv: KeyValueStore, committer: Committer, logger: Logger) {
+  constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
     this.#kv = kv;
     this.#committer = committer;
+    this.#order = order;
     this.#logger = logger;
   }
 
   /** Whether the thread, or this run's log, is deleted for readers. */
-  isDeleted(key: ThreadKey, run: string | null = null): boolean {
+  isDeleted(key: ThreadKey, run: string | null = null): Eventually<boolean> {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
-    return this.#isGone(sweepKey(key, null)) || (run !== null && this.#isGone(sweepKey(key, run)));
+    return andThen(
+      this.#isGone(sweepKey(key, null)),
+      (isGone) => isGone || (run !== null && this.#isGone(sweepKey(key, run))),
+    );
   }
 
   /** A batch is stored before its writer is acknowledged; in between, the store says whether the mark is there. */
-  #isGone(mark: string): boolean {
-    return this.#marks.has(mark) || (this.#refusing.has(mark) && this.#kv.getSync(mark) !== undefined);
+  #isGone(mark: string): Eventually<boolean> {
+    if (this.#marks.has(mark)) return true;
+    return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);
   }
 
   /** Whether writes to it are refused. */
   refusesWrites(key: ThreadKey, run: string | null = null): boolean {
-    if (this.isDeleted(key, run)) return true;
-    return this.#refusing.size > 0 && this.#refusing.has(sweepKey(key, run));
+    if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
+    const isRefused = (mark: string) => this.#marks.has(mark) || this.#refusing.has(mark);
+    return isRefused(sweepKey(key, null)) || (run !== null && isRefused(sweepKey(key, run)));
   }
 
   /** Refuses writes to it from now on. Called with the append whose batch has the mark. */
@@ -93,26 +102,34 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all marks after a failed write: then the stored marks count, see {@link resume}. */
+  /** Forgets all marks after a failed write: then the stored marks count, see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
     this.#reserved.clear();
   }
 
-  /** Continues the sweeps that an earlier process, or a failure, has interrupted. */
-  async resume(): Promise<void> {
-    const found: { key: ThreadKey; run: string | null }[] = [];
-    for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) {
-      this.#marks.add(mark);
-      found.push(parseThreadMark(mark));
-    }
-    for (const { key, run } of found) {
-      this.sweep(key, run).catch((error: unknown) => {
+  /**
+   * Reads the stored marks. MUST have ended before the first write is accepted: without its mark, a thread could be created
+   * in the middle of what the sweep deletes.
+   */
+  async readMarks(): Promise<void> {
+    for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
+  }
+
+  /**
+   * Continues the sweeps that an earlier process, or a failure, has interrupted. No request waits for their end, as one does that deletes a
+   * thread. So writes to such a thread wait here, until there is nothing left of it and it can be created anew.
+   */
+  resume(): void {
+    for (const mark of this.#marks) {
+      const { key, run } = parseThreadMark(mark);
+      const swept = this.sweep(key, run).catch((error: unknown) => {
         this.#logger.warn("deleted data could not be swept; retrying later", {
           error: withCauses(error),
         });
       });
+      if (run === null) this.#order.hold([threadMapKey(key)], swept);
     }
   }
 
@@ -136,10 +153,6 @@ export class DeletionSweeper {
   }
 
   #write(ops: readonly WriteOperation[], durable = false): Promise<void> {
-    const { refusal } = this.#committer;
-    if (refusal !== undefined) return Promise.reject(refusal);
-    return new Promise((resolve, reject) => {
-      this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
-    });
+    return this.#committer.store(ops, durable);
   }
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { directoryError } from "./make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 
 /**
@@ -40,7 +41,8 @@ export interface DirectoryLock {
 
 /**
  * Locks an existing directory for this process and, within it, for one caller. The lock of a dead process is taken over.
- * @throws ServiceError `storage.locked`, naming the directory and the process that has it
+ * @throws ServiceError `storage.locked`, naming the directory and the process that has it; `storage.unavailable` when the directory cannot
+ *   be written to
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = realpathSync(directory);
@@ -60,7 +62,9 @@ export function lockDirectory(directory: string): DirectoryLock {
     };
   } catch (error) {
     heldPaths.delete(path);
-    throw error;
+    throw error instanceof ServiceError
+      ? error
+      : directoryError(`The directory ${path} cannot be written to`, error);
   }
 }
 

@@ -5,6 +5,7 @@ import { crcFrom } from "./crc32.ts";
 
 /** Bytes of the envelope: length and CRC-32 of the value, both 32 bits, little-endian. LevelDB may return less than was written. */
 const HEAD = 8;
+const NOT_DECODABLE = "it cannot be decoded";
 
 /** Encodes a value with its envelope. */
 export function seal(value: unknown): Buffer {
@@ -23,6 +24,11 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
   return undefined;
 }
 
+/** The flaw of stored bytes that {@link unseal} has refused. */
+export function flawOf(bytes: Buffer): string {
+  return envelopeFlaw(bytes) ?? NOT_DECODABLE;
+}
+
 /**
  * Decodes a value that {@link seal} wrote. `what` names it in errors, e.g. `run 0199...`.
  * @throws ServiceError `journal.damaged`
@@ -33,7 +39,7 @@ export function unseal(bytes: Buffer, key: ThreadKey, what: string): unknown {
   try {
     return unpackValue(bytes, HEAD);
   } catch (cause) {
-    throw damagedError(key, `${what}: it cannot be decoded`, cause);
+    throw damagedError(key, `${what}: ${NOT_DECODABLE}`, cause);
   }
 }
 

@@ -39,7 +39,7 @@ export async function expireEvents(
   for (let seen = 0; seen < most; seen++) {
     const next = await nextThread(kv, at);
     if (next === null) return null;
-    if (!sweeper.isDeleted(next)) await expireThread(kv, sweeper, next, { before, isRead });
+    if (!(await sweeper.isDeleted(next))) await expireThread(kv, sweeper, next, { before, isRead });
     last = next;
     at = prefixRange(threadPrefix(next)).lt;
   }
@@ -72,16 +72,16 @@ async function expireThread(
     const found = await firstKey(kv, from, lt);
     if (found === undefined) return;
     const run = unescapeSegment(found.slice(events.length).split("/", 1)[0] ?? "");
-    const ended = endOf(kv, key, run);
+    const ended = await endOf(kv, key, run);
     if (ended !== null && ended < before && !isRead(key, run)) await sweeper.expire(key, run);
     from = prefixRange(eventsPrefix(prefix, run)).lt;
   }
 }
 
 /** When the run ended; null when it has not ended. Also null when its record is damaged: then its events are kept for a repair. */
-function endOf(kv: KeyValueStore, key: ThreadKey, run: string): number | null {
+async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<number | null> {
   try {
-    const stored = readStoredRun((at) => kv.getSync(at), key, threadPrefix(key), run);
+    const stored = await readStoredRun((at) => kv.get(at), key, threadPrefix(key), run);
     return stored !== undefined && isTerminal(stored.status) ? stored.ended_at : null;
   } catch (cause) {
     if (cause instanceof ServiceError && cause.code === "journal.damaged") return null;

@@ -3,8 +3,14 @@ import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
-import type { Eventually } from "../ports/eventually.ts";
-import { readListItems, readWholeValue, type ValueSource } from "./channel-values.ts";
+import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import {
+  readListItems,
+  readWholeValue,
+  type PausableRead,
+  type PauseReason,
+  type ValueSource,
+} from "./channel-values.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
@@ -23,30 +29,31 @@ export function readValues(
   budget: TimeBudget,
 ): Eventually<JsonObject> {
   const reading = new Reading(source, checkpoint, channels);
-  return reading.advance() ? reading.values : reading.rest(budget.share(source.key.tenant));
+  const stop = reading.advance();
+  return stop === "end" ? reading.values : reading.rest(stop, budget.share(source.key.tenant));
 }
 
 class Reading {
   readonly values: Record<string, unknown> = {};
   readonly #source: ValueSource;
-  readonly #segments: Generator<void>;
+  readonly #segments: PausableRead<void>;
   /** Bytes read since the turn began. */
   #bytes = 0;
   #hasTurn = false;
 
   constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
-    const get = (key: string): Buffer | undefined => {
-      const bytes = source.get(key);
-      this.#bytes += bytes?.length ?? 0;
-      return bytes;
-    };
+    const get = (key: string): Eventually<Buffer | undefined> =>
+      andThen(source.get(key), (bytes) => {
+        this.#bytes += bytes?.length ?? 0;
+        return bytes;
+      });
     // The first piece of a read has no turn of its own yet.
     const isPutOff = (bytes: number) => !this.#hasTurn && bytes > BYTES;
     this.#source = { ...source, get, isPutOff };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 
-  *#fill(checkpoint: Checkpoint, channels: readonly string[]): Generator<void> {
+  *#fill(checkpoint: Checkpoint, channels: readonly string[]): PausableRead<void> {
     const { values } = this;
     for (const channel of channels) {
       if (!Object.hasOwn(checkpoint.channels, channel)) continue;
@@ -64,17 +71,25 @@ class Reading {
     }
   }
 
-  /** Reads for one turn. Returns true at the end. */
-  advance(): boolean {
+  /** Reads for one turn, or until it has to wait. `value`: what it has waited for. */
+  advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
-    for (let i = 0; i < SEGMENTS && this.#bytes <= BYTES; i++) if (this.#segments.next().done) return true;
-    return false;
+    let step = this.#segments.next(value);
+    for (let i = 1; step.done !== true && step.value === undefined; i++) {
+      if (i >= SEGMENTS || this.#bytes > BYTES) return undefined;
+      step = this.#segments.next();
+    }
+    return step.done === true ? "end" : step.value;
   }
 
-  async rest(share: BudgetShare): Promise<JsonObject> {
-    this.#hasTurn = true;
-    do await share.next();
-    while (!this.advance());
+  async rest(first: PauseReason, share: BudgetShare): Promise<JsonObject> {
+    for (let stop: PauseReason | "end" = first; stop !== "end";) {
+      if (stop === undefined) {
+        await share.next();
+        this.#hasTurn = true;
+        stop = this.advance();
+      } else stop = this.advance(await stop);
+    }
     return this.values;
   }
 }
@@ -95,16 +110,21 @@ export class EventReader {
 
   /** The chunks from the one that contains event `id` on. Usually `id` is a chunk's first event; then no search is needed. */
   from(id: number, limit: number): Eventually<readonly EventChunk[]> {
-    const chunks = this.#chain(id, limit);
-    return chunks.length > 0 ? chunks : this.#search(id, limit);
+    return andThen(this.#chain(id, limit), (chunks) =>
+      chunks.length > 0 ? chunks : this.#search(id, limit),
+    );
   }
 
   /** Consecutive chunks, up to the first gap. */
-  #chain(first: number, limit: number): EventChunk[] {
+  #chain(first: number, limit: number): Eventually<readonly EventChunk[]> {
+    return runSteps(this.#read(first, limit));
+  }
+
+  *#read(first: number, limit: number): Steps<readonly EventChunk[]> {
     const chunks: EventChunk[] = [];
     let id = first;
     do {
-      const bytes = this.#kv.getSync(this.#prefix + ordinal(id));
+      const bytes = yield* wait(this.#kv.get(this.#prefix + ordinal(id)));
       if (bytes === undefined) break;
       const chunk = this.#decode(id, bytes);
       chunks.push(chunk);

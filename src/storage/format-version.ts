@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
 import { seal, unseal } from "./envelope.ts";
 import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
@@ -21,7 +22,7 @@ export class FormatMarker {
   readonly format: number | undefined;
   readonly exists: boolean;
 
-  /** @throws ServiceError `storage.version` when the marker names another format */
+  /** @throws ServiceError `storage.version` when the marker names another format; `config.invalid` when it is no marker at all */
   constructor(directory: string) {
     this.#path = join(directory, MARKER_FILE);
     this.exists = existsSync(this.#path);
@@ -41,12 +42,11 @@ export class FormatMarker {
   }
 
   #read(): number | undefined {
-    try {
-      const { format } = JSON.parse(readFileSync(this.#path, "utf8")) as { readonly format?: unknown };
-      return typeof format === "number" ? format : undefined;
-    } catch {
-      return undefined;
-    }
+    const content = readJson(this.#path);
+    if (!isObject(content)) return undefined;
+    const { format } = content;
+    if (format === undefined && Object.keys(content).length > 0) throw isConfiguration(this.#path);
+    return typeof format === "number" ? format : undefined;
   }
 
   write(): void {
@@ -58,13 +58,30 @@ export class FormatMarker {
   }
 }
 
+/** The content of a JSON file; undefined when it cannot be read. */
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A project's configuration file has the same name as the marker. It MUST NOT be taken for a damaged one, which a repair replaces. */
+function isConfiguration(path: string): ServiceError {
+  return new ServiceError(
+    "config.invalid",
+    `The data directory ${dirname(path)} holds a configuration file, ${MARKER_FILE}; choose a directory of its own, such as ${join(dirname(path), ".heddle")}`,
+  );
+}
+
 /**
  * Refuses a store of another format version. Marks a new store, and a store of an older version, which that version cannot read from now
  * on.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
-  const bytes = kv.getSync(FORMAT_KEY);
+  const bytes = await kv.get(FORMAT_KEY);
   const ops: WriteOperation[] = [{ key: FORMAT_KEY, value: seal(FORMAT) }];
   if (bytes !== undefined) {
     const format = unseal(bytes, { tenant: "", thread: "" }, "the format");
@@ -83,8 +100,8 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
  * Checks that a database says itself which format it has.
  * @throws ServiceError `storage.version`
  */
-export function checkOwnFormat(kv: KeyValueStore, where: string): void {
-  const bytes = kv.getSync(FORMAT_KEY);
+export async function checkStoredFormat(kv: KeyValueStore, where: string): Promise<void> {
+  const bytes = await kv.get(FORMAT_KEY);
   check(bytes === undefined ? null : unseal(bytes, { tenant: "", thread: "" }, "the format"), where);
 }
 

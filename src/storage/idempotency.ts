@@ -1,35 +1,55 @@
 import type { CompletedRequest } from "../ports/journal.ts";
+import type { Committer } from "./committer.ts";
 import { unseal } from "./envelope.ts";
 import { ONCE_MARKS_RANGE, onceKey, parseOnce } from "./keys.ts";
+import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
+import type { WriteOrder } from "./write-order.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
 export function readOnceRecord(
   kv: KeyValueStore,
   tenant: string,
   name: string,
-): CompletedRequest | undefined {
-  const bytes = kv.getSync(onceKey(tenant, name));
-  return bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest);
+): Eventually<CompletedRequest | undefined> {
+  return andThen(
+    kv.get(onceKey(tenant, name)),
+    (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest),
+  );
 }
 
 /** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
 export async function expireOnceRecords(
   kv: KeyValueStore,
-  submit: (ops: readonly WriteOperation[]) => Promise<void>,
+  committer: Committer,
+  order: WriteOrder,
   before: number,
   most: number,
 ): Promise<boolean> {
-  const ops: WriteOperation[] = [];
-  let count = 0;
+  const expired: {
+    readonly mark: string;
+    readonly at: number;
+    readonly tenant: string;
+    readonly name: string;
+  }[] = [];
   for await (const [mark] of kv.entries({ ...ONCE_MARKS_RANGE, limit: most })) {
-    const { at, tenant, name } = parseOnce(mark);
-    if (at >= before) break;
-    count++;
-    ops.push({ key: mark, value: null });
-    // The key may have been used again since.
-    if (readOnceRecord(kv, tenant, name)?.at === at) ops.push({ key: onceKey(tenant, name), value: null });
+    const once = parseOnce(mark);
+    if (once.at >= before) break;
+    expired.push({ mark, ...once });
   }
-  if (ops.length > 0) await submit(ops);
-  return count >= most;
+  if (expired.length === 0) return false;
+  const keys = expired.map(({ tenant, name }) => onceKey(tenant, name));
+  const submitted = order.run(keys, () =>
+    andThen(allOf(expired.map(({ tenant, name }) => readOnceRecord(kv, tenant, name))), (found) => {
+      const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
+      // The idempotency key may have been used again since: then its record is a newer one.
+      for (const [i, { at }] of expired.entries())
+        if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });
+      return { stored: committer.store(ops, false) };
+    }),
+  );
+  await (
+    await submitted
+  ).stored;
+  return expired.length >= most;
 }

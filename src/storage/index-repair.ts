@@ -13,6 +13,8 @@ import {
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
+import { allOf } from "../ports/eventually.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
@@ -24,16 +26,20 @@ const BATCH = 1_000;
  * Rebuilds the index of threads, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
  * with an unreadable record are left alone: a check reports them.
  */
-export async function repairIndex(kv: KeyValueStore): Promise<void> {
+export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   let ops: WriteOperation[] = [];
+  let done = 0;
   for await (const keys of kv.keys(ALL_KEYS)) {
+    onProgress?.({ work: "rebuilding the indexes", done, unit: "keys" });
+    done += keys.length;
     for (const at of keys) {
       const key = splitThread(at)?.key;
       if (key === undefined) {
         if ((await strayThreadOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
       } else if (at === headKey(threadPrefix(key))) {
-        const thread = recordAt(kv, key);
-        if (thread !== undefined && thread !== "damaged") ops.push(...missingIndexOps(kv, key, thread));
+        const thread = await recordAt(kv, key);
+        if (thread !== undefined && thread !== "damaged")
+          ops.push(...(await missingIndexOps(kv, key, thread)));
       }
     }
     if (ops.length < BATCH) continue;
@@ -44,16 +50,20 @@ export async function repairIndex(kv: KeyValueStore): Promise<void> {
 }
 
 /** The missing index keys of a thread, and its mark if that is wrong. */
-function missingIndexOps(kv: KeyValueStore, key: ThreadKey, thread: ThreadRecord): readonly WriteOperation[] {
+async function missingIndexOps(
+  kv: KeyValueStore,
+  key: ThreadKey,
+  thread: ThreadRecord,
+): Promise<readonly WriteOperation[]> {
   const places = indexKeysOf(key, thread).map((at) => ({ key: at, value: PRESENT_MARK }));
   const ops: WriteOperation[] = [...places, ...delayedIndexOps(key, null, thread.delayed)];
   const mark = activeKey(key);
   if (isUnsettled(thread))
     ops.push({ key: mark, value: thread.temporary === null ? PRESENT_MARK : HIDDEN_MARK });
-  return [
-    ...ops.filter((op) => kv.getSync(op.key) === undefined),
-    ...(isUnsettled(thread) || kv.getSync(mark) === undefined ? [] : [{ key: mark, value: null }]),
-  ];
+  const stored = await allOf(ops.map((op) => kv.get(op.key)));
+  const missing = ops.filter((_, i) => stored[i] === undefined);
+  const isStale = !isUnsettled(thread) && (await kv.get(mark)) !== undefined;
+  return isStale ? [...missing, { key: mark, value: null }] : missing;
 }
 
 /**
@@ -62,12 +72,12 @@ function missingIndexOps(kv: KeyValueStore, key: ThreadKey, thread: ThreadRecord
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
-  if (key === undefined || isListed(kv, key, at)) return undefined;
+  if (key === undefined || (await isListed(kv, key, at))) return undefined;
   const prefix = threadPrefix(key);
-  if (kv.getSync(headKey(prefix)) === undefined) {
+  if ((await kv.get(headKey(prefix))) === undefined) {
     for await (const _ of kv.keys({ ...prefixRange(prefix), limit: 1 })) return undefined;
   }
-  return isListed(kv, key, at) ? undefined : key;
+  return (await isListed(kv, key, at)) ? undefined : key;
 }
 
 /** The thread that an index key names; undefined for any other key. */
@@ -77,15 +87,15 @@ function listedBy(at: string): ThreadKey | undefined {
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
-function isListed(kv: KeyValueStore, key: ThreadKey, at: string): boolean {
-  if (kv.getSync(at) === undefined) return true;
-  const thread = recordAt(kv, key);
+async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
+  if ((await kv.get(at)) === undefined) return true;
+  const thread = await recordAt(kv, key);
   // Damage is reported with the thread.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 
-function recordAt(kv: KeyValueStore, key: ThreadKey): ThreadRecord | "damaged" | undefined {
-  const bytes = kv.getSync(headKey(threadPrefix(key)));
+async function recordAt(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | "damaged" | undefined> {
+  const bytes = await kv.get(headKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {
     return threadRows.record(unseal(bytes, key, "its record"));

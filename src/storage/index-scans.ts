@@ -23,6 +23,7 @@ import {
   nextCandidates,
   excluding,
 } from "./index-candidates.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK } from "./records.ts";
 import { memberKey } from "./metadata-keys.ts";
@@ -57,7 +58,7 @@ const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies Thr
 export class IndexScans {
   readonly #kv: KeyValueStore;
   readonly #tenant: string;
-  readonly #read: (thread: string) => ThreadRecord | undefined;
+  readonly #read: (thread: string) => Eventually<ThreadRecord | undefined>;
   readonly #reverse: boolean;
   readonly #postingLists: PostingLists;
   #busy: Promise<ReadonlyMap<string, ThreadRecord>> | undefined;
@@ -65,7 +66,7 @@ export class IndexScans {
   constructor(
     kv: KeyValueStore,
     tenant: string,
-    read: (thread: string) => ThreadRecord | undefined,
+    read: (thread: string) => Eventually<ThreadRecord | undefined>,
     { reverse }: Pick<ScanQuery, "reverse">,
   ) {
     this.#kv = kv;
@@ -182,7 +183,7 @@ export class IndexScans {
     for await (const [mark, value] of this.#kv.entries(prefixRange(activePrefix(this.#tenant)))) {
       if (value.equals(HIDDEN_MARK)) continue;
       const id = lastSegment(mark);
-      const thread = this.#read(id);
+      const thread = await this.#read(id);
       if (thread !== undefined && threadStatusOf(thread) === "busy") found.set(id, thread);
     }
     return found;

@@ -1,15 +1,16 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchChain, type BatchChainReport, checkChain } from "./batch-chain.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextFile } from "./database-files.ts";
-import { type DamageRecord, DamageRecords } from "./damage-records.ts";
-import { splitThread } from "./keys.ts";
+import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
+import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readDropped } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table.ts";
@@ -21,6 +22,7 @@ interface Deps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
+  readonly onProgress?: OnProgress;
 }
 
 /** The file with the last known state of the database's files. */
@@ -32,9 +34,11 @@ interface Mark {
 }
 
 const MARK = "database.json";
+const LEDGER = "batches";
+const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
 /** The file with the verified tables; outside the database too. */
 const VERIFIED = "tables.json";
-/** Threads named in one log line. */
+/** Names in one line. */
 const NAMED = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
@@ -50,6 +54,8 @@ export class Integrity {
   /** Tables that were read at the start. */
   readonly #read = new Set<string>();
   #verifier: TableVerifier | undefined;
+  /** Whether a ledger was written here: the mark is stored after it. A backup has neither, and neither had directories of older versions. */
+  readonly #hadLedger: boolean;
   #mark: Mark;
 
   constructor(directory: string, database: string, deps: Deps) {
@@ -58,8 +64,9 @@ export class Integrity {
     this.#deps = deps;
     this.#files = new DatabaseFiles(database, deps);
     this.findings = new DamageRecords(directory);
-    this.#ledger = new BatchLedger(join(directory, "batches"), deps);
+    this.#ledger = new BatchLedger(join(directory, LEDGER), deps);
     this.#verified = new VerifiedTables(join(directory, VERIFIED));
+    this.#hadLedger = existsSync(join(directory, MARK));
     this.#mark = readMark(join(directory, MARK));
     for (const finding of this.findings.list) this.#quarantine(finding);
   }
@@ -162,12 +169,34 @@ export class Integrity {
     const lost = [...report.lost.map(({ number }) => number), ...report.unknown, ...report.unsynced];
     this.#ledger.open(report.next, boot, lost);
     this.#store({ ...this.#mark, ...(dropped.length > 0 && { dropped: dropped.at(-1)?.at ?? "" }) });
+    this.#warnOfFindings();
     return new BatchChain(this.#ledger, report);
   }
 
-  /** Notes the current manifest, after the database was opened or closed. */
+  /** Notes the current manifest, after the database was opened. */
   remember(): void {
     this.#store(this.#mark);
+  }
+
+  /** Notes the manifest of the closed database. Where that fails, as on a full disk, the next start finds the note of the last start, as after a crash. */
+  rememberAtClose(): void {
+    try {
+      this.#store(this.#mark);
+    } catch (cause) {
+      this.#deps.logger.warn("the state of the database could not be noted at its close", {
+        cause: String(cause),
+      });
+    }
+  }
+
+  /** At each start: a finding itself is logged by the start that found it alone. */
+  #warnOfFindings(): void {
+    const findings = this.findings.list.length;
+    if (findings === 0) return;
+    this.#deps.logger.warn(
+      'damage to the data is not accepted yet, and what it may have changed is refused; "heddle check" lists it',
+      { findings, ...this.quarantine.counts, file: join(this.#directory, DAMAGE_FILE) },
+    );
   }
 
   #findingsOf(report: BatchChainReport, dropped: readonly string[]): readonly DamageRecord[] {
@@ -190,6 +219,9 @@ export class Integrity {
         this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
       );
     }
+    // Nothing is refused for it: there may be no loss at all.
+    if (report.isLedgerEmpty && this.#hadLedger && found.length === 0)
+      found.push(this.#finding(NO_LEDGER, {}));
     return found;
   }
 
@@ -202,7 +234,11 @@ export class Integrity {
     this.findings.add(found);
     for (const finding of found) {
       this.#quarantine(finding);
-      this.#deps.logger.error(`the data is damaged: ${finding.what}`, mayHaveHeld(finding));
+      const { names, more } = affectedBy(finding);
+      this.#deps.logger.error(`the data is damaged: ${finding.what}`, {
+        ...(names.length > 0 && { may_have_held: names }),
+        ...(more > 0 && { more }),
+      });
     }
   }
 
@@ -224,18 +260,15 @@ export class Integrity {
   }
 }
 
-/** The data that a finding may affect, as fields of a log line. */
-export function mayHaveHeld({ touches, ranges, unknown }: DamageRecord): {
-  readonly [field: string]: unknown;
+/** Names of what a finding may affect: at most 20, and the number of the others. */
+export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
+  readonly names: readonly string[];
+  readonly more: number;
 } {
-  const threads = touches.flatMap((touched) => splitThread(touched)?.key.thread ?? []);
-  const keys = touches.filter((touched) => splitThread(touched) === undefined && !touched.startsWith("!"));
-  return {
-    ...(threads.length > 0 && { threads: threads.length, may_have_held: threads.slice(0, NAMED) }),
-    ...(keys.length > 0 && { keys: keys.slice(0, NAMED) }),
-    ...(ranges.length > 0 && { ranges }),
-    ...(unknown && { may_have_held: "anything" }),
-  };
+  const held = touches.filter((touched) => !isMark(touched)).map(keyLabel);
+  const all = unknown ? ["anything"] : [...new Set([...held, ...ranges.map(rangeLabel)])];
+  const names = all.slice(0, NAMED);
+  return { names, more: all.length - names.length };
 }
 
 /** Whether a key is a mark or an index, which are rebuilt from the threads' records. */

@@ -1,12 +1,13 @@
+import { memorySizeOf } from "../model/memory-size.ts";
 import { SharedObjects } from "../model/shared-objects.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import type { Eventually } from "../ports/eventually.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type {
   Append,
   Damage,
@@ -18,6 +19,7 @@ import type {
   RunsFilter,
   RunsQuery,
 } from "../ports/journal.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { Committer } from "./committer.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
@@ -27,6 +29,7 @@ import type { ThreadHead, WriteHeads } from "./write-heads.ts";
 import {
   ACTIVE_RANGE,
   checkpointKey,
+  onceKey,
   parseThreadMark,
   threadPrefix,
   writesMark,
@@ -37,13 +40,18 @@ import { readDelayed } from "./delayed-runs.ts";
 import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
+import { NOTHING_STORED, sumThread } from "./thread-storage.ts";
+import type { ThreadStorage } from "../model/thread-storage.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { RunLists } from "./run-lists.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
+import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
+import { unavailable } from "./abstract-level-store.ts";
+import type { WriteOrder } from "./write-order.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
 /** The journal over a key-value store. */
@@ -53,6 +61,7 @@ export class KeyValueJournal implements Journal {
   readonly #heads: WriteHeads;
   readonly #sweeper: DeletionSweeper;
   readonly #outbox: KeyValueOutbox;
+  readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
   readonly #sharedKwargs = new SharedObjects<RunKwargs>();
   readonly #memberKeys = new MemberKeyCache();
@@ -63,6 +72,7 @@ export class KeyValueJournal implements Journal {
     heads: WriteHeads,
     sweeper: DeletionSweeper,
     outbox: KeyValueOutbox,
+    order: WriteOrder,
     budget: TimeBudget,
   ) {
     this.#kv = kv;
@@ -70,12 +80,13 @@ export class KeyValueJournal implements Journal {
     this.#heads = heads;
     this.#sweeper = sweeper;
     this.#outbox = outbox;
+    this.#order = order;
     this.#budget = budget;
   }
 
   // --- threads ---
 
-  thread(key: ThreadKey): ThreadRecord | undefined {
+  thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return this.#heads.thread(key);
   }
 
@@ -85,35 +96,36 @@ export class KeyValueJournal implements Journal {
 
   // --- runs ---
 
-  run(key: ThreadKey, run: string): RunRecord | undefined {
-    if (this.#sweeper.isDeleted(key)) return undefined;
-    return readRun(this.#get, key, threadPrefix(key), run);
+  run(key: ThreadKey, run: string): Eventually<RunRecord | undefined> {
+    return this.#unlessDeleted(key, null, undefined, () => readRun(this.#get, key, threadPrefix(key), run));
   }
 
-  sharedRun(key: ThreadKey, run: string): RunRecord | undefined {
-    if (this.#sweeper.isDeleted(key)) return undefined;
-    return readRun(this.#get, key, threadPrefix(key), run, this.#sharedKwargs);
+  sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined> {
+    return this.#unlessDeleted(key, null, undefined, () =>
+      readRun(this.#get, key, threadPrefix(key), run, this.#sharedKwargs),
+    );
   }
 
   async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
-    return this.#sweeper.isDeleted(key) ? [] : this.#lists(key).newest(query);
+    return this.#unlessDeleted(key, null, [], () => this.#lists(key).newest(query));
   }
 
   async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
-    return this.#sweeper.isDeleted(key) ? 0 : this.#lists(key).count(filter);
+    return this.#unlessDeleted(key, null, 0, () => this.#lists(key).count(filter));
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
-    const { next_run = 0 } = this.thread(key) ?? {};
-    if (this.#sweeper.isDeleted(key)) return [];
-    return this.#lists(key).begun(seq, next_run - 1, limit, this.#sharedKwargs);
+    const { next_run = 0 } = (await this.thread(key)) ?? {};
+    return this.#unlessDeleted(key, null, [], () =>
+      this.#lists(key).begun(seq, next_run - 1, limit, this.#sharedKwargs),
+    );
   }
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
     return readDelayed(this.#kv, limit);
   }
 
-  once(tenant: string, name: string): CompletedRequest | undefined {
+  once(tenant: string, name: string): Eventually<CompletedRequest | undefined> {
     return readOnceRecord(this.#kv, tenant, name);
   }
 
@@ -123,23 +135,28 @@ export class KeyValueJournal implements Journal {
 
   // --- checkpoints ---
 
-  checkpoint(key: ThreadKey, ns: string, id: string): Checkpoint | undefined {
-    if (this.#sweeper.isDeleted(key)) return undefined;
-    const bytes = this.#kv.getSync(checkpointKey(threadPrefix(key), ns, id));
-    return bytes && readCheckpoint(bytes, key, id);
+  checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined> {
+    return this.#unlessDeleted(key, null, undefined, () =>
+      andThen(
+        this.#kv.get(checkpointKey(threadPrefix(key), ns, id)),
+        (bytes) => bytes && readCheckpoint(bytes, key, id),
+      ),
+    );
   }
 
   async history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]> {
-    return this.#sweeper.isDeleted(key) ? [] : readHistory(this.#kv, key, query);
+    return this.#unlessDeleted(key, null, [], () => readHistory(this.#kv, key, query));
   }
 
   values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
     const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
     // Data that was deleted during the read is no damage.
-    const missing = (cause: unknown): never => {
+    const missing = (cause: unknown): Eventually<never> => {
       const { id, ns } = checkpoint;
-      if (this.checkpoint(key, ns, id) !== undefined) throw cause;
-      throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} has been deleted`, { cause });
+      return andThen(this.checkpoint(key, ns, id), (found) => {
+        if (found !== undefined) throw cause;
+        throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} has been deleted`, { cause });
+      });
     };
     try {
       const values = readValues(source, checkpoint, channels, this.#budget);
@@ -151,26 +168,31 @@ export class KeyValueJournal implements Journal {
 
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
-    // Most checkpoints have no pending writes. The mark tells so in this turn; a range scan would cost another.
-    if (this.#sweeper.isDeleted(key) || this.#kv.getSync(writesMark(prefix, ns, checkpoint)) === undefined)
-      return [];
-    return readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint));
+    return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
+      // Most checkpoints have no pending writes. The mark tells so in this turn; a range scan would cost another.
+      andThen(this.#kv.get(writesMark(prefix, ns, checkpoint)), (mark) =>
+        mark === undefined ? [] : readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint)),
+      ),
+    );
+  }
+
+  async storage(key: ThreadKey): Promise<ThreadStorage> {
+    return this.#unlessDeleted(key, null, NOTHING_STORED, () => sumThread(this.#kv, key));
   }
 
   // --- events ---
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
-    if (this.#sweeper.isDeleted(key, run)) return [];
-    return new EventReader(this.#kv, key, threadPrefix(key), run).from(
-      Math.max(0, after + 1),
-      Math.max(1, limit),
+    return this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
+      new EventReader(this.#kv, key, threadPrefix(key), run).from(Math.max(0, after + 1), Math.max(1, limit)),
     );
   }
 
   nextEvent(key: ThreadKey, run: string): Eventually<number> {
-    if (this.#sweeper.isDeleted(key, run)) return 0;
-    const known = this.#heads.peek(key)?.ends.get(run);
-    return known ?? new EventReader(this.#kv, key, threadPrefix(key), run).next();
+    return this.#unlessDeleted(key, run, 0, () => {
+      const known = this.#heads.peek(key)?.ends.get(run);
+      return known ?? new EventReader(this.#kv, key, threadPrefix(key), run).next();
+    });
   }
 
   // --- writing ---
@@ -179,102 +201,182 @@ export class KeyValueJournal implements Journal {
     return this.#committer.waitForCapacity();
   }
 
+  whenWritable(): Promise<void> | undefined {
+    return this.#committer.whenWritable();
+  }
+
+  get refusal(): ServiceError | undefined {
+    return this.#committer.refusal;
+  }
+
   append(append: Append): Promise<void> {
-    try {
-      const head = this.#open(append.key);
-      const stale = fenceErrorOf(head, append.fence) ?? checkNumbers(append);
-      if (stale !== undefined) return rejectAfterFlights(head, stale);
-      const draft = new AppendDraft(head, this.#kv);
-      for (const run of append.runs ?? []) this.#refuseSwept(append.key, run.run_id);
-      const updateHead = writeAppend(draft, append, this.#memberKeys);
-      updateHead();
-      const forgotten = append.forget ?? [];
-      for (const run of forgotten) this.#sweeper.refuseWrites(append.key, run);
-      const stored = this.#submitAppend(draft, append);
-      if (forgotten.length === 0) return stored;
-      return stored.then(async () => {
-        // Only when it is stored: until then a crash may keep the run, and readers may read it.
-        for (const run of forgotten) this.#sweeper.hide(append.key, run);
-        for (const run of forgotten) await this.#sweeper.sweep(append.key, run);
+    const { key, fence, runs = [], forget = [], once } = append;
+    const name = threadMapKey(key);
+    const records = once === undefined ? [name] : [name, onceKey(key.tenant, once.name)];
+    return this.#write(key, records, (head) => {
+      const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
+      if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
+      for (const run of runs) this.#refuseSwept(key, run.run_id);
+      return this.#encode(head, append, (draft, updateHead) => {
+        updateHead();
+        for (const run of forget) this.#sweeper.refuseWrites(key, run);
+        const stored = this.#submitAppend(draft, append);
+        // The record of the request is not deleted as an older one while it is in flight.
+        if (once !== undefined) this.#order.hold(records.slice(1), stored);
+        return { stored: forget.length === 0 ? stored : stored.then(() => this.#sweepRuns(key, forget)) };
       });
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
+    });
+  }
+
+  /** Makes the operations of an append, when the budget of large writes allows it. */
+  #encode(
+    head: ThreadHead,
+    append: Append,
+    submit: (draft: AppendDraft, updateHead: () => void) => Submitted,
+  ): Eventually<Submitted> {
+    const budget = this.#committer.waitForLargeWriteBudget(append.key.tenant, () =>
+      memorySizeOf(contentOf(append)),
+    );
+    return andThen(budget, () => {
+      this.#refuseInvalid(head);
+      const draft = new AppendDraft(head, this.#kv);
+      return andThen(writeAppend(draft, append, this.#memberKeys), (updateHead) => {
+        this.#refuseInvalid(head);
+        return submit(draft, updateHead);
+      });
+    });
+  }
+
+  /** Deletes the events of runs that are forgotten. Only when that is stored: until then a crash may keep the runs, and readers may read them. */
+  async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
+    for (const run of runs) this.#sweeper.hide(key, run);
+    for (const run of runs) await this.#sweeper.sweep(key, run);
   }
 
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void> {
-    try {
-      const head = this.#open(key);
-      if (head.seq === 0 || head.epoch !== epoch) return Promise.reject(fencedError(head, epoch));
+    return this.#write(key, [threadMapKey(key)], (head) => {
+      if (head.seq === 0 || head.epoch !== epoch) throw fencedError(head, epoch);
       this.#refuseSwept(key, chunk.run_id);
-      const draft = new AppendDraft(head, this.#kv);
-      writeEvents(draft, chunk);
-      head.ends.set(chunk.run_id, chunkEnd(chunk));
-      return this.#submit(draft.ops, false, head.prefix);
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
+      const budget = this.#committer.waitForLargeWriteBudget(key.tenant, () => memorySizeOf(chunk.facts));
+      return andThen(budget, () => {
+        this.#refuseInvalid(head);
+        const draft = new AppendDraft(head, this.#kv);
+        writeEvents(draft, chunk);
+        head.ends.set(chunk.run_id, chunkEnd(chunk));
+        return { stored: this.#committer.store(draft.ops, false, head.prefix) };
+      });
+    });
   }
 
   release(key: ThreadKey): void {
-    this.#heads.release(key);
+    // After the writes that have not been submitted: they need the head.
+    void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
   remove(key: ThreadKey, fence: Fence): Promise<void> {
-    try {
-      const head = this.#open(key);
+    return this.#write(key, [threadMapKey(key)], (head) => {
       const stale = fenceErrorOf(head, fence);
-      if (stale !== undefined) return rejectAfterFlights(head, stale);
-      if (head.seq === 0) return Promise.resolve();
+      if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
+      if (head.seq === 0) return { stored: Promise.resolve() };
       this.#sweeper.refuseWrites(key, null);
       const ops = removalOps(head);
       this.#heads.deletionSubmitted(head, ops);
-      return this.#submit(ops, true, head.prefix).then(() => {
+      const stored = this.#committer.store(ops, true, head.prefix).then(() => {
         this.#sweeper.hide(key, null);
         this.#heads.forget(head);
         return this.#sweeper.sweep(key, null);
       });
-    } catch (cause) {
-      return Promise.reject(cause);
-    }
+      return { stored };
+    });
   }
 
-  async prune(key: ThreadKey, fence: Fence): Promise<void> {
-    const head = this.#open(key);
-    const stale = fenceErrorOf(head, fence);
-    if (stale !== undefined) return rejectAfterFlights(head, stale);
-    this.#heads.forget(head);
-    await pruneThread(this.#kv, head, (ops, durable) => this.#submit(ops, durable));
+  prune(key: ThreadKey, fence: Fence): Promise<void> {
+    return this.#write(key, [threadMapKey(key)], (head) => {
+      const stale = fenceErrorOf(head, fence);
+      if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
+      this.#heads.forget(head);
+      const write = (ops: readonly WriteOperation[], durable: boolean) => this.#committer.store(ops, durable);
+      return { stored: pruneThread(this.#kv, head, write) };
+    });
   }
 
   copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord> {
-    return copyThread({ kv: this.#kv, sweeper: this.#sweeper }, from, to, make);
+    const deps = { kv: this.#kv, heads: this.#heads, sweeper: this.#sweeper, order: this.#order };
+    return copyThread(deps, from, to, make);
   }
 
-  // --- care ---
+  // --- maintenance ---
 
   expireEvents(...[before, from, most, isRead = () => false]: Parameters<Journal["expireEvents"]>) {
     return expireEvents(this.#kv, this.#sweeper, { before, from, most, isRead });
   }
 
   expireOnce(before: number, most: number): Promise<boolean> {
-    return expireOnceRecords(this.#kv, (ops) => this.#submit(ops, false), before, most);
+    return expireOnceRecords(this.#kv, this.#committer, this.#order, before, most);
   }
 
-  verify(key?: ThreadKey): AsyncIterable<Damage> {
-    return verifyAll(this.#kv.unguarded ?? this.#kv, (of, run) => this.#sweeper.isDeleted(of, run), key);
+  verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage> {
+    const isDeleted: IsDeleted = (of, run) => this.#sweeper.isDeleted(of, run);
+    return verifyAll(this.#kv.unguarded ?? this.#kv, isDeleted, key, onProgress);
   }
 
-  readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
+  readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
+
+  /** Reads something of a thread: `none` when the thread, or the log of `run`, is deleted, also when that happens during the read. */
+  #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
+    return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
+      if (isDeleted) return none;
+      const found = read();
+      if (!(found instanceof Promise)) return found;
+      const check = (settle: () => T) =>
+        andThen(this.#sweeper.isDeleted(key, run), (isGone) => (isGone ? none : settle()));
+      return found.then(
+        (value) => check(() => value),
+        (cause: unknown) =>
+          check(() => {
+            throw cause;
+          }),
+      );
+    });
+  }
+
+  /**
+   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's head; until it ends, nothing else is written to the
+   * thread, nor to the other `records`. Resolves when the write is stored.
+   */
+  #write(
+    key: ThreadKey,
+    records: readonly string[],
+    submit: (head: ThreadHead) => Eventually<Submitted>,
+  ): Promise<void> {
+    try {
+      const submitted = this.#order.run(records, () =>
+        andThen(this.#open(key), (head) => {
+          this.#refuseInvalid(head);
+          return submit(head);
+        }),
+      );
+      return submitted instanceof Promise ? submitted.then(({ stored }) => stored) : submitted.stored;
+    } catch (cause) {
+      return Promise.reject(cause);
+    }
+  }
 
   /** The head to write with. */
-  #open(key: ThreadKey): ThreadHead {
-    const { refusal } = this.#committer;
+  #open(key: ThreadKey): Eventually<ThreadHead> {
+    const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     if (this.#sweeper.refusesWrites(key)) {
       throw new ServiceError("journal.conflict", `Thread ${key.thread} is still being deleted; try again`);
     }
     return this.#heads.get(key);
+  }
+
+  /** Refuses a write if another one has failed since its head was read. @throws ServiceError `storage.unavailable` */
+  #refuseInvalid(head: ThreadHead): void {
+    const refusal = this.#committer.refuse();
+    if (refusal !== undefined) throw refusal;
+    if (!head.isValid) throw unavailable("a write failed", undefined);
   }
 
   #refuseSwept(key: ThreadKey, run: string): void {
@@ -284,7 +386,7 @@ export class KeyValueJournal implements Journal {
   }
 
   #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
-    head.inFlight.push(ops);
+    this.#heads.appendSubmitted(head, ops);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,
@@ -301,13 +403,17 @@ export class KeyValueJournal implements Journal {
     head.tail = promise;
     return promise;
   }
+}
 
-  #submit(ops: readonly WriteOperation[], durable: boolean, thread?: string): Promise<void> {
-    const { refusal } = this.#committer;
-    if (refusal !== undefined) return Promise.reject(refusal);
-    return new Promise((resolve, reject) => {
-      const of = thread === undefined ? {} : { thread };
-      this.#committer.submit({ ops, durable, ...of, stored: resolve, failed: reject });
-    });
-  }
+/** What can make an append large. */
+const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
+  runs?.map(({ kwargs }) => kwargs),
+  checkpoints?.map(({ changes }) => changes),
+  writes,
+  events?.facts,
+];
+
+/** A write that is in flight. In an object, because a promise would be waited for. */
+interface Submitted {
+  readonly stored: Promise<void>;
 }

@@ -16,7 +16,11 @@ type Db = Level<string, Buffer>;
 const WRITE_BUFFER = 32 * 1024 * 1024;
 /** Bytes of a table's block. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK = 8 * 1024;
-const CACHE = 64 * 1024 * 1024;
+/**
+ * No cache of blocks. A large value is a block of its own, and each of the cache's 16 parts may keep one: 240 MiB of states of 15 MiB that
+ * nobody reads any more. Without a cache a read takes 0.7 us more, since tables are read from the system's page cache.
+ */
+const CACHE = 0;
 /** Bytes of disk space that opening after a failure may need: LevelDB then writes its log as a table. */
 const ROOM = WRITE_BUFFER;
 
@@ -85,7 +89,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     if (db instanceof ClassicLevel) await db.compactRange("", "~");
   }
 
-  /** Bytes of memory that LevelDB reports: its block cache and its log buffer. 0 while it is closed. */
+  /** Bytes of memory that LevelDB reports: its log buffers. 0 while it is closed. */
   memory(): number {
     const { db } = this;
     // In Node, `level` is a ClassicLevel.

@@ -11,11 +11,26 @@ export function makeDirectory(directory: string): void {
   try {
     makeWithParents(directory);
   } catch (cause) {
-    throw new ServiceError(
-      "storage.unavailable",
-      `The directory ${directory} cannot be made: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    throw directoryError(`The directory ${directory} cannot be made`, cause);
+  }
+}
+
+/** The error for a directory that cannot be used, with the cause and what helps. */
+export function directoryError(what: string, cause: unknown): ServiceError {
+  const { message, code } = cause as NodeJS.ErrnoException;
+  return new ServiceError("storage.unavailable", `${what}: ${message}; ${remedyOf(code)}`, { cause });
+}
+
+function remedyOf(code: string | undefined): string {
+  switch (code) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return "free some space on its disk";
+    case "EEXIST":
+    case "ENOTDIR":
+      return "there is a file in its place, or in its path; choose another directory";
+    default:
+      return "choose a directory that this user can write to";
   }
 }
 

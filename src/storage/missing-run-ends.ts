@@ -28,12 +28,21 @@ export class KeyValueMissingRunEnds implements MissingRunEnds {
   readonly #isHidden: () => boolean;
   #hasMissedSome = false;
 
-  /** `isHidden` says whether some threads are quarantined. */
-  constructor(kv: KeyValueStore, budget: TimeBudget, isHidden: () => boolean) {
+  private constructor(kv: KeyValueStore, budget: TimeBudget, isHidden: () => boolean, areNone: boolean) {
     this.#kv = kv;
     this.#budget = budget;
     this.#isHidden = isHidden;
-    this.areNone = (kv.unguarded ?? kv).getSync(RUN_ENDS_COMPLETE_KEY) !== undefined;
+    this.areNone = areNone;
+  }
+
+  /** `isHidden` says whether some threads are quarantined. */
+  static async open(
+    kv: KeyValueStore,
+    budget: TimeBudget,
+    isHidden: () => boolean,
+  ): Promise<KeyValueMissingRunEnds> {
+    const noted = await (kv.unguarded ?? kv).get(RUN_ENDS_COMPLETE_KEY);
+    return new KeyValueMissingRunEnds(kv, budget, isHidden, noted !== undefined);
   }
 
   async *find(stop?: AbortSignal): AsyncGenerator<UnendedRun> {
@@ -68,16 +77,16 @@ export class KeyValueMissingRunEnds implements MissingRunEnds {
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
-      const thread = this.#thread(key, prefix);
+      const thread = await this.#thread(key, prefix);
       // A temporary thread is deleted at the start, with its runs.
       if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;
-      const run = readRun((of) => this.#kv.getSync(of), key, prefix, id);
+      const run = await readRun((of) => this.#kv.get(of), key, prefix, id);
       if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };
     }
   }
 
-  #thread(key: ThreadKey, prefix: string): ThreadRecord | undefined {
-    const bytes = this.#kv.getSync(headKey(prefix));
+  async #thread(key: ThreadKey, prefix: string): Promise<ThreadRecord | undefined> {
+    const bytes = await this.#kv.get(headKey(prefix));
     return bytes && threadRows.record(unseal(bytes, key, "its record"));
   }
 

@@ -6,13 +6,15 @@ import { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/cron-book.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { ThreadKey } from "../model/thread.ts";
 import type { Outbox } from "../ports/outbox.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import type { MissingRunEnds } from "../ports/missing-run-ends.ts";
 import { KeyValueCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
 import { KeyValueCrons } from "./cron-book.ts";
-import { checkFormat, checkOwnFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
+import { checkFormat, checkStoredFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
 import { WriteHeads } from "./write-heads.ts";
 import { KeyValueItems } from "./store-items.ts";
@@ -24,11 +26,12 @@ import { LevelDbKeyValueStore, repairLevel } from "./leveldb-key-value-store.ts"
 import { lockDirectory, machineBoot } from "./directory-lock.ts";
 import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
 import { KeyValueOutbox } from "./outbox.ts";
-import { QuarantiningKeyValueStore } from "./quarantine.ts";
+import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KeyValueMissingRunEnds } from "./missing-run-ends.ts";
+import { WriteOrder } from "./write-order.ts";
 
 export type StorageOptions =
   | {
@@ -43,6 +46,8 @@ export type StorageOptions =
 export interface StorageDeps extends CommitterDeps {
   /** Makes long reads yield to other work; the caller may share its own budget. */
   readonly budget?: TimeBudget;
+  /** Is told how far opening and repairing have come. */
+  readonly onProgress?: OnProgress;
 }
 
 export interface Storage {
@@ -59,6 +64,8 @@ export interface Storage {
   memory(): number | undefined;
   /** Counts of what is quarantined because data was lost: threads, other keys, and ranges of keys (which may include more of both). */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
+  /** The threads that are refused because data was lost; one may come more than once. Reads all keys where ranges are quarantined. */
+  refusedThreads(): AsyncIterable<ThreadKey>;
   /** The tables whose verification after the start is not finished; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
   /** The damage that was found and has not been accepted. */
@@ -71,7 +78,8 @@ export interface Storage {
 
 /**
  * Opens the storage.
- * @throws ServiceError `storage.locked`, `storage.version`, `storage.unavailable`, `journal.damaged`
+ * @throws ServiceError `storage.locked`, `storage.version`, `storage.unavailable`, `journal.damaged`; `config.invalid` when the directory
+ *   holds a configuration file
  */
 export async function openStorage(options: StorageOptions, deps: StorageDeps): Promise<Storage> {
   switch (options.kind) {
@@ -104,10 +112,13 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
       size: () => folderSize(databaseIn(directory)),
       memory: () => kv.memory(),
       close: async () => {
-        await integrity.close();
-        await storage.close();
-        integrity.remember();
-        lock.release();
+        try {
+          await integrity.close();
+          await storage.close();
+          integrity.rememberAtClose();
+        } finally {
+          lock.release();
+        }
       },
     };
   } catch (error) {
@@ -125,14 +136,15 @@ async function start(
 ): Promise<Storage & { readonly forget: () => void }> {
   const { budget = new TimeBudget(deps.clock, deps.scheduler) } = deps;
   raw.budget = budget;
+  deps.onProgress?.({ work: "opening the database" });
   await raw.open();
   const kv = integrity === undefined ? raw : new QuarantiningKeyValueStore(raw, integrity.quarantine);
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
     const heads = new WriteHeads(kv);
-    const resume = (): Promise<void> =>
-      sweeper.resume().catch((error: unknown) => {
+    const readMarks = (): Promise<void> =>
+      sweeper.readMarks().catch((error: unknown) => {
         deps.logger.warn("the marks of deleted data could not be read", { error: withCauses(error) });
       });
     const committer = new Committer(
@@ -143,23 +155,29 @@ async function start(
           heads.clear();
           sweeper.clear();
         },
-        healed: () => void resume(),
+        reopened: readMarks,
+        healed: () => sweeper.resume(),
       },
       chain,
     );
-    const sweeper = new DeletionSweeper(kv, committer, deps.logger);
-    await resume();
-    const outbox = new KeyValueOutbox(kv, committer);
+    const order = new WriteOrder();
+    const sweeper = new DeletionSweeper(kv, committer, order, deps.logger);
+    await readMarks();
+    sweeper.resume();
+    const outbox = new KeyValueOutbox(kv, committer, order);
+    const items = new KeyValueItems(kv, committer, heads, order);
+    const isHidden = () => integrity?.quarantine.isEmpty === false;
     return {
-      journal: new KeyValueJournal(kv, committer, heads, sweeper, outbox, budget),
-      catalog: new KeyValueCatalog(kv, committer, budget, new KeyValueItems(kv, committer, heads)),
+      journal: new KeyValueJournal(kv, committer, heads, sweeper, outbox, order, budget),
+      catalog: new KeyValueCatalog(kv, committer, order, budget, items),
       outbox,
-      crons: new KeyValueCrons(kv, committer),
-      unended: new KeyValueMissingRunEnds(kv, budget, () => integrity?.quarantine.isEmpty === false),
+      crons: new KeyValueCrons(kv, committer, order),
+      unended: await KeyValueMissingRunEnds.open(kv, budget, isHidden),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,
       damage: () => integrity?.quarantine.counts ?? { threads: 0, keys: 0, ranges: 0 },
+      refusedThreads: () => (integrity?.quarantine ?? new QuarantinedData()).threads(raw),
       verifying: () => integrity?.verifying,
       forget: () => heads.forgetRecords(),
       findings: () => integrity?.findings.list ?? [],
@@ -184,6 +202,7 @@ async function start(
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
   await withoutServer(directory, deps, async (integrity, database) => {
     await integrity.record();
+    deps.onProgress?.({ work: "rebuilding the database" });
     await repairLevel(database);
     return "rebuilt";
   });
@@ -216,11 +235,14 @@ async function withoutServer(
     await kv.open();
     let accepted: readonly DamageRecord[] = [];
     try {
-      if (done === "rebuilt") await kv.compact();
-      if (marker.isDamaged) checkOwnFormat(kv, directory);
+      if (done === "rebuilt") {
+        deps.onProgress?.({ work: "merging the tables" });
+        await kv.compact();
+      }
+      if (marker.isDamaged) await checkStoredFormat(kv, directory);
       const chain = await integrity.begin(kv, machineBoot(), true);
       await checkFormat(kv, directory, marker.exists);
-      await repairIndex(kv);
+      await repairIndex(kv, deps.onProgress);
       if (done === "accepted") accepted = integrity.findings.accept(new Date(deps.clock.now()).toISOString());
       await chain.close();
     } finally {
@@ -239,9 +261,13 @@ async function withoutServer(
  * copying, with everything acknowledged before.
  * @throws ServiceError `storage.unavailable`
  */
-export async function backupStorage(directory: string, target: string): Promise<void> {
+export async function backupStorage(
+  directory: string,
+  target: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
-  await copyDatabase(databaseIn(from), databaseIn(to), from);
+  await copyDatabase(databaseIn(from), databaseIn(to), from, onProgress);
   for (const name of [MARKER_FILE, DAMAGE_FILE]) {
     if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
   }

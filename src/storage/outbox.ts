@@ -21,8 +21,10 @@ import {
   parseDeliveryKey,
   prefixRange,
 } from "./keys.ts";
+import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
+import type { WriteOrder } from "./write-order.ts";
 
 const STATUSES = ["pending", "dead"] as const;
 
@@ -30,13 +32,15 @@ const STATUSES = ["pending", "dead"] as const;
 export class KeyValueOutbox implements Outbox {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
+  readonly #order: WriteOrder;
   /** Changes in flight, by delivery; null: the delivery is being deleted. */
   readonly #changing = new Map<string, { readonly delivery: Delivery | null }>();
   #listener: (target: string) => void = () => undefined;
 
-  constructor(kv: KeyValueStore, committer: Committer) {
+  constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder) {
     this.#kv = kv;
     this.#committer = committer;
+    this.#order = order;
   }
 
   watch(listener: (target: string) => void): void {
@@ -81,7 +85,7 @@ export class KeyValueOutbox implements Outbox {
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
-      const delivery = this.#readable(key);
+      const delivery = await this.#readable(key);
       // A delivery that is being changed is read again when the change is stored.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
@@ -89,26 +93,33 @@ export class KeyValueOutbox implements Outbox {
   }
 
   /** Reads a delivery; undefined when it is damaged, so that it does not block the others of its target. */
-  #readable(key: DeliveryKey): Delivery | undefined {
+  async #readable(key: DeliveryKey): Promise<Delivery | undefined> {
     try {
-      return this.#now(key);
+      return await this.#now(key);
     } catch (cause) {
       if (cause instanceof ServiceError && cause.code === "journal.damaged") return undefined;
       throw cause;
     }
   }
 
-  find(key: DeliveryKey): Delivery | undefined {
-    for (const status of STATUSES) {
-      const bytes = this.#kv.getSync(deliveryRowKey(key.tenant, status, key.id));
+  find(key: DeliveryKey): Eventually<Delivery | undefined> {
+    return runSteps(this.#find(key));
+  }
+
+  *#find(key: DeliveryKey): Steps<Delivery | undefined> {
+    // The first one again at the end: a dead delivery may have become pending meanwhile.
+    for (const status of [...STATUSES, STATUSES[0]]) {
+      const bytes = yield* wait(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
     }
     return undefined;
   }
 
-  content(key: DeliveryKey): DeliveryContent | undefined {
-    const bytes = this.#kv.getSync(contentKey(key.tenant, key.id));
-    return bytes && (unsealed(bytes, key) as DeliveryContent);
+  content(key: DeliveryKey): Eventually<DeliveryContent | undefined> {
+    return andThen(
+      this.#kv.get(contentKey(key.tenant, key.id)),
+      (bytes) => bytes && (unsealed(bytes, key) as DeliveryContent),
+    );
   }
 
   async count(most: number): Promise<{ readonly pending: number; readonly dead: number }> {
@@ -145,31 +156,35 @@ export class KeyValueOutbox implements Outbox {
     change: DeliveryUpdater,
     { durable }: { readonly durable: boolean },
   ): Promise<Delivery | undefined> {
-    const { refusal } = this.#committer;
+    const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
-    const before = this.#now(key);
-    if (before === undefined) return undefined;
-    const after = change(before);
-    if (after === undefined) return before;
     const name = deliveryName(key);
-    const mine = { delivery: after };
-    this.#changing.set(name, mine);
-    const ops: WriteOperation[] = unmark(key, before);
-    if (after === null) ops.push({ key: contentKey(key.tenant, key.id), value: null });
-    else ops.push(...mark(key, after));
+    const submitted = this.#order.run([name], () =>
+      andThen(this.#now(key), (before) => {
+        const after = before && change(before);
+        if (before === undefined || after === undefined) return { before };
+        const mine = { delivery: after };
+        this.#changing.set(name, mine);
+        const ops: WriteOperation[] = unmark(key, before);
+        if (after === null) ops.push({ key: contentKey(key.tenant, key.id), value: null });
+        else ops.push(...mark(key, after));
+        return { mine, stored: this.#committer.store(ops, durable) };
+      }),
+    );
+    const done = submitted instanceof Promise ? await submitted : submitted;
+    if (done.mine === undefined) return done.before;
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#committer.submit({ ops, durable, stored: resolve, failed: reject });
-      });
+      await done.stored;
     } finally {
-      if (this.#changing.get(name) === mine) this.#changing.delete(name);
+      if (this.#changing.get(name) === done.mine) this.#changing.delete(name);
     }
+    const after = done.mine.delivery;
     if (after?.status === "pending") this.#listener(webhookTargetOf(after.url));
     return after ?? undefined;
   }
 
   /** The delivery as it will be when everything in flight is stored. */
-  #now(key: DeliveryKey): Delivery | undefined {
+  #now(key: DeliveryKey): Eventually<Delivery | undefined> {
     const changing = this.#changing.get(deliveryName(key));
     return changing === undefined ? this.find(key) : (changing.delivery ?? undefined);
   }

@@ -1,5 +1,6 @@
 import { type Candidate, doubtfulCandidate, type CandidatePages } from "./index-candidates.ts";
 import { lastSegment, sortKey, prefixRange } from "./keys.ts";
+import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
@@ -46,7 +47,11 @@ export class PostingLists {
           const [own, wide] = list;
           const isWide = wide !== undefined && (await this.#isInhabited(wide));
           looked += left.length;
-          left = left.filter((one) => this.#stands(own, one) || (isWide && this.#stands(wide, one)));
+          const stands = (one: Candidate): Eventually<boolean> =>
+            andThen(this.#stands(own, one), (does) => does || (isWide && this.#stands(wide, one)));
+          const found = allOf(left.map(stands));
+          const standing = found instanceof Promise ? await found : found;
+          left = left.filter((_, i) => standing[i]);
         }
       }
       if (first) left = left.map(doubtfulCandidate);
@@ -56,8 +61,8 @@ export class PostingLists {
     }
   }
 
-  #stands(prefix: string, { at, thread }: Candidate): boolean {
-    return this.#kv.getSync(sortKey(prefix, at, thread)) !== undefined;
+  #stands(prefix: string, { at, thread }: Candidate): Eventually<boolean> {
+    return andThen(this.#kv.get(sortKey(prefix, at, thread)), (found) => found !== undefined);
   }
 
   /** Whether there is a key under this prefix. The list of threads with too many members is nearly always empty. */

@@ -2,6 +2,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { damagedError } from "./envelope.ts";
 import {
   DELAYED_RANGE,
+  ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
   parseDelayed,
   parseDue,
@@ -11,6 +12,7 @@ import {
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
+import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import type { KeyRange } from "./leveldb/table.ts";
 
@@ -59,6 +61,26 @@ export class QuarantinedData {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
 
+  /** The quarantined threads: those that are named, and all that are stored in the ranges. A thread may come more than once. */
+  async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
+    for (const touched of this.#touched) {
+      const key = splitThread(touched)?.key;
+      if (key !== undefined) yield key;
+    }
+    if (!this.#isEverything && this.#ranges.length === 0) return;
+    let prefix = "/";
+    for await (const keys of kv.keys(ALL_KEYS)) {
+      for (const at of keys) {
+        // The other keys of the same thread.
+        if (at.startsWith(prefix)) continue;
+        const key = threadOf(at);
+        if (key === undefined) continue;
+        prefix = threadPrefix(key);
+        if (this.has(key)) yield key;
+      }
+    }
+  }
+
   /** Whether the key lies in a damaged part of a table. */
   isInDamagedTable(key: string): boolean {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
@@ -76,7 +98,7 @@ function refusalOf(key: string): Error {
 }
 
 /** The thread that a key belongs to, or that an index or mark names. */
-function threadOf(key: string): ThreadKey | undefined {
+export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseDue(key).key;
   if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayed(key).key;
@@ -110,9 +132,9 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     return this.unguarded.batch(ops, options);
   }
 
-  getSync(key: string): Buffer | undefined {
+  get(key: string): Eventually<Buffer | undefined> {
     if (!this.#quarantine.isEmpty) this.#quarantine.refuse(key);
-    return this.unguarded.getSync(key);
+    return this.unguarded.get(key);
   }
 
   entries(range: ScanRange): AsyncIterable<KeyValueEntry> {

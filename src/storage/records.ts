@@ -1,3 +1,4 @@
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { SharedObjects } from "../model/shared-objects.ts";
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
@@ -49,6 +50,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     "delayed",
     "rested_at",
     "ttl",
+    "state_bytes",
   ],
   (thread) => [
     thread.thread_id,
@@ -71,6 +73,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     thread.delayed,
     thread.rested_at,
     thread.ttl,
+    thread.state_bytes,
   ],
 );
 
@@ -176,7 +179,7 @@ export function sealNumber(n: number): Buffer {
   return NUMBERS[n] ?? seal(n);
 }
 
-type Get = (key: string) => Buffer | undefined;
+type Get = (key: string) => Eventually<Buffer | undefined>;
 
 /** Checkpoints that an append can have: each gets a number derived from the append's. */
 export const CHECKPOINTS_PER_APPEND = 4096;
@@ -191,27 +194,38 @@ export function readRun(
   prefix: string,
   run: string,
   shared?: SharedObjects<RunKwargs>,
-): RunRecord | undefined {
-  const stored = readStoredRun(get, key, prefix, run);
-  if (stored === undefined) return undefined;
-  const name = kwargsKey(prefix, run);
-  const known = shared?.get(name);
-  if (known !== undefined) return { ...stored, kwargs: known };
-  const what = `what run ${run} was created with`;
-  const bytes = get(name);
-  if (bytes === undefined) {
-    // The run may be deleted between the two reads.
-    if (get(runKey(prefix, run)) === undefined) return undefined;
-    throw damagedError(key, `${what} is missing`);
-  }
-  const kwargs = unseal(bytes, key, what) as RunKwargs;
-  if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
-  return { ...stored, kwargs };
+): Eventually<RunRecord | undefined> {
+  return andThen(readStoredRun(get, key, prefix, run), (stored) => {
+    if (stored === undefined) return undefined;
+    const name = kwargsKey(prefix, run);
+    const known = shared?.get(name);
+    if (known !== undefined) return { ...stored, kwargs: known };
+    const what = `what run ${run} was created with`;
+    return andThen(get(name), (bytes) => {
+      if (bytes === undefined) {
+        // The run may be deleted between the two reads.
+        return andThen(get(runKey(prefix, run)), (still) => {
+          if (still === undefined) return undefined;
+          throw damagedError(key, `${what} is missing`);
+        });
+      }
+      const kwargs = unseal(bytes, key, what) as RunKwargs;
+      if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
+      return { ...stored, kwargs };
+    });
+  });
 }
 
-export function readStoredRun(get: Get, key: ThreadKey, prefix: string, run: string): StoredRun | undefined {
-  const bytes = get(runKey(prefix, run));
-  return bytes && runRows.record(unseal(bytes, key, `run ${run}`));
+export function readStoredRun(
+  get: Get,
+  key: ThreadKey,
+  prefix: string,
+  run: string,
+): Eventually<StoredRun | undefined> {
+  return andThen(
+    get(runKey(prefix, run)),
+    (bytes) => bytes && runRows.record(unseal(bytes, key, `run ${run}`)),
+  );
 }
 
 export function checkpointRow(made: NewCheckpoint, at: number, refs: ChannelRefs): unknown[] {

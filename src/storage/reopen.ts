@@ -1,21 +1,21 @@
-import { withCauses } from "../model/errors.ts";
-import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
+import type { WriteOutage } from "./write-outage.ts";
 
 /** Milliseconds before the first attempt, and the longest time between two. */
 const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 2_000;
 
 /**
- * Closes a store whose write failed and opens it again, until that works. The store stays open for reading as long as a probe says that
- * writes would fail again. Never rejects. Returns false when `stop` is aborted.
+ * Closes a store whose write failed and opens it again, until that works and `test`, which writes to it, resolves. The store stays open for
+ * reading as long as a probe says that writes would fail again. Never rejects. Returns false when `stop` is aborted.
  */
 export async function reopen(
   kv: KeyValueStore,
   scheduler: Scheduler,
-  logger: Logger,
+  outage: WriteOutage,
   stop: AbortSignal,
+  test: () => Promise<void>,
 ): Promise<boolean> {
   for (let ms = FIRST_DELAY_MS; ; ms = Math.min(ms * 2, MAX_DELAY_MS)) {
     await pause(ms, scheduler, stop);
@@ -24,10 +24,10 @@ export async function reopen(
       await kv.probe?.();
       await kv.close();
       await kv.open();
-      logger.info("the storage is open again");
+      await test();
       return true;
     } catch (cause) {
-      logger.warn("the storage is still not available", { error: withCauses(cause) });
+      outage.goesOn(cause);
     }
   }
 }

@@ -5,6 +5,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
 import { lastSegment, delayedStartPrefix, orderPrefix, prefixRange } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
+import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readRun, readStoredRun, type StoredRun } from "./records.ts";
 
@@ -31,14 +32,14 @@ export class RunLists {
     if (limit < 1) return found;
     let skip = offset;
     let size = 0;
-    const sized = (key: string): Buffer | undefined => {
-      const value = this.#get(key);
-      size += value?.length ?? 0;
-      return value;
-    };
+    const sized = (key: string): Eventually<Buffer | undefined> =>
+      andThen(this.#get(key), (value) => {
+        size += value?.length ?? 0;
+        return value;
+      });
     for await (const id of this.#ids(0, true, before)) {
-      if (!this.#fits(id, filter) || skip-- > 0) continue;
-      const run = readRun(sized, this.#key, this.#prefix, id);
+      if (!(await this.#fits(id, filter)) || skip-- > 0) continue;
+      const run = await readRun(sized, this.#key, this.#prefix, id);
       // The run has been deleted since the list was started.
       if (run === undefined) continue;
       found.push(run);
@@ -51,16 +52,21 @@ export class RunLists {
     const isAll = filter.status === undefined && filter.metadata === undefined;
     let count = 0;
     for await (const keys of this.#kv.keys(prefixRange(orderPrefix(this.#prefix)))) {
-      count += isAll ? keys.length : keys.filter((key) => this.#fits(lastSegment(key), filter)).length;
+      if (isAll) count += keys.length;
+      else {
+        const fits = await allOf(keys.map((key) => this.#fits(lastSegment(key), filter)));
+        count += fits.filter(Boolean).length;
+      }
     }
     return count;
   }
 
-  #fits(id: string, { status, metadata }: RunsFilter): boolean {
+  #fits(id: string, { status, metadata }: RunsFilter): Eventually<boolean> {
     if (status === undefined && metadata === undefined) return true;
-    const run = this.#stored(id);
-    if (run === undefined || (status !== undefined && run.status !== status)) return false;
-    return metadata === undefined || contains(run.metadata, metadata);
+    return andThen(this.#stored(id), (run) => {
+      if (run === undefined || (status !== undefined && run.status !== status)) return false;
+      return metadata === undefined || contains(run.metadata, metadata);
+    });
   }
 
   /**
@@ -104,7 +110,7 @@ export class RunLists {
     for await (const id of this.#ids(order)) {
       // One more than asked for: the first may be replaced by a delayed run.
       if (found.length > limit) break;
-      const run = readRun(this.#get, this.#key, this.#prefix, id, shared);
+      const run = await readRun(this.#get, this.#key, this.#prefix, id, shared);
       // Skips runs that were deleted since the list was started, or withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
@@ -119,7 +125,7 @@ export class RunLists {
     for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
     const found: RunRecord[] = [];
     for await (const [key] of this.#kv.entries({ gte: from, lt, limit: limit + 1 })) {
-      const run = readRun(this.#get, this.#key, this.#prefix, lastSegment(key), shared);
+      const run = await readRun(this.#get, this.#key, this.#prefix, lastSegment(key), shared);
       if (run !== undefined) found.push(run);
     }
     return found;
@@ -127,13 +133,13 @@ export class RunLists {
 
   async #first(order: number): Promise<StoredRun | undefined> {
     for await (const id of this.#ids(order)) {
-      const run = this.#stored(id);
+      const run = await this.#stored(id);
       if (run !== undefined && hasBegunInOrder(run)) return run;
     }
     return undefined;
   }
 
-  #stored(id: string): StoredRun | undefined {
+  #stored(id: string): Eventually<StoredRun | undefined> {
     return readStoredRun(this.#get, this.#key, this.#prefix, id);
   }
 
@@ -144,7 +150,7 @@ export class RunLists {
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);
   }
 
-  readonly #get = (key: string): Buffer | undefined => this.#kv.getSync(key);
+  readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 }
 
 /** Whether the run started in the order of admission, which delayed runs do not. */

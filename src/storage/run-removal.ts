@@ -1,4 +1,5 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
+import { wait, type Steps } from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { damagedError } from "./envelope.ts";
 import {
@@ -30,16 +31,16 @@ import { unpackRefs } from "./channel-refs.ts";
  * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are marked for
  * the sweeper.
  */
-export function removeRuns(draft: AppendDraft, runs: readonly string[]): void {
+export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {
   const { prefix, key } = draft.head;
   const gone = new Set<string>();
   let from = Number.POSITIVE_INFINITY;
   for (const run of runs) {
-    const row = draft.read(runKey(prefix, run), `run ${run}`);
+    const row = yield* wait(draft.read(runKey(prefix, run), `run ${run}`));
     if (row === undefined) continue;
     const stored = runRows.record(row);
     const order = orderKey(prefix, stored.order, run);
-    const first = draft.read(order, `the place of run ${run}`);
+    const first = yield* wait(draft.read(order, `the place of run ${run}`));
     if (typeof first !== "number") throw damagedError(key, `the place of run ${run} is missing`);
     from = Math.min(from, first);
     gone.add(run);
@@ -49,17 +50,18 @@ export function removeRuns(draft: AppendDraft, runs: readonly string[]): void {
     if (stored.due !== null && stored.seq_base > 0) draft.del(delayedStartKey(prefix, stored.seq_base, run));
     draft.putSealed(sweepKey(key, run), PRESENT_MARK);
   }
-  if (gone.size > 0) removeCheckpoints(draft, gone, from);
+  if (gone.size > 0) yield* removeCheckpoints(draft, gone, from);
 }
 
-function removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from: number): void {
+function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from: number): Steps<void> {
   const { prefix } = draft.head;
-  const { checkpoints, tasks } = readJournal(draft, from);
+  const { checkpoints, tasks } = yield* readJournal(draft, from);
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
   // Found before anything is deleted, because a parent may be deleted too.
-  const written = gone.flatMap((made) => writtenBy(draft, made));
+  const written: Value[] = [];
+  for (const made of gone) written.push(...(yield* writtenBy(draft, made)));
   for (const value of written) {
     if (!kept.some((made) => holds(made, value))) draft.del(value.key);
   }
@@ -102,15 +104,16 @@ interface Since {
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-function readJournal(draft: AppendDraft, from: number): Since {
+function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
   const { head } = draft;
   const checkpoints: StoredCheckpoint[] = [];
   const tasks = new Map<string, Set<string>>();
   for (let seq = from; seq <= head.seq; seq++) {
-    const entry = draft.read(entryKey(head.prefix, seq), `append ${seq}`) as JournalEntry | undefined;
-    if (entry === undefined) throw damagedError(head.key, `append ${seq} is missing`);
+    const found = yield* wait(draft.read(entryKey(head.prefix, seq), `append ${seq}`));
+    if (found === undefined) throw damagedError(head.key, `append ${seq} is missing`);
+    const entry = found as JournalEntry;
     for (const [ns, id] of entry.checkpoints ?? []) {
-      const made = readStored(draft, ns, id);
+      const made = yield* readStored(draft, ns, id);
       if (made !== undefined) checkpoints.push(made);
     }
     for (const [ns, checkpoint, task] of entry.writes ?? []) {
@@ -123,8 +126,8 @@ function readJournal(draft: AppendDraft, from: number): Since {
   return { checkpoints, tasks };
 }
 
-function readStored(draft: AppendDraft, ns: string, id: string): StoredCheckpoint | undefined {
-  const row = draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`);
+function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCheckpoint | undefined> {
+  const row = yield* wait(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`));
   return row === undefined ? undefined : checkpointRows.record(row);
 }
 
@@ -138,11 +141,11 @@ interface Value {
 }
 
 /** The values that a checkpoint wrote: those that its parent does not refer to. */
-function writtenBy(draft: AppendDraft, made: StoredCheckpoint): Value[] {
+function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> {
   const { prefix } = draft.head;
   const { ns } = made;
   const own = made.changes.at;
-  const parent = made.parent === null ? undefined : readStored(draft, ns, made.parent);
+  const parent = made.parent === null ? undefined : yield* readStored(draft, ns, made.parent);
   const before = unpackRefs(parent?.changes.channels ?? {});
   const values: Value[] = [];
   for (const [channel, ref] of Object.entries(unpackRefs(made.changes.channels))) {

@@ -1,5 +1,6 @@
 import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { JsonObject } from "../model/json.ts";
+import { threadMapKey } from "../model/thread.ts";
 import type {
   Expiring,
   ItemChange,
@@ -24,12 +25,17 @@ import {
   parseItemExpiry,
   parseItem,
 } from "./keys.ts";
+import { allOf, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 import { createRowCodec } from "./row-codec.ts";
+import type { WriteOrder } from "./write-order.ts";
 
 type Stored = Omit<ItemHead, "namespace" | "key">;
 const rows = createRowCodec<Stored>()(["created_at", "updated_at", "ttl", "expires_at", "bytes"]);
+
+/** Changes by item key; null: the item is deleted. */
+type Changes = Map<string, { readonly head: Stored | null }>;
 
 /**
  * The items over a key-value store. Records, values and vectors have separate keys: searches read the records, then only the values that
@@ -39,28 +45,35 @@ export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #heads: WriteHeads;
-  /** Changes in flight, by item key; null: the item is being deleted. */
-  readonly #changing = new Map<string, { readonly head: Stored | null }>();
+  readonly #order: WriteOrder;
+  /** Changes in flight. */
+  readonly #changing: Changes = new Map();
 
-  constructor(kv: KeyValueStore, committer: Committer, heads: WriteHeads) {
+  constructor(kv: KeyValueStore, committer: Committer, heads: WriteHeads, order: WriteOrder) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;
+    this.#order = order;
   }
 
-  find(tenant: string, place: ItemKey): ItemRecord | undefined {
-    const head = this.#stored(tenant, place);
-    if (head === undefined) return undefined;
-    const { namespace, key } = place;
-    const bytes = this.#kv.getSync(itemRowKey(tenant, "sv", place));
-    if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
-    const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
-    return { namespace, key, ...head, value };
+  find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined> {
+    return runSteps(this.#find(tenant, place));
   }
 
-  #stored(tenant: string, place: ItemKey): Stored | undefined {
-    const bytes = this.#kv.getSync(itemRowKey(tenant, "s", place));
-    return bytes && readItemHead(bytes, tenant, place);
+  *#find(tenant: string, place: ItemKey): Steps<ItemRecord | undefined> {
+    const readHead = () => this.#kv.get(itemRowKey(tenant, "s", place));
+    for (;;) {
+      const head = yield* wait(readHead());
+      if (head === undefined) return undefined;
+      const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
+      const bytes = yield* wait(reading);
+      // A read that takes time may find the value of another version of the item: then both are read again.
+      if (reading instanceof Promise && (yield* wait(readHead()))?.equals(head) !== true) continue;
+      if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
+      const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
+      const { namespace, key } = place;
+      return { namespace, key, ...readItemHead(head, tenant, place), value };
+    }
   }
 
   async *heads(tenant: string, prefix: Namespace): AsyncGenerator<ItemHead> {
@@ -124,29 +137,57 @@ export class KeyValueItems implements StoreItems {
   }
 
   async change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void> {
-    const { refusal } = this.#committer;
+    const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
-    if (write.fence !== undefined) this.#judge(write.fence);
-    const ops: WriteOperation[] = [];
-    const mine = new Map<string, { readonly head: Stored | null }>();
-    for (const change of changes) this.#apply(tenant, change, write.now, ops, mine);
-    if (ops.length === 0) return;
-    for (const [at, one] of mine) this.#changing.set(at, one);
+    const records = changes.map((change) => itemRowKey(tenant, "s", change));
+    // No append of the thread comes between the check of the fence and the write.
+    if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
+    const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));
+    const { mine, stored } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#committer.submit({ ops, durable: write.durable, stored: resolve, failed: reject });
-      });
+      await stored;
     } finally {
       for (const [at, one] of mine) if (this.#changing.get(at) === one) this.#changing.delete(at);
     }
   }
 
+  *#submit(tenant: string, changes: readonly ItemChange[], write: ItemWrite) {
+    if (write.fence !== undefined) yield* this.#judge(write.fence);
+    const stored = yield* this.#readHeads(tenant, changes);
+    const ops: WriteOperation[] = [];
+    const mine: Changes = new Map();
+    for (const change of changes) this.#apply(tenant, change, write.now, ops, mine, stored);
+    if (ops.length === 0) return { mine, stored: Promise.resolve() };
+    for (const [at, one] of mine) this.#changing.set(at, one);
+    return { mine, stored: this.#committer.store(ops, write.durable) };
+  }
+
   /**
    * Checks the fence against the thread's epoch. Reads the thread without caching its head: a replaced writer must not keep it in memory.
    */
-  #judge({ thread, epoch }: ThreadFence): void {
-    const { epoch: now, seq } = this.#heads.peek(thread) ?? this.#heads.thread(thread) ?? NOTHING;
+  *#judge({ thread, epoch }: ThreadFence): Steps<void> {
+    const { epoch: now, seq } =
+      this.#heads.peek(thread) ?? (yield* wait(this.#heads.thread(thread))) ?? NOTHING;
     if (seq === 0 || now !== epoch) throw fencedError({ key: thread, epoch: now }, epoch);
+  }
+
+  /** The stored heads of the items that have no change in flight. */
+  *#readHeads(
+    tenant: string,
+    changes: readonly ItemChange[],
+  ): Steps<ReadonlyMap<string, Stored | undefined>> {
+    const found = new Map<string, Stored | undefined>();
+    for (;;) {
+      // Again after each wait: a change that was in flight may have been stored, or may have failed.
+      const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
+      for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
+      if (missing.size === 0) return found;
+      const read = yield* wait(allOf(Array.from(missing.keys(), (at) => this.#kv.get(at))));
+      for (const [i, [at, change]] of [...missing].entries()) {
+        const bytes = read[i];
+        found.set(at, bytes && readItemHead(bytes, tenant, change));
+      }
+    }
   }
 
   #apply(
@@ -154,11 +195,12 @@ export class KeyValueItems implements StoreItems {
     change: ItemChange,
     now: number,
     ops: WriteOperation[],
-    mine: Map<string, { readonly head: Stored | null }>,
+    mine: Changes,
+    stored: ReadonlyMap<string, Stored | undefined>,
   ): void {
     const at = itemRowKey(tenant, "s", change);
     const changing = mine.get(at) ?? this.#changing.get(at);
-    const before = changing === undefined ? this.#stored(tenant, change) : (changing.head ?? undefined);
+    const before = changing === undefined ? stored.get(at) : (changing.head ?? undefined);
     const head = after(change, before, now);
     if (change.kind === "expire")
       ops.push({ key: itemExpiryKey(change.expires_at, tenant, change), value: null });

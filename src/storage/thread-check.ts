@@ -2,18 +2,28 @@ import { chunkEnd, type Fact } from "../model/run-event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import { unseal } from "./envelope.ts";
+import { flawOf, unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { isUnsettled } from "./write-heads.ts";
-import { activeKey, delayedKey, eventsPrefix, headKey, escapeSegment, unescapeSegment } from "./keys.ts";
+import {
+  activeKey,
+  delayedKey,
+  eventsPrefix,
+  headKey,
+  escapeSegment,
+  lastSegment,
+  unescapeSegment,
+} from "./keys.ts";
+import { threadPartLabel } from "./key-labels.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import { allOf, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /** Whether the thread, or the log of one of its runs, is being deleted by the sweeper. Nobody reads it any more. */
-export type IsSwept = (key: ThreadKey, run: string | null) => boolean;
+export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
   readonly first: number;
@@ -26,7 +36,7 @@ export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;
   readonly #prefix: string;
-  readonly #swept: IsSwept;
+  readonly #isDeleted: IsDeleted;
   readonly #found: string[] = [];
   #thread: ThreadRecord | undefined;
   /** The first key. */
@@ -44,9 +54,9 @@ export class ThreadCheck {
   readonly #left: string[] = [];
   readonly #chunks = new Map<string, Chunk[]>();
 
-  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, swept: IsSwept) {
+  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, isDeleted: IsDeleted) {
     this.#kv = kv;
-    this.#swept = swept;
+    this.#isDeleted = isDeleted;
     this.key = key;
     this.#prefix = prefix;
   }
@@ -57,8 +67,8 @@ export class ThreadCheck {
     let value: unknown;
     try {
       value = unseal(bytes, this.key, rest);
-    } catch (error) {
-      this.#found.push(error instanceof Error ? error.message : String(error));
+    } catch {
+      this.#found.push(`${threadPartLabel(rest)}: ${flawOf(bytes)}`);
       return;
     }
     const [kind, first = "", second = ""] = rest.split("/");
@@ -100,7 +110,7 @@ export class ThreadCheck {
         this.#addChunk(unescapeSegment(first), parseOrdinal(last), unpackFacts(value));
         break;
       default:
-        this.#found.push(`${rest} is unknown`);
+        this.#found.push(`the key ${rest} is unknown`);
     }
   }
 
@@ -111,18 +121,19 @@ export class ThreadCheck {
     else known.push(chunk);
   }
 
-  *end(): Generator<Damage> {
-    if (this.#swept(this.key, null) || this.#isGone(this.#first)) return;
+  async *end(): AsyncGenerator<Damage> {
+    if ((await this.#isDeleted(this.key, null)) || (await this.#isGone(this.#first))) return;
     this.#checkThread();
+    if (this.#thread !== undefined) await this.#checkMarks();
     this.#checkRuns();
     this.#checkCheckpoints();
-    for (const [run, chunks] of this.#chunks) this.#checkEvents(run, chunks);
+    for (const [run, chunks] of this.#chunks) await this.#checkEvents(run, chunks);
     for (const what of this.#found) yield { key: this.key, what };
   }
 
   /** Whether the key has been deleted since the scan started, which reads an old snapshot. */
-  #isGone(key: string | undefined): boolean {
-    return key === undefined || this.#kv.getSync(key) === undefined;
+  async #isGone(key: string | undefined): Promise<boolean> {
+    return key === undefined || (await this.#kv.get(key)) === undefined;
   }
 
   #checkThread(): void {
@@ -146,28 +157,33 @@ export class ThreadCheck {
     for (const run of [thread.active ?? [], thread.queue, delayed].flat()) {
       if (!this.#runs.has(run)) this.#found.push(`run ${run}, which is to be done, is missing`);
     }
-    this.#checkMarks();
   }
 
-  /** Checks the marks and indexes. They lie outside the thread's keys and may change meanwhile, so only an error found twice counts. */
-  #checkMarks(): void {
-    const wrong = (): string | undefined => {
-      const bytes = this.#kv.getSync(headKey(this.#prefix));
-      if (bytes === undefined) return undefined;
-      const marked = this.#kv.getSync(activeKey(this.key)) !== undefined;
-      const thread = threadRows.record(unseal(bytes, this.key, "its record"));
-      if (marked !== isUnsettled(thread)) {
-        return marked ? "it is marked as having work and has none" : "it has work and is not marked";
-      }
-      for (const { run, due } of thread.delayed ?? []) {
-        if (this.#kv.getSync(delayedKey(this.key, due, run)) === undefined)
-          return `run ${run} is delayed and not marked`;
-      }
-      const isWhole = indexKeysOf(this.key, thread).every((at) => this.#kv.getSync(at) !== undefined);
-      return isWhole ? undefined : "it is not in the index of threads";
-    };
-    const first = wrong();
-    if (first !== undefined && wrong() === first) this.#found.push(first);
+  /** Checks the marks and indexes. They lie outside the thread's keys, and count only if the thread has not changed while they were read. */
+  async #checkMarks(): Promise<void> {
+    for (;;) {
+      const bytes = await this.#kv.get(headKey(this.#prefix));
+      if (bytes === undefined) return;
+      const wrong = await this.#wrongMark(threadRows.record(unseal(bytes, this.key, "its record")));
+      if (wrong === undefined) return;
+      const now = await this.#kv.get(headKey(this.#prefix));
+      if (now?.equals(bytes) !== true) continue;
+      this.#found.push(wrong);
+      return;
+    }
+  }
+
+  async #wrongMark(thread: ThreadRecord): Promise<string | undefined> {
+    const marked = (await this.#kv.get(activeKey(this.key))) !== undefined;
+    if (marked !== isUnsettled(thread)) {
+      return marked ? "it is marked as having work and has none" : "it has work and is not marked";
+    }
+    for (const { run, due } of thread.delayed ?? []) {
+      if ((await this.#kv.get(delayedKey(this.key, due, run))) === undefined)
+        return `run ${run} is delayed and not marked`;
+    }
+    const places = await allOf(indexKeysOf(this.key, thread).map((at) => this.#kv.get(at)));
+    return places.includes(undefined) ? "it is not in the index of threads" : undefined;
   }
 
   #checkRuns(): void {
@@ -206,7 +222,7 @@ export class ThreadCheck {
     }
     for (const at of new Set(this.#left)) {
       if (!this.#checkpoints.has(at))
-        this.#found.push(`tasks have left writes at checkpoint ${at}, which is missing`);
+        this.#found.push(`tasks have left writes at checkpoint ${lastSegment(at)}, which is missing`);
     }
   }
 
@@ -222,10 +238,10 @@ export class ThreadCheck {
     return true;
   }
 
-  #checkEvents(run: string, chunks: readonly Chunk[]): void {
+  async #checkEvents(run: string, chunks: readonly Chunk[]): Promise<void> {
     const [chunk] = chunks;
     const key = chunk && `${eventsPrefix(this.#prefix, run)}${ordinal(chunk.first)}`;
-    if (this.#swept(this.key, run) || this.#isGone(key)) return;
+    if ((await this.#isDeleted(this.key, run)) || (await this.#isGone(key))) return;
     const record = this.#runs.get(run);
     if (record === undefined) {
       this.#found.push(`there are events of run ${run}, which is missing`);

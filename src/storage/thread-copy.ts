@@ -1,12 +1,22 @@
 import { ServiceError, threadNotFound } from "../model/errors.ts";
-import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import { threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { seal, unseal } from "./envelope.ts";
 import { entryKey, headKey, threadPrefix, prefixRange } from "./keys.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { type JournalEntry, threadRows } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { indexOps } from "./thread-index.ts";
+import type { WriteHeads } from "./write-heads.ts";
+import type { WriteOrder } from "./write-order.ts";
+
+interface Deps {
+  readonly kv: KeyValueStore;
+  readonly heads: WriteHeads;
+  readonly sweeper: DeletionSweeper;
+  readonly order: WriteOrder;
+}
 
 /** The keys that a copy includes: journal entries, checkpoints, values, pending writes. */
 const ROOMS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
@@ -20,15 +30,15 @@ const BYTES = 256 * 1024;
  * deleted. The last piece removes the mark and adds the record; before that nobody sees the copy, and after a crash the sweeper deletes it.
  */
 export async function copyThread(
-  { kv, sweeper }: { readonly kv: KeyValueStore; readonly sweeper: DeletionSweeper },
+  deps: Deps,
   from: ThreadKey,
   to: ThreadKey,
   make: (thread: ThreadRecord) => ThreadRecord,
 ): Promise<ThreadRecord> {
-  if (kv.getSync(headKey(threadPrefix(to))) !== undefined || sweeper.refusesWrites(to)) {
-    throw new ServiceError("journal.conflict", `There is a thread ${to.thread} already`);
-  }
-  await sweeper.reserve(to);
+  const { kv, sweeper } = deps;
+  await (
+    await reserve(deps, to)
+  ).stored;
   try {
     const origin = await copyRooms(kv, sweeper, from, to);
     const thread = make(origin);
@@ -47,6 +57,20 @@ export async function copyThread(
     await sweeper.sweep(to, null).catch(() => undefined);
     throw cause;
   }
+}
+
+/** Takes the id for the copy. @throws ServiceError `journal.conflict` when there is such a thread */
+function reserve(
+  { heads, sweeper, order }: Deps,
+  to: ThreadKey,
+): Eventually<{ readonly stored: Promise<void> }> {
+  return order.run([threadMapKey(to)], () =>
+    andThen(heads.peek(to)?.thread ?? heads.thread(to), (existing) => {
+      if (existing !== undefined || sweeper.refusesWrites(to))
+        throw new ServiceError("journal.conflict", `There is a thread ${to.thread} already`);
+      return { stored: sweeper.reserve(to) };
+    }),
+  );
 }
 
 /** Copies from one snapshot of the thread, so that its record fits the copied data. */

@@ -1,12 +1,17 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
+import type { OnProgress } from "../ports/progress.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
-import { unseal } from "./envelope.ts";
+import { flawOf, unseal } from "./envelope.ts";
 import { checkItem } from "./store-item-check.ts";
 import { ALL_KEYS, splitThread, threadPrefix, unescapeSegment, prefixRange } from "./keys.ts";
+import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { ThreadCheck, type IsSwept } from "./thread-check.ts";
+import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
+
+/** Keys after which the progress is told. */
+const PROGRESS_KEYS = 1_000;
 
 /**
  * Reads every value once, in key order, and checks each thread after its last key. Memory holds one thread's bookkeeping at a time, never
@@ -14,15 +19,19 @@ import { strayThreadOf } from "./index-repair.ts";
  */
 export async function* verifyAll(
   kv: KeyValueStore,
-  swept: IsSwept,
+  isDeleted: IsDeleted,
   only: ThreadKey | undefined,
+  onProgress?: OnProgress,
 ): AsyncGenerator<Damage> {
+  let done = 0;
   let prefix = "";
   let check: ThreadCheck | undefined;
   /** Threads whose index keys were reported as wrong. */
   const reported = new Set<string>();
   const range = only === undefined ? ALL_KEYS : prefixRange(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
+    if (done++ % PROGRESS_KEYS === 0)
+      onProgress?.({ work: "checking the records", done: done - 1, unit: "keys" });
     if (check !== undefined && !at.startsWith(prefix)) {
       yield* check.end();
       check = undefined;
@@ -35,7 +44,7 @@ export async function* verifyAll(
         continue;
       }
       prefix = threadPrefix(split.key);
-      check = new ThreadCheck(kv, split.key, prefix, swept);
+      check = new ThreadCheck(kv, split.key, prefix, isDeleted);
     }
     check.add(at.slice(prefix.length), bytes);
   }
@@ -43,12 +52,17 @@ export async function* verifyAll(
 }
 
 /** Checks a value of the catalog or of the server. */
-function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): Generator<Damage> {
+async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<Damage> {
   const tenant = at.startsWith("!") ? "" : unescapeSegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
   try {
     unseal(bytes, key, at);
-    for (const what of checkItem(kv, at, bytes)) yield { key, what };
+  } catch {
+    yield { key, what: `${keyLabel(at)}: ${flawOf(bytes)}` };
+    return;
+  }
+  try {
+    for await (const what of checkItem(kv, at, bytes)) yield { key, what };
   } catch (error) {
     yield { key, what: errorMessageOf(error) };
   }

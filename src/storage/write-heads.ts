@@ -2,11 +2,13 @@ import type { RunKwargs } from "../model/run.ts";
 import { hasWork, threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
 import { headKey, threadPrefix } from "./keys.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { RecordCache } from "./record-cache.ts";
 import { threadRows } from "./records.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
+import { SmallMap } from "../model/small-map.ts";
 
 /** The state that a thread's next append builds on: what is stored, and what is in flight. */
 export interface ThreadHead {
@@ -23,18 +25,20 @@ export interface ThreadHead {
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace, from which the next one is derived. */
-  readonly latest: Map<string, { readonly id: string; readonly refs: ChannelRefs }>;
+  readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
   /** The end of each span that was written, by the prefix of its keys; for other spans it is looked up. */
-  readonly spanEnds: Map<string, number>;
+  readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. The same object need not be written again. */
-  readonly kwargs: Map<string, RunKwargs>;
+  readonly kwargs: SmallMap<string, RunKwargs>;
   /** The id after the last event of each run, for runs that were written to. */
-  readonly ends: Map<string, number>;
+  readonly ends: SmallMap<string, number>;
   /** The operations of writes in flight, oldest first; a deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
   /** Settles with the last write in flight. */
   tail: Promise<void> | undefined;
   released: boolean;
+  /** False when a failed write, a deletion or a pruning has made it wrong. */
+  isValid: boolean;
 }
 
 /** Ends of spans remembered at most. */
@@ -45,19 +49,25 @@ export class WriteHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();
+  /** The latest read of each record that is being read. */
+  readonly #reads = new Map<string, { isCurrent: boolean }>();
 
   constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 
-  get(key: ThreadKey): ThreadHead {
+  /** The head to write with. MUST NOT be called again for the same thread before the head is there. */
+  get(key: ThreadKey): Eventually<ThreadHead> {
     const name = threadMapKey(key);
     const known = this.#heads.get(name);
     if (known !== undefined) {
       known.released = false;
       return known;
     }
-    const thread = this.thread(key);
+    return andThen(this.thread(key), (thread) => this.#add(key, name, thread));
+  }
+
+  #add(key: ThreadKey, name: string, thread: ThreadRecord | undefined): ThreadHead {
     const head: ThreadHead = {
       key,
       name,
@@ -67,30 +77,60 @@ export class WriteHeads {
       next_run: thread?.next_run ?? 0,
       active: thread !== undefined && isUnsettled(thread),
       thread,
-      latest: new Map(),
-      spanEnds: new Map(),
-      kwargs: new Map(),
-      ends: new Map(),
+      latest: new SmallMap(),
+      spanEnds: new SmallMap(),
+      kwargs: new SmallMap(),
+      ends: new SmallMap(),
       inFlight: [],
       tail: undefined,
       released: false,
+      isValid: true,
     };
     this.#heads.set(name, head);
     return head;
   }
 
   /** The thread's record as it is stored. */
-  thread(key: ThreadKey): ThreadRecord | undefined {
+  thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     const name = threadMapKey(key);
     // With an append in flight, the store may be newer than the cache, and what the cached record refers to may be gone.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
-    const bytes = this.#kv.getSync(headKey(threadPrefix(key)));
-    if (bytes === undefined) return undefined;
-    const thread = threadRows.record(unseal(bytes, key, "its record"));
-    if (settled) this.#records.set(name, thread, bytes.length);
-    return thread;
+    const found = this.#kv.get(headKey(threadPrefix(key)));
+    const read = settled && found instanceof Promise ? this.#watch(name, found) : { isCurrent: settled };
+    return andThen(found, (bytes) => {
+      if (bytes === undefined) return undefined;
+      const thread = threadRows.record(unseal(bytes, key, "its record"));
+      if (read.isCurrent) this.#records.set(name, thread, bytes.length);
+      return thread;
+    });
+  }
+
+  /** Notes a read that takes time. If the record is changed meanwhile, what was read may be older, and must not be cached. */
+  #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
+    this.#overtake(name);
+    const read = { isCurrent: true };
+    this.#reads.set(name, read);
+    const end = () => {
+      if (this.#reads.get(name) === read) this.#reads.delete(name);
+    };
+    found.then(end, end);
+    return read;
+  }
+
+  /** The record changes, or another read of it begins: the read in progress does not count any more. */
+  #overtake(name: string): void {
+    const read = this.#reads.get(name);
+    if (read === undefined) return;
+    read.isCurrent = false;
+    this.#reads.delete(name);
+  }
+
+  /** Called when an append of this thread is in flight. Followed by {@link appendStored}, unless it fails. */
+  appendSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
+    if (this.#reads.size > 0) this.#overtake(head.name);
+    head.inFlight.push(ops);
   }
 
   /** The head if it is in memory. */
@@ -118,24 +158,29 @@ export class WriteHeads {
   /** Called when the thread's deletion is in flight. Followed by {@link forget}. */
   deletionSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     this.#records.delete(head.name);
+    this.#overtake(head.name);
     head.inFlight.push(ops);
   }
 
   /** Drops the head, because the thread is deleted, or changes in a way that the head does not know. */
   forget(head: ThreadHead): void {
+    head.isValid = false;
     this.#records.delete(head.name);
+    this.#overtake(head.name);
     if (this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 
   /** Drops all cached records, because some of them were quarantined. */
   forgetRecords(): void {
     this.#records.clear();
+    for (const name of this.#reads.keys()) this.#overtake(name);
   }
 
   /** Drops everything, because it is unknown what is stored. */
   clear(): void {
+    for (const head of this.#heads.values()) head.isValid = false;
     this.#heads.clear();
-    this.#records.clear();
+    this.forgetRecords();
   }
 
   #drop(head: ThreadHead): void {

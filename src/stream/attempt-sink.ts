@@ -1,13 +1,14 @@
 import { type EventChunk, type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Emission } from "../ports/engine-host.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { RunLog } from "./run-log.ts";
 import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
-import { factSize } from "./memory-size.ts";
+import { factSize } from "./fact-size.ts";
 
 /**
  * When readers see a fact. `os`: when it would survive the end of the process. `memory`: when the write of its chunk
@@ -55,8 +56,10 @@ export class AttemptSink implements Sink {
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /** Chunks that the caller has taken to store them, in the order of the takes. */
-  #taken: LogEntry[] = [];
+  /** Chunks that the caller has taken to store them, in the order of the takes, each with the callbacks of those that wait for it. */
+  #taken: { readonly entry: LogEntry; readonly waiting: readonly (() => void)[] }[] = [];
+  /** While a take adds facts: callbacks of the chunks that became full meanwhile, see {@link Sink.take}. */
+  #waiting: (() => void)[] | undefined;
 
   constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {
     this.#log = log;
@@ -93,19 +96,25 @@ export class AttemptSink implements Sink {
     return id;
   }
 
-  take(): EventChunk | undefined {
+  take(emissions: readonly Emission[] = []): EventChunk | undefined {
+    const waiting: (() => void)[] = [];
+    this.#waiting = waiting;
+    for (const { fact, values, head } of emissions) this.emit(fact, values, head);
+    this.#waiting = undefined;
     if (this.#facts.length === 0) return undefined;
     const entry = this.#seal();
-    this.#taken.push(entry);
+    this.#taken.push({ entry, waiting });
     this.#log.expect(entry);
     return entry.chunk;
   }
 
   stored(chunk: EventChunk): void {
-    const at = this.#taken.findIndex((entry) => entry.chunk === chunk);
+    const at = this.#taken.findIndex(({ entry }) => entry.chunk === chunk);
     if (at < 0) return;
-    const [entry] = this.#taken.splice(at, 1);
-    if (this.#alive && entry !== undefined) this.#log.settle(entry);
+    const [taken] = this.#taken.splice(at, 1);
+    if (!this.#alive || taken === undefined) return;
+    for (const go of taken.waiting) go();
+    this.#log.settle(taken.entry);
   }
 
   close(): void {
@@ -149,6 +158,8 @@ export class AttemptSink implements Sink {
 
   #publish(): void {
     const entry = this.#seal();
+    const waiting = entry.states && this.#waiting;
+    const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
     // Called before readers may see the chunk: with `memory` they see it in this same turn.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
@@ -157,13 +168,16 @@ export class AttemptSink implements Sink {
       () => {
         this.#inFlight--;
         if (!this.#alive) return;
-        this.#log.settle(entry);
+        if (statesStored === undefined) this.#log.settle(entry);
+        else void statesStored.then(() => this.#alive && this.#log.settle(entry));
         if (this.#facts.length > 0 && this.#inFlight === 0) this.#publish();
       },
       (cause: unknown) => {
         this.#inFlight--;
         if (!this.#alive) return;
-        this.#deps.logger.warn("a run's events could not be stored", {
+        // A failed storage is logged once, not for each run.
+        const isOutage = this.#deps.journal.whenWritable() !== undefined;
+        this.#deps.logger[isOutage ? "debug" : "warn"]("a run's events could not be stored", {
           run: this.#log.run,
           error: String(cause),
         });

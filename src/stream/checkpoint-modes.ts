@@ -1,3 +1,4 @@
+import { withoutUser } from "../model/auth-user.ts";
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
@@ -32,11 +33,11 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
-/** The configuration with which a run would resume from this checkpoint. */
+/** The configuration with which a run would resume from this checkpoint; whoever resumes is its user then. */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
-  return { ...config, configurable: { ...config.configurable, ...place } };
+  return { ...config, configurable: { ...withoutUser(config.configurable), ...place } };
 }
 
 function metadataOf(run: RunRecord, fact: CheckpointFact, head: CheckpointHead | null): JsonObject {

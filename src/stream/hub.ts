@@ -41,16 +41,15 @@ export interface Hub extends Sinks {
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
    * Reads the events of all runs of a thread, future ones too, above the thread's event number `after` (0: from the
-   * first). It never ends by itself. The reader MUST be closed.
+   * first). `withEnds`: also the end of each run, with the number that follows its last event. It never ends by itself. The reader MUST be
+   * closed.
    */
-  followThread(key: ThreadKey, after: number): ThreadReader;
+  followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
    * The same, but each run from its first event, and with its end after its last: for readers that need every earlier
    * event of a run to understand the next.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
-  /** True when somebody reads the events of this run, or of all runs of its thread. Such events must not expire. */
-  isRead(key: ThreadKey, run: string): boolean;
   /** Cuts all readers and breaks all live logs: the server is stopping. */
   close(): void;
   /** `watches`: threads of which somebody reads all runs. */
@@ -70,6 +69,8 @@ class StreamHub implements Hub, LogOwner {
   readonly #shared: SharedReads;
   readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, ThreadWatch>();
+  /** Threads that are being deleted, and the logs of their runs, by thread. */
+  readonly #deletions = new Map<string, Set<RunLog>>();
   /** Number of readers by run, including runs that have ended and have no log. */
   readonly #readers = new Map<string, number>();
   #closed = false;
@@ -112,7 +113,22 @@ class StreamHub implements Hub, LogOwner {
   }
 
   dismiss(key: ThreadKey, run: string): void {
-    this.#logs.get(nameOf(key, run))?.dismiss();
+    this.#logs.get(nameOf(key, run))?.dismiss(0);
+  }
+
+  removing(key: ThreadKey, runs: readonly string[]): (isDeleted: boolean) => void {
+    const name = threadOf(key);
+    const logs = this.#deletions.get(name) ?? new Set();
+    this.#deletions.set(name, logs);
+    for (const run of runs) {
+      const log = this.#logs.get(nameOf(key, run));
+      if (log !== undefined) addToDeletion(logs, log);
+    }
+    return (isDeleted) => {
+      if (this.#deletions.get(name) === logs) this.#deletions.delete(name);
+      for (const log of logs) log.threadDeletion = isDeleted ? "deleted" : "none";
+      logs.clear();
+    };
   }
 
   removed(key: ThreadKey): void {
@@ -122,7 +138,16 @@ class StreamHub implements Hub, LogOwner {
     this.#watches.delete(name);
   }
 
-  follow(key: ThreadKey, run: RunRecord, { after }: FollowOptions): Reader {
+  follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader {
+    return this.#follow(key, run, options).reader;
+  }
+
+  /** `log`: that of the run, if it has one. */
+  #follow(
+    key: ThreadKey,
+    run: RunRecord,
+    { after }: FollowOptions,
+  ): { readonly reader: RunReader; readonly log: RunLog | undefined } {
     const { journal } = this.#deps;
     const name = nameOf(key, run.run_id);
     let log = this.#logs.get(name);
@@ -131,13 +156,16 @@ class StreamHub implements Hub, LogOwner {
       if (this.#closed) log.break();
       else this.#confirm(log);
     }
-    // The record may be older than the log.
-    const bound = log?.next ?? boundOf(run);
-    const start = Number.isSafeInteger(after) && after >= 0 && after < bound ? after : -1;
+    const isId = Number.isSafeInteger(after) && after >= 0;
+    // The record may be older than the log, and even than the end of the run: then a log that is made now will know.
+    const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
+    const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
-    const reader = new RunReader(journal, data, log, start, this.#isClosed, () => this.#left(name));
+    const reader = new RunReader(journal, data, log, { start, later }, this.#isClosed, () =>
+      this.#left(name),
+    );
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
-    return reader;
+    return { reader, log };
   }
 
   #renderDataDeps(): RenderDataDeps {
@@ -158,17 +186,29 @@ class StreamHub implements Hub, LogOwner {
     else this.#readers.set(name, rest);
   }
 
-  followThread(key: ThreadKey, after: number): ThreadReader {
-    const follow = (run: RunRecord, from: number) => this.follow(key, run, { after: from });
+  followThread(key: ThreadKey, after: number, withEnds = false): ThreadReader {
+    const follow = (run: RunRecord, from: number) =>
+      withEnds ? this.#followToEnd(key, run, from, false) : this.follow(key, run, { after: from });
     const { journal, logger } = this.#deps;
-    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow });
+    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, withEnds });
   }
 
   followWhole(key: ThreadKey, after: number): ThreadReader {
     const { journal, logger } = this.#deps;
-    const follow = (run: RunRecord) =>
-      new RunAndEndReader(this.follow(key, run, { after: -1 }), { ...this.#renderDataDeps(), key, run });
-    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, ends: true });
+    const follow = (run: RunRecord) => this.#followToEnd(key, run, -1, true);
+    return new ThreadReader({ key, after, journal, logger, watch: this.#watch(key), follow, withEnds: true });
+  }
+
+  #followToEnd(key: ThreadKey, run: RunRecord, after: number, failsWithThread: boolean): Reader {
+    const { reader, log } = this.#follow(key, run, { after });
+    return new RunAndEndReader(reader, {
+      ...this.#renderDataDeps(),
+      key,
+      run,
+      after,
+      next: () => log?.next ?? 0,
+      failsWithThread,
+    });
   }
 
   #watch(key: ThreadKey): ThreadWatch {
@@ -210,7 +250,10 @@ class StreamHub implements Hub, LogOwner {
 
   #make(name: string, key: ThreadKey, run: string): RunLog {
     const log = new RunLog(key, run, this.#deps, this);
-    if (!this.#closed) this.#logs.set(name, log);
+    if (this.#closed) return log;
+    this.#logs.set(name, log);
+    const deletion = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadOf(key));
+    if (deletion !== undefined) addToDeletion(deletion, log);
     return log;
   }
 
@@ -227,8 +270,10 @@ class StreamHub implements Hub, LogOwner {
    * since. Then no attempt would ever open the new one.
    */
   #confirm(log: RunLog): void {
-    const settle = (run: RunRecord | undefined) => {
-      if (run === undefined || isTerminal(run.status)) log.dismiss();
+    const settle = async (run: RunRecord | undefined) => {
+      const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
+      if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
+      if (run === undefined || isTerminal(run.status)) log.dismiss(run === undefined ? 0 : boundOf(run));
     };
     // Always in a later turn: `dismiss` would remove the log before its first reader has joined.
     void Promise.resolve(this.#deps.journal.sharedRun(log.key, log.run)).then(settle, (cause: unknown) => {
@@ -244,6 +289,11 @@ class StreamHub implements Hub, LogOwner {
 /** A run's id is unique within its thread, a thread's within its tenant. */
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
 const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
+
+function addToDeletion(logs: Set<RunLog>, log: RunLog): void {
+  logs.add(log);
+  log.threadDeletion = "pending";
+}
 
 /** One above the last event id that a run may have used, for a run that is not live. */
 function boundOf(run: RunRecord): number {

@@ -55,8 +55,8 @@ export interface TailLimits {
 
 /** Chunks: the rendered output of this many of the newest is kept. Readers that keep up need no others. */
 const RENDERED = 8;
-/** Characters: larger output is kept of the newest chunk alone. */
-const LARGE_OUTPUT = 256 * 1024;
+/** Characters of output: larger output counts for the memory budget, and is kept of the newest chunk alone. */
+export const LARGE_OUTPUT = 256 * 1024;
 
 /**
  * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk, and every chunk that

@@ -1,6 +1,7 @@
 import { isSmallJson } from "../codec/json-pieces.ts";
 import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
 import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
+import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { SharedObjects } from "../model/shared-objects.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -91,15 +92,29 @@ export class RenderData {
         const known = this.#shared.states.get(found);
         // Rendering a large state takes a turn of its own, like reading it.
         if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
-        const values = this.#journal.values(this.key, found);
+        const values = this.#values(found);
         if (!(values instanceof Promise)) return values;
         return values.then((state) => {
-          if (isSmallJson(state)) return state;
+          if (state === null || isSmallJson(state)) return state;
           this.#shared.states.set(found, state);
           return this.#shared.turn(this.key.tenant).then(() => state);
         });
       }),
     );
+  }
+
+  /** The state at a checkpoint; null where it has been deleted since the checkpoint was read. */
+  #values(checkpoint: Checkpoint): Eventually<JsonObject | null> {
+    const gone = (cause: unknown): null => {
+      if (cause instanceof ServiceError && cause.code === "checkpoint.not_found") return null;
+      throw cause;
+    };
+    try {
+      const values = this.#journal.values(this.key, checkpoint);
+      return values instanceof Promise ? values.catch(gone) : values;
+    } catch (cause) {
+      return gone(cause);
+    }
   }
 
   /** A checkpoint without its state; null where it is not stored (any more). */

@@ -1,3 +1,4 @@
+import { threadDeleted, toPlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
@@ -9,6 +10,15 @@ import { newReaderState, type ChunkSlice } from "./rendering.ts";
 interface Deps extends RenderDataDeps {
   readonly key: ThreadKey;
   readonly run: RunRecord;
+  /** The id of the last event, or of the end, that the reader has; -1: of none. */
+  readonly after: number;
+  /** The id that follows the last event, as far as it is known in memory; 0: it is not. */
+  readonly next: () => number;
+  /**
+   * True: where the thread is deleted, the run's end is that it failed with this. For a protocol that has no other way to tell of a deletion,
+   * and whose clients would wait for the end.
+   */
+  readonly failsWithThread: boolean;
 }
 
 /** Reads one run, and then its end, as a segment without events that takes one event number. */
@@ -17,7 +27,11 @@ export class RunAndEndReader implements Reader {
   readonly #deps: Deps;
   /** The event number of the end, when it has been returned. */
   #end: number | undefined;
+  /** True when events have been returned. */
+  #hasRead = false;
   #closed = false;
+  /** What follows the end. */
+  #afterEnd: ReadPause = "end";
 
   constructor(inner: Reader, deps: Deps) {
     this.#inner = inner;
@@ -51,27 +65,47 @@ export class RunAndEndReader implements Reader {
   }
 
   next(): Eventually<ChunkSlice | ReadPause> {
-    if (this.#end !== undefined) return "end";
-    return andThen(this.#inner.next(), (got) => (got === "end" && !this.#closed ? this.#ended() : got));
+    if (this.#end !== undefined) return this.#afterEnd;
+    return andThen(this.#inner.next(), (got) => {
+      if (typeof got !== "string") this.#hasRead = true;
+      if (this.#closed) return got;
+      if (got === "thread_deleted" && this.#deps.failsWithThread) return this.#failed();
+      return got === "end" ? this.#ended() : got;
+    });
+  }
+
+  #failed(): ChunkSlice | ReadPause {
+    const { run, next } = this.#deps;
+    this.#afterEnd = "thread_deleted";
+    const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, next());
+    const failed: RunRecord = { ...run, status: "error", error: toPlainError(threadDeleted()) };
+    return this.#endAt(first, failed);
   }
 
   #ended(): Eventually<ChunkSlice | ReadPause> {
-    const { journal, key, run } = this.#deps;
+    const { journal, key, run, next } = this.#deps;
     return andThen(journal.sharedRun(key, run.run_id), (record) => {
       // Its log was broken before its end: there is nothing more to read, and no end to report.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
-      const first = Math.max(this.#inner.cursor + 1, record?.next_event ?? 0);
-      this.#end = first;
-      const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);
-      const memo = newReaderState();
-      return {
-        entry,
-        after: first - 1,
-        data: new RenderData(this.#deps, key, run),
-        shared: false,
-        memo,
-        ended: { record },
-      };
+      const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, record?.next_event ?? next());
+      return this.#endAt(first, record);
     });
+  }
+
+  #endAt(first: number, record: RunRecord | undefined): ChunkSlice | ReadPause {
+    const { key, run, after } = this.#deps;
+    // The reader has its end; or it was rolled back before anything of it was read.
+    if (first <= after || first === 0) return this.#afterEnd;
+    this.#end = first;
+    const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);
+    const memo = newReaderState();
+    return {
+      entry,
+      after: first - 1,
+      data: new RenderData(this.#deps, key, run),
+      shared: false,
+      memo,
+      ended: { record },
+    };
   }
 }

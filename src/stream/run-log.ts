@@ -23,6 +23,9 @@ export interface LogOwner {
  */
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
+/** `pending`: the run's thread is being deleted, which may still fail. */
+type ThreadDeletion = "none" | "pending" | "deleted";
+
 /** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
 export class RunLog {
   readonly key: ThreadKey;
@@ -41,6 +44,7 @@ export class RunLog {
   /** Chunks that are being stored, in order of ids. */
   #pending: LogEntry[] = [];
   #closing = false;
+  #dismissed: number | undefined;
   /** True when readers see chunks before they are stored. */
   #early: boolean;
   #shown = false;
@@ -48,6 +52,7 @@ export class RunLog {
   #waiters: LogListener[] = [];
   #readers = 0;
   #version = 0;
+  #threadDeletion: ThreadDeletion = "none";
 
   constructor(key: ThreadKey, run: string, deps: LogDeps, owner: LogOwner) {
     this.key = key;
@@ -60,6 +65,16 @@ export class RunLog {
 
   get state(): LogState {
     return this.#state;
+  }
+
+  /** Readers that reach the end wait while it is `pending`, and learn that the thread was deleted when it is. */
+  get threadDeletion(): ThreadDeletion {
+    return this.#threadDeletion;
+  }
+
+  set threadDeletion(is: ThreadDeletion) {
+    this.#threadDeletion = is;
+    this.#wake();
   }
 
   get readers(): number {
@@ -79,9 +94,9 @@ export class RunLog {
     return this.#visible;
   }
 
-  /** The id of the next event; undefined before an attempt has been opened. */
+  /** The id of the next event; undefined before an attempt has been opened, and before it is known that none will be. */
   get next(): number | undefined {
-    return this.#sink?.next;
+    return this.#sink?.next ?? this.#dismissed;
   }
 
   /** Grows with every change that matters to a reader. */
@@ -114,9 +129,11 @@ export class RunLog {
     return this.#sink;
   }
 
-  /** Ends a log for which no attempt will be opened. */
-  dismiss(): void {
-    if (this.#state === "waiting") this.#end();
+  /** Ends a log for which no attempt will be opened. `next`: the id that follows the last event of the run. */
+  dismiss(next: number): void {
+    if (this.#state !== "waiting") return;
+    this.#dismissed = next;
+    this.#end();
   }
 
   /** Adds a complete chunk; readers see it when it and all chunks before it are stored. */

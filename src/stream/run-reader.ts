@@ -1,16 +1,19 @@
 import { type EventChunk, chunkEnd } from "../model/run-event.ts";
-import type { Eventually } from "../ports/eventually.ts";
+import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderData } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
+/** What is read was deleted during the read: the thread, or the one run that is read. */
+export type ReadDeletion = "thread_deleted" | "run_deleted";
+
 /**
  * `wait`: nothing more yet, the `onReady` listener will be called. `end`: the run has ended and all of it has been
  * read. `cut`: the log was broken; read again from the last id.
  */
-export type ReadPause = "wait" | "end" | "cut";
+export type ReadPause = "wait" | "end" | "cut" | ReadDeletion;
 
 /** A reader of events: a cursor that moves at the reader's own pace and costs the writer nothing. */
 export interface Reader {
@@ -39,6 +42,14 @@ const MAX_CHUNKS_PER_READ = 256;
 /** Facts: about this many are read ahead at most. */
 const AHEAD = 1024;
 
+/** Where a reader begins. */
+export interface ReaderStart {
+  /** The id of the last event that it has; -1: from the start. */
+  readonly start: number;
+  /** An id to begin after in place of `start`, if the run has reached it. Nothing is read before the log knows. */
+  readonly later: number | undefined;
+}
+
 /** Reads a run's events from storage until it reaches those in memory, then from there. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
@@ -46,6 +57,7 @@ export class RunReader implements Reader {
   /** Undefined: the run has ended, and the storage has all of it. */
   readonly #log: RunLog | undefined;
   #cursor: number;
+  #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
   #limit = MIN_CHUNKS_PER_READ;
@@ -65,7 +77,7 @@ export class RunReader implements Reader {
     journal: Journal,
     data: RenderData,
     log: RunLog | undefined,
-    after: number,
+    { start, later }: ReaderStart,
     isStopping: () => boolean,
     closes: () => void,
   ) {
@@ -74,7 +86,8 @@ export class RunReader implements Reader {
     this.#journal = journal;
     this.#data = data;
     this.#log = log;
-    this.#cursor = after;
+    this.#cursor = start;
+    this.#later = later;
     log?.join();
   }
 
@@ -123,25 +136,52 @@ export class RunReader implements Reader {
     for (;;) {
       if (this.#closed) return "end";
       if (this.isCut) return "cut";
+      if (this.#later !== undefined) {
+        if (log?.next === undefined) return log === undefined ? "end" : this.#wait(log);
+        if (this.#later < log.next) this.#cursor = this.#later;
+        this.#later = undefined;
+      }
       const segment = this.#fromAhead();
       if (segment !== undefined) return segment;
       if (log !== undefined && this.#cursor + 1 >= log.from) {
         const entry = log.find(this.#cursor + 1);
         if (entry !== undefined) return this.#pass(entry);
-        return log.state === "ended" ? "end" : this.#wait(log);
+        return log.state === "ended" ? this.#end(log) : this.#wait(log);
       }
-      if (this.#dry) return log === undefined || log.state === "ended" ? "end" : this.#wait(log);
+      if (this.#dry) return log === undefined || log.state === "ended" ? this.#end(log) : this.#wait(log);
       const from = log?.from ?? Number.POSITIVE_INFINITY;
       const version = log?.version;
+      const took = (chunks: readonly EventChunk[]): Eventually<ReadDeletion | undefined> => {
+        const expected = log === undefined ? this.#data.run.next_event : log.from;
+        const isMissing =
+          chunks.length === 0 && expected < Number.POSITIVE_INFINITY && this.#cursor + 1 < expected;
+        this.#took(chunks, from, version);
+        return isMissing ? this.#findDeletion() : undefined;
+      };
       const answer = this.#journal.events(this.#data.key, this.#data.run.run_id, this.#cursor, this.#limit);
-      if (answer instanceof Promise) {
-        return answer.then((chunks) => {
-          this.#took(chunks, from, version);
-          return this.next();
-        });
-      }
-      this.#took(answer, from, version);
+      const taken = answer instanceof Promise ? answer.then(took) : took(answer);
+      if (taken instanceof Promise) return taken.then((deletion) => deletion ?? this.next());
+      if (taken !== undefined) return taken;
     }
+  }
+
+  /** The end, unless the run was cancelled because its thread is being deleted. */
+  #end(log: RunLog | undefined): ReadPause {
+    if (log === undefined || log.threadDeletion === "none") return "end";
+    return log.threadDeletion === "deleted" ? "thread_deleted" : this.#wait(log);
+  }
+
+  /** Nothing is stored where events are expected: they have expired, or were deleted during the read. */
+  #findDeletion(): Eventually<ReadDeletion | undefined> {
+    const { key, run } = this.#data;
+    return andThen(this.#journal.sharedRun(key, run.run_id), (record) => {
+      if (record !== undefined) return undefined;
+      return andThen(this.#journal.thread(key), (thread) => {
+        if (thread === undefined) return "thread_deleted";
+        // A run that has a log was rolled back, which is an ordinary end.
+        return this.#log === undefined ? "run_deleted" : undefined;
+      });
+    });
   }
 
   #wait(log: RunLog): "wait" {

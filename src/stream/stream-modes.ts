@@ -118,7 +118,8 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        if (isShown(fact.ns, context)) context.put(id, eventName("custom", fact.ns), fact.json);
+        // As with tokens: what a node emits is meant for whoever reads the run, however deep the node is.
+        context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },
   },

@@ -2,7 +2,8 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { ReadPause, Reader } from "./run-reader.ts";
+import type { ReadDeletion, ReadPause, Reader } from "./run-reader.ts";
+import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
 /** The output of a pump. It never holds more than the last piece it was given. */
@@ -16,25 +17,22 @@ export interface PumpOutput<Out> {
    * sent: the events after it are read again.
    */
   shed?(): number | undefined;
-  /** Ends the output: normally, or (`cut`, `stalled`, `failed`) so that the peer connects again with its last id. */
+  /** Ends the output: normally, or so that the peer learns of the deletion, or (`cut`, `stalled`, `failed`) so that the peer connects again with its last id. */
   finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
 
 /**
  * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer took nothing for too long. `failed`:
- * the events could not be read. `left`: the peer closed the connection.
+ * the events could not be read. `left`: the peer closed the connection. `thread_deleted`, `run_deleted`: there are no more events to read.
  */
-export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left";
+export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | ReadDeletion;
 
 export interface PumpOptions {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   /** Milliseconds that a peer may take nothing while data waits. */
   readonly stall?: number;
-  /**
-   * Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. Only for slices that can be
-   * rendered again: output that has to wait is dropped.
-   */
+  /** Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. */
   readonly memory?: OutputMemory;
   /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: PumpOutcome) => void;
@@ -43,14 +41,17 @@ export interface PumpOptions {
 export interface OutputMemory {
   readonly budget: MemoryBudget;
   readonly tenant: string;
+  /**
+   * For slices that cannot be rendered again: true if the slice's output may be large. It waits for memory before it is rendered. Without
+   * this, output that has to wait is dropped, and rendered again.
+   */
+  readonly mayBeLarge?: (slice: ChunkSlice) => boolean;
 }
 
 /** `stop`: there is nothing more to do for now. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
-/** Characters of output: less is not counted by the memory budget. */
-const LARGE = 256 * 1024;
 /** Segments pumped before other work gets a turn. */
 const BURST = 32;
 
@@ -72,7 +73,7 @@ export class StreamPump<Out> {
   #cancelStall: Cancel = () => undefined;
   /** Set once the output has been large. */
   #memory: MemoryShare | undefined;
-  /** True when it has waited for memory, and the output is rendered again. */
+  /** True when it has memory for the next slice. */
   #isAdmitted = false;
 
   /** `render` is called for each segment, in order, and not again before it has resolved. */
@@ -191,30 +192,36 @@ export class StreamPump<Out> {
   #step(got: ChunkSlice | ReadPause): Eventually<Step> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
+      this.#release();
       // A slow peer gets the last events before the end.
       if (!this.#outlet.flush()) this.#block();
-      else if (got !== "wait") this.#finish(got === "end" ? "ended" : "cut");
+      else if (got !== "wait") this.#finish(got === "end" ? "ended" : got);
       return "stop";
     }
+    const waiting = this.#beforeRender(got);
+    if (waiting !== undefined) return waiting;
     return andThen(this.#render(got), (piece) => this.#put(piece, got));
+  }
+
+  /** Reserves memory for a slice that cannot be rendered again. A step: there is none now, and the slice is read again. */
+  #beforeRender(slice: ChunkSlice): Eventually<Step> | undefined {
+    const { memory } = this.#options;
+    if (memory?.mayBeLarge === undefined || this.#isAdmitted || slice.ended !== undefined) return undefined;
+    if (!memory.mayBeLarge(slice)) return undefined;
+    return this.#reserve(slice, memory);
   }
 
   #put(piece: Out, slice: ChunkSlice): Eventually<Step> {
     if (this.#done) return "stop";
     const { size, stoppedAt } = slice.memo;
     const { memory } = this.#options;
-    const isLarge = size > LARGE;
-    if (this.#isAdmitted) this.#memory?.setBytes(isLarge ? size : 0);
-    else if (isLarge && memory !== undefined) {
-      const waiting = this.#reserve(size, memory);
-      if (waiting !== undefined) {
-        // Thousands of pumps may wait: the output is dropped, and rendered again.
-        this.#reader.rewind(slice.after);
-        this.#reader.rest();
-        return waiting;
-      }
+    const isLarge = size > LARGE_OUTPUT;
+    if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
+      // Thousands of pumps may wait: the output is dropped, and rendered again.
+      const waiting = this.#reserve(slice, memory);
+      if (waiting !== undefined) return waiting;
     }
-    this.#isAdmitted = false;
+    this.#release(isLarge ? size : 0);
     if (stoppedAt !== undefined) this.#reader.rewind(stoppedAt);
     const isTaken = this.#outlet.put(piece);
     if (!isTaken) this.#block();
@@ -224,16 +231,31 @@ export class StreamPump<Out> {
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 
-  /** Reserves memory for output. A promise: there is none now. */
-  #reserve(bytes: number, { budget, tenant }: OutputMemory): Promise<Step> | undefined {
+  /** Reserves memory for a slice's output. A step: there is none now, and the slice is read again. */
+  #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
+    // What comes before it does not wait with it.
+    if (!this.#outlet.flush()) {
+      this.#reader.rewind(slice.after);
+      this.#block();
+      return "stop";
+    }
     const memory = (this.#memory ??= budget.share(tenant));
     const waiting = memory.beforeRead();
-    if (waiting === undefined) memory.afterRead(bytes);
-    return waiting?.then(() => {
-      memory.afterRead(bytes);
+    this.#isAdmitted = waiting === undefined;
+    if (waiting === undefined) return undefined;
+    this.#reader.rewind(slice.after);
+    this.#reader.rest();
+    return waiting.then(() => {
       this.#isAdmitted = true;
       return "on";
     });
+  }
+
+  /** The reserved memory holds `bytes` now. */
+  #release(bytes = 0): void {
+    if (!this.#isAdmitted) return;
+    this.#isAdmitted = false;
+    this.#memory?.afterRead(bytes);
   }
 
   readonly #fail = (cause: unknown): void => {

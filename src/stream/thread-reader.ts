@@ -1,5 +1,5 @@
 import { isTerminal, type RunRecord } from "../model/run.ts";
-import type { ThreadKey } from "../model/thread.ts";
+import { isPermitted, type ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -16,8 +16,8 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** Set when the end of a run is an event too, whose number follows the run's last. */
-  readonly ends?: true;
+  /** True when the end of a run is an event too, whose number follows the run's last. */
+  readonly withEnds: boolean;
 }
 
 /** Runs: how many are looked up at a time. Their inputs, which may be large, are read with them. */
@@ -25,13 +25,15 @@ const RUNS_PER_READ = 8;
 
 /**
  * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored,
- * then each new one. It waits for new ones, and returns `end` only when it is closed or the thread is deleted.
+ * then each new one. It waits for new ones, and returns `end` only when it is closed.
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
   readonly #watch: ThreadWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
+  /** Whether the events of the current run may be read, as far as it has been decided. */
+  #isPermitted = false;
   /** The thread's event number of the last event that was read. */
   #cursor: number;
   /** The thread's event number at which the last run that was read, or skipped, began. */
@@ -79,7 +81,7 @@ export class ThreadReader implements Reader, RunListener {
       if (this.#closed) return "end";
       if (this.#watch.broken) return "cut";
       if (this.#reader === undefined) {
-        if (this.#watch.over) return "end";
+        if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
           // A run may have begun since.
@@ -89,8 +91,8 @@ export class ThreadReader implements Reader, RunListener {
       }
       const reader = this.#reader as Reader | undefined;
       const got = reader?.next() ?? "end";
-      if (got instanceof Promise) return got.then((now) => (now === "end" ? this.#over() : this.#took(now)));
-      if (got !== "end") return this.#took(got);
+      if (got instanceof Promise) return got.then((now) => (isOver(now) ? this.#over() : this.#got(now)));
+      if (!isOver(got)) return this.#got(got);
       this.#leave();
     }
   }
@@ -125,10 +127,26 @@ export class ThreadReader implements Reader, RunListener {
   }
 
   #wait(): ReadPause {
-    if (this.#closed || this.#watch.over) return "end";
+    if (this.#closed) return "end";
+    if (this.#watch.over) return "thread_deleted";
     if (this.#watch.broken) return "cut";
     this.#waits = true;
     return "wait";
+  }
+
+  /** With the first events of each run it is decided whether it may be read: the thread may be another user's since the reader was made. */
+  #got(got: ChunkSlice | ReadPause): Eventually<ChunkSlice | ReadPause> {
+    if (this.#isPermitted || typeof got === "string") return this.#took(got);
+    const { key, journal } = this.#deps;
+    // What has events is stored, and its thread with it.
+    return andThen(journal.thread(key), (thread) => {
+      if (this.#closed) return "end";
+      // In another turn: there may be thousands of such runs.
+      if (thread === undefined || !isPermitted(key, thread))
+        return Promise.resolve().then(() => this.#over());
+      this.#isPermitted = true;
+      return this.#took(got);
+    });
   }
 
   #took(got: ChunkSlice | ReadPause): ChunkSlice | ReadPause {
@@ -150,7 +168,9 @@ export class ThreadReader implements Reader, RunListener {
   /** Opens the next run. False: there is none so far. */
   #seek(): Eventually<boolean> {
     while (this.#index < this.#page.length) {
-      if (this.#take(this.#page[this.#index++] as RunRecord)) return true;
+      const taken = this.#take(this.#page[this.#index++] as RunRecord);
+      if (taken instanceof Promise) return taken.then((is) => is || this.#seek());
+      if (taken) return true;
     }
     const watch = this.#watch;
     const { version } = watch;
@@ -169,24 +189,29 @@ export class ThreadReader implements Reader, RunListener {
     });
   }
 
-  #takeLast(): boolean {
+  #takeLast(): Eventually<boolean> {
     const { last, version } = this.#watch;
     this.#upTo = version;
     return last !== undefined && this.#take(last);
   }
 
   /** Opens a run. False: nothing of it has to be read. */
-  #take(run: RunRecord): boolean {
+  #take(run: RunRecord): Eventually<boolean> {
     const { seq_base } = run;
     if (seq_base <= this.#base) return false;
     this.#base = seq_base;
     if (run.run_id === this.#watch.last?.run_id) this.#upTo = this.#watch.version;
-    const next = this.#cursor + (this.#deps.ends ? 0 : 1);
+    const next = this.#cursor + (this.#deps.withEnds ? 0 : 1);
     if (isTerminal(run.status) && seq_base + run.next_event <= next) return false;
     const after = Math.max(-1, this.#cursor - seq_base);
     this.#run = run;
+    this.#isPermitted = this.#deps.key.permits === undefined;
     this.#reader = this.#deps.follow(run, after);
     this.#reader.onReady(() => this.#wake());
     return true;
   }
 }
+
+/** Nothing more comes of the run that is read. Whether the thread itself was deleted, its watch knows. */
+const isOver = (got: ChunkSlice | ReadPause): got is Exclude<ReadPause, "wait" | "cut"> =>
+  got === "end" || got === "run_deleted" || got === "thread_deleted";

@@ -1,4 +1,4 @@
-import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { ByteStream, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import type { RequestBody } from "./request-body.ts";
 
 /** A request and its response: the common part of both transports. */
@@ -20,11 +20,15 @@ export abstract class Exchange implements HttpRequest, Reply {
     this.#head = head;
   }
 
-  abstract send(status: number, headers: Headers, body?: Uint8Array | string): void;
-  abstract open(status: number, headers: Headers, first: Uint8Array | string): ByteStream;
+  abstract send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void;
+  abstract open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream;
 
   header(name: string): string | undefined {
     return this.#head.header(name);
+  }
+
+  headers(): Iterable<readonly [name: string, value: string]> {
+    return this.#head.headers();
   }
 
   body(tenant?: string): Promise<Uint8Array> {

@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
@@ -40,6 +40,12 @@ export class NodeHead implements HttpRequest {
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
+  *headers(): Iterable<readonly [name: string, value: string]> {
+    const { rawHeaders } = this.#raw;
+    for (let i = 0; i < rawHeaders.length; i += 2)
+      yield [(rawHeaders[i] as string).toLowerCase(), rawHeaders[i + 1] as string];
+  }
+
   body(): Promise<Uint8Array> {
     return Promise.resolve(new Uint8Array(0));
   }
@@ -48,6 +54,7 @@ export class NodeHead implements HttpRequest {
 /** A request and its response, over Node's HTTP server. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
+  readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
   /** `onBody` is called for a body that is still to come. */
@@ -56,16 +63,30 @@ export class NodeExchange extends Exchange {
     raw: IncomingMessage,
     response: ServerResponse,
     { maxBody, memory }: BodyLimits,
+    isDraining: () => boolean,
     onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
-    const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
+    // Whoever had the request first may have read its body, such as a body parser of Express.
+    const isRead = framing.hasBody && raw.readableEnded;
+    const parsed = isRead ? bytesOf((raw as { body?: unknown }).body) : undefined;
+    const body = new RequestBody(maxBody, memory, parsed?.length ?? framing.length, framing.hasBody);
     super(head, body);
     this.#response = response;
+    this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
     // Ignores write errors: the client has gone, and an abort follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
+    if (isRead) {
+      if (parsed === undefined) {
+        body.cut();
+      } else {
+        body.push(parsed);
+        body.finish();
+      }
+      return;
+    }
     raw.on("error", () => undefined);
     // A refused body is read and discarded. If the connection were closed instead, the client would not see the response.
     raw.on("data", (piece: Buffer) => body.push(piece));
@@ -73,24 +94,26 @@ export class NodeExchange extends Exchange {
     onBody(body, raw);
   }
 
-  send(status: number, headers: Headers, body?: Uint8Array | string): void {
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
     if (!this.answer()) return;
     const response = this.#response;
     response.statusCode = status;
-    for (const name in headers) response.setHeader(name, headers[name] as string);
+    for (const name in headers) response.setHeader(name, headers[name] as string | readonly string[]);
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
+    // A connection that is closed while it brings a body would lose the response.
+    if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }
 
-  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
+  open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream {
     const stream = new NodeStream(this.#response);
     if (!this.answer()) {
       stream.over = true;
       return stream;
     }
-    this.#response.writeHead(status, headers);
+    this.#response.writeHead(status, headers as OutgoingHttpHeaders);
     if (this.method === "HEAD") {
       stream.end();
       return stream;
@@ -106,6 +129,13 @@ export class NodeExchange extends Exchange {
     if (this.#stream !== undefined) this.#stream.over = true;
     this.gone(over);
   }
+}
+
+/** A body that was read already, as bytes; undefined when it was not kept. */
+function bytesOf(read: unknown): Uint8Array | undefined {
+  if (read === undefined) return undefined;
+  if (read instanceof Uint8Array) return read;
+  return Buffer.from(typeof read === "string" ? read : JSON.stringify(read));
 }
 
 class NodeStream implements ByteStream {

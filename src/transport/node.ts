@@ -1,11 +1,10 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type Server } from "node:http";
-import { Server as NetServer, type AddressInfo } from "node:net";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { WebSocketServer } from "ws";
-import { ServiceError } from "../model/errors.ts";
-import type { Cancel } from "../ports/scheduler.ts";
-import type { Handlers, Headers, TransportOpener, Transport, TransportOptions } from "../ports/transport.ts";
-import { createBodyLimits } from "./body-memory.ts";
+import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
+import { listenError } from "./listen-error.ts";
+import { HEAD_TIME, MAX_HEAD, MAX_HEADERS } from "./limits.ts";
+import { createNodeHandler, refuseRaw } from "./node-handler.ts";
 import {
   malformedRequest,
   type Refusal,
@@ -13,10 +12,6 @@ import {
   refusalBody,
   requestTooLarge,
 } from "./request-framing.ts";
-import { HEAD_TIME, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
-import { NodeExchange, NodeHead } from "./node-exchange.ts";
-import { NodeSocket } from "./node-socket.ts";
-import { SlowUploadGuard } from "./slow-uploads.ts";
 
 /** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
 const SILENCE = 60_000;
@@ -45,40 +40,28 @@ export const openNode: TransportOpener = async (handlers, options) => {
     if (busy.has(duplex)) duplex.destroy();
     else refuseConnection(duplex, cause.code);
   });
-  const limits = createBodyLimits(options);
-  const uploads = new SlowUploadGuard(options.scheduler);
+  const handler = createNodeHandler(handlers, options);
   server.on("request", (raw, response) => {
-    const head = new NodeHead(raw);
-    const { refusal } = head;
     const { socket } = raw;
     busy.add(socket);
-    if (refusal !== undefined) {
-      response.writeHead(refusal.status, { ...REFUSAL_HEADERS, connection: "close" });
-      response.end(refusalBody(refusal));
-      return;
-    }
-    response.on("finish", () => busy.delete(socket));
-    const exchange = new NodeExchange(head, raw, response, limits, (body, incoming) =>
-      uploads.add(body, () => incoming.destroy()),
-    );
-    handlers.request(exchange, exchange);
+    if (handler.request(raw, response)) response.on("finish", () => busy.delete(socket));
   });
-  const sockets = serveSockets(server, handlers, options);
-  await listen(server, options);
+  server.on("upgrade", handler.upgrade);
+  try {
+    await listen(server, options);
+  } catch (cause) {
+    handler.close();
+    throw cause;
+  }
   const { port } = server.address() as AddressInfo;
   let closed: Promise<void> | undefined;
-  const stopListening = () => {
-    // Not HTTP's own close: that would close idle connections, which must still be told that the server stops.
-    closed ??= new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  };
   return {
     kind: "node",
     address: { host: options.host, port },
-    stopListening,
+    startDraining: handler.startDraining,
     async close() {
-      stopListening();
-      uploads.stop();
-      sockets.stop();
+      closed ??= new Promise((resolve) => server.close(() => resolve()));
+      handler.close();
       server.closeAllConnections();
       await closed;
     },
@@ -88,63 +71,17 @@ export const openNode: TransportOpener = async (handlers, options) => {
 function listen(server: Server, { host, port }: TransportOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
-      const why = cause.code === "EADDRINUSE" ? "the port is taken" : (cause.code ?? cause.message);
-      reject(new ServiceError("server.address", `Cannot listen at ${host}:${port}: ${why}`, { cause }));
+      reject(listenError(host, port, cause));
     });
     server.listen({ host, port }, resolve);
   });
-}
-
-function serveSockets(server: Server, handlers: Handlers, { scheduler }: TransportOptions) {
-  const protocols = new WeakMap<IncomingMessage, string>();
-  const open = new Set<NodeSocket>();
-  const wss = new WebSocketServer({
-    noServer: true,
-    maxPayload: 2 * MAX_MESSAGE,
-    perMessageDeflate: false,
-    handleProtocols: (_, request) => protocols.get(request) ?? false,
-  });
-  server.on("upgrade", (raw, duplex, rest) => {
-    duplex.on("error", () => undefined);
-    const head = new NodeHead(raw);
-    const refusal =
-      head.refusal ??
-      (raw.headers.upgrade?.toLowerCase() === "websocket"
-        ? undefined
-        : malformedRequest("only a WebSocket can be upgraded to"));
-    if (refusal !== undefined) {
-      return refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
-    }
-    const upgrade = handlers.upgrade(head);
-    if (upgrade.kind === "refuse") return refuse(duplex, upgrade.status, upgrade.headers, upgrade.body);
-    if (upgrade.protocol !== undefined) protocols.set(raw, upgrade.protocol);
-    wss.handleUpgrade(raw, duplex, rest, (ws) => {
-      const socket = new NodeSocket(ws);
-      open.add(socket);
-      ws.on("close", () => open.delete(socket));
-      upgrade.open(socket);
-    });
-  });
-  let cancel: Cancel;
-  const ping = () => {
-    for (const socket of open) socket.ping();
-    cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
-  };
-  cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
-  return {
-    stop() {
-      cancel();
-      for (const ws of wss.clients) ws.terminate();
-      wss.close();
-    },
-  };
 }
 
 /** Responds to a request that Node could not parse. */
 function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
   const refusal = refusals[code ?? ""] ?? malformedRequest("it is not HTTP/1.1");
-  refuse(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
+  refuseRaw(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
   // Does not wait for the client to close its side.
   duplex.once("finish", () => duplex.destroy());
 }
@@ -153,9 +90,3 @@ const refusals: { readonly [code: string]: Refusal } = {
   HPE_HEADER_OVERFLOW: requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`),
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request came too slowly" },
 };
-
-function refuse(duplex: Duplex, status: number, headers: Headers, body: string): void {
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
-  for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;
-  duplex.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
-}

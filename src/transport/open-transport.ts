@@ -9,11 +9,12 @@ export interface ChosenTransport {
 }
 
 /**
- * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one.
+ * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one, or on none.
  * @throws ServiceError `unsupported` when uWebSockets.js is requested and has no binary here
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {
   if (kind === "node") return viaNode("asked for");
+  if (kind === "none") return viaNothing();
   try {
     const { open, name } = await loadUws();
     const choice: ChosenTransport = { kind: "uws", why: name };
@@ -25,6 +26,18 @@ export async function openTransport(kind?: Transport["kind"]): Promise<Transport
     }
     return viaNode(why);
   }
+}
+
+/** Listens nowhere. */
+function viaNothing(): TransportOpener & ChosenTransport {
+  const choice: ChosenTransport = { kind: "none", why: "asked for" };
+  const open: TransportOpener = async (_, { host }) => ({
+    kind: "none",
+    address: { host, port: 0 },
+    startDraining: () => undefined,
+    close: async () => undefined,
+  });
+  return Object.assign(open, choice);
 }
 
 async function viaNode(why: string): Promise<TransportOpener & ChosenTransport> {

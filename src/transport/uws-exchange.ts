@@ -1,4 +1,4 @@
-import type { ByteStream, Headers, HttpRequest } from "../ports/transport.ts";
+import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "./body-memory.ts";
 import { Exchange } from "./exchange.ts";
@@ -34,6 +34,11 @@ export class UwsHead implements HttpRequest {
     return undefined;
   }
 
+  *headers(): Iterable<readonly [name: string, value: string]> {
+    const headers = this.#headers;
+    for (let i = 0; i < headers.length; i += 2) yield [headers[i] as string, headers[i + 1] as string];
+  }
+
   body(): Promise<Uint8Array> {
     return Promise.resolve(new Uint8Array(0));
   }
@@ -42,13 +47,15 @@ export class UwsHead implements HttpRequest {
 /** A request and its response, over uWebSockets.js. */
 export class UwsExchange extends Exchange {
   readonly #raw: RawResponse;
+  readonly #isDraining: () => boolean;
   #stream: UwsStream | undefined;
 
-  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits) {
+  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits, isDraining: () => boolean) {
     const { framing } = head;
     const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
     super(head, body);
     this.#raw = raw;
+    this.#isDraining = isDraining;
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
@@ -60,21 +67,24 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  send(status: number, headers: Headers, body?: Uint8Array | string): void {
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
     if (!this.answer()) return;
     const raw = this.#raw;
+    const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
+    // A connection that is closed while it brings a body would lose the response.
+    const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
-      if (this.method === "HEAD") {
-        // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
-        if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
-        raw.endWithoutBody();
-      } else if (body === undefined && (status === 204 || status === 304)) raw.endWithoutBody();
-      else raw.end(body);
+      if (!isEmpty) return raw.end(body, isLast);
+      // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
+      if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
+      // It cannot close the connection either; the client does.
+      if (isLast) raw.writeHeader("connection", "close");
+      return raw.endWithoutBody();
     });
   }
 
-  open(status: number, headers: Headers, first: Uint8Array | string): ByteStream {
+  open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream {
     const stream = new UwsStream(this.#raw);
     if (!this.answer()) {
       stream.gone();

@@ -1,4 +1,4 @@
-import type { Headers } from "../ports/transport.ts";
+import type { ReplyHeaders } from "../ports/transport.ts";
 
 /** The used part of a uWebSockets.js response. It MUST NOT be used after its end or abort: it throws, or worse. */
 export interface RawResponse {
@@ -49,7 +49,11 @@ const STATUS: Readonly<Record<number, string>> = {
 
 const statusLine = (status: number): string => STATUS[status] ?? `${status} unknown`;
 
-export function writeHead(raw: RawResponse, status: number, headers: Headers): void {
+export function writeHead(raw: RawResponse, status: number, headers: ReplyHeaders): void {
   raw.writeStatus(statusLine(status));
-  for (const name in headers) raw.writeHeader(name, headers[name] as string);
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value === "string") raw.writeHeader(name, value);
+    else for (const one of value ?? []) raw.writeHeader(name, one);
+  }
 }

@@ -1,16 +1,16 @@
-import { type AddressInfo, createServer, isIPv6 } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import type * as Uws from "uWebSockets.js";
-import { ServiceError } from "../model/errors.ts";
 import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { createBodyLimits } from "./body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
+import { listenError } from "./listen-error.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
-/** Attempts to find a free port, in case other processes take it first. */
+/** Attempts to listen, in case other processes take a free port first, or release a taken one. */
 const MAX_TRIES = 10;
 
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
@@ -71,6 +71,7 @@ const openUws = async (
   { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<TransportOpener>[1],
 ): Promise<Transport> => {
   const app = uws.App();
+  let isDraining = false;
   const limits = createBodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });
   let connections = 0;
   app.filter((connection, by) => {
@@ -121,26 +122,21 @@ const openUws = async (
     const head = new UwsHead(request);
     const { refusal } = head.framing;
     if (refusal !== undefined) return refuse(raw, refusal, scheduler);
-    const exchange = new UwsExchange(head, raw, limits);
+    const exchange = new UwsExchange(head, raw, limits, () => isDraining);
     handlers.request(exchange, exchange);
   });
 
   const listening = await listenAlone(app as unknown as ListensAlone, host, port);
-  if (listening === undefined) {
-    const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
-    throw new ServiceError("server.address", `Cannot listen at ${where}: the port is taken, or not allowed`);
-  }
   let open = true;
-  const stopListening = () => {
-    if (open) uws.us_listen_socket_close(listening);
-    open = false;
-  };
   return {
     kind: "uws",
     address: { host, port: uws.us_socket_local_port(listening) },
-    stopListening,
+    startDraining() {
+      isDraining = true;
+    },
     async close() {
-      stopListening();
+      if (open) uws.us_listen_socket_close(listening);
+      open = false;
       app.close();
     },
   };
@@ -149,31 +145,32 @@ const openUws = async (
 /**
  * Listens exclusively. By default uWebSockets.js shares a port, and two servers would each get half of the connections. A port number is
  * chosen here even if any will do: with 0, the port would not be free again for a minute after connections on it were closed.
+ * @throws ServiceError `server.address`
  */
-async function listenAlone(
-  app: ListensAlone,
-  host: string,
-  port: number,
-): Promise<Uws.us_listen_socket | undefined> {
-  for (let tries = port === 0 ? MAX_TRIES : 1; tries > 0; tries--) {
-    const wanted = port === 0 ? await freePort(host) : port;
-    if (wanted === undefined) break;
+async function listenAlone(app: ListensAlone, host: string, port: number): Promise<Uws.us_listen_socket> {
+  for (let tries = MAX_TRIES; tries > 0; tries--) {
+    const wanted = port === 0 ? await probePort(host, 0) : port;
     const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {
       app.listen(host, wanted, ALONE, resolve);
     });
     if (listening !== false) return listening;
+    // uWebSockets.js does not say why. A second attempt by other means does.
+    if (port !== 0) await probePort(host, port);
   }
-  return undefined;
+  throw listenError(host, port);
 }
 
-/** A port that is free at the moment; undefined when none can be had. */
-function freePort(host: string): Promise<number | undefined> {
-  return new Promise((resolve) => {
+/**
+ * Listens for a moment. Resolves with the port, which is free then; 0 takes any.
+ * @throws ServiceError `server.address`
+ */
+function probePort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once("error", () => resolve(undefined));
-    probe.listen({ host, port: 0, exclusive: true }, () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
+    probe.once("error", (cause) => reject(listenError(host, port, cause)));
+    probe.listen({ host, port, exclusive: true }, () => {
+      const { port: free } = probe.address() as AddressInfo;
+      probe.close(() => resolve(free));
     });
   });
 }

@@ -1,15 +1,19 @@
+import { runDeleted, threadDeleted } from "../model/errors.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { PumpOutcome } from "../stream/stream-pump.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 type CloseFrame = readonly [code: number, reason: string];
 
-/** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, and the codes that IANA has added. */
+/** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, the codes that IANA has added, and ours. */
 export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
+  // As a request for them is answered from now on.
+  thread_deleted: [4404, threadDeleted().message],
+  run_deleted: [4404, runDeleted().message],
 };
 
 /** For a peer that sends commands without reading the answers. */
@@ -21,13 +25,19 @@ export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"]
 /** Bytes that the reason in a close frame may have. */
 const REASON = 123;
 
-/** Closes a socket that cannot be served, with the code and reason of an error. */
-export function refuseSocket(socket: Socket, cause: unknown): void {
+/**
+ * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the reason, the message
+ * that `encodeError` makes of the error is sent first.
+ */
+export function refuseSocket(
+  socket: Socket,
+  cause: unknown,
+  encodeError: (cause: unknown) => string | Uint8Array,
+): void {
   const { status, body } = failureDetailsOf(cause);
   if (status >= 500) return socket.close(status === 503 ? 1013 : 1011, body.detail.slice(0, REASON));
-  socket.close(4000 + status, short(body.detail));
-}
-
-function short(text: string): string {
-  return Buffer.byteLength(text) <= REASON ? text : text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, REASON);
+  const { detail } = body;
+  if (Buffer.byteLength(detail) <= REASON) return socket.close(4000 + status, detail);
+  socket.send(encodeError(cause));
+  socket.close(4000 + status, `${detail.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, REASON - 3)}...`);
 }

@@ -1,26 +1,30 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { visibleThread } from "../service/threads.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { parseRunRequest } from "../schemas/run-request.ts";
 import { runCancelSchema } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-reason-check.ts";
-import type { WebSocketDeps } from "./deps.ts";
+import { withConfigurable } from "../service/run-draft.ts";
+import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
 
 /** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
-export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Command {
-  const { journal, runs, logger, requestLog } = deps;
+export function createCommandHandler(
+  { logger, requestLog }: Pick<SocketDeps, "logger" | "requestLog">,
+  { service, configurable }: Pick<AcceptedUpgrade, "service" | "configurable">,
+  key: ThreadKey,
+): Command {
+  const { threads, runs } = service;
 
   async function start(body: RawBody): Promise<JsonObject> {
     const { on_disconnect, ...request } = parseRunRequest(body);
     if (on_disconnect === "cancel") {
       throw invalidField("on_disconnect", "must be continue: a run started here outlives the socket");
     }
-    const { run_id } = await runs.start(key, request);
+    const { run_id } = await runs.start(key, withConfigurable(request, configurable));
     return { run_id };
   }
 
@@ -30,7 +34,7 @@ export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Comma
   async function resume({ resume: answer, ...body }: RawBody, isGiven: boolean): Promise<JsonObject> {
     const command = isObject(body["command"]) ? body["command"] : {};
     if (!isGiven && !Object.hasOwn(command, "resume")) throw invalidField("resume", "is required");
-    const { metadata } = await visibleThread(journal, key);
+    const { metadata } = await threads.record(key);
     const assistant = body["assistant_id"] ?? metadata["assistant_id"];
     if (assistant === undefined) {
       throw invalidField(
@@ -55,7 +59,7 @@ export function createCommandHandler(deps: WebSocketDeps, key: ThreadKey): Comma
 
   /** The id of the run in progress, or of the first that waits; null: the thread is idle. */
   async function inProgress(): Promise<string | null> {
-    const { active, queue } = await visibleThread(journal, key);
+    const { active, queue } = await threads.record(key);
     return active ?? queue[0] ?? null;
   }
 

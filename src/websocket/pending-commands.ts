@@ -8,7 +8,7 @@ const MAX_PENDING_COMMANDS = 32;
 const BYTES = 1024 * 1024;
 /** Bytes above which a command is parsed in a turn of its own: many large ones at once would keep all others waiting. */
 const LARGE = 64 * 1024;
-/** Ids that are remembered: a command that is sent again with the same id is not executed again. */
+/** Ids that are remembered: a command with one of them is refused, so that one that is sent again is not executed again. */
 const IDS = 1024;
 /** Characters of the longest id. */
 const MAX_ID_CHARACTERS = 200;
@@ -65,24 +65,22 @@ export class PendingCommands {
         return this.#enqueue(length, () => this.#turn().then(() => this.#parse(message)));
       }
       const command = this.#parse(message);
-      if (command === undefined) return;
       id = command.id;
       if (isBusy) throw busy;
-      this.#remember(id);
-      this.#enqueue(length, () => command);
+      const isNew = this.#remember(id);
+      this.#enqueue(length, () => command, isNew);
     } catch (cause) {
       this.#refuse(id, cause);
     }
   }
 
-  /** Undefined: the command was sent before. */
-  #parse(message: string): Command | undefined {
+  #parse(message: string): Command {
     const body = parseObject(Buffer.from(message), "command");
-    const id = idOf(body["id"]);
-    return this.#ids.has(id) ? undefined : { id, body };
+    return { id: idOf(body["id"]), body };
   }
 
-  #enqueue(length: number, take: () => Eventually<Command | undefined>): void {
+  /** `isNew`: whether its id is; undefined: it is not known yet. */
+  #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;
     this.#last = this.#last.then(async () => {
@@ -90,9 +88,9 @@ export class PendingCommands {
       try {
         const taken = take();
         const command = taken instanceof Promise ? await taken : taken;
-        if (command === undefined) return;
         ({ id } = command);
-        this.#remember(id);
+        // In its place in the order: the answer to the first command with this id comes before.
+        if (!(isNew ?? this.#remember(id))) throw reused(id);
         await this.#do(id, command.body);
       } catch (cause) {
         this.#refuse(id, cause);
@@ -104,15 +102,21 @@ export class PendingCommands {
     });
   }
 
-  #remember(id: CommandId): void {
+  /** False: an earlier command had the id. */
+  #remember(id: CommandId): boolean {
+    if (this.#ids.has(id)) return false;
     this.#ids.add(id);
-    if (this.#ids.size <= IDS) return;
+    if (this.#ids.size <= IDS) return true;
     for (const oldest of this.#ids) {
       this.#ids.delete(oldest);
-      return;
+      break;
     }
+    return true;
   }
 }
+
+const reused = (id: CommandId): ServiceError =>
+  invalidField("id", `${JSON.stringify(id)} is that of an earlier command on this socket`);
 
 /** @throws ServiceError `validation.failed` */
 function idOf(id: unknown): CommandId {

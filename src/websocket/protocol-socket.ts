@@ -4,10 +4,11 @@ import type { Cancel } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../schemas/protocol-commands.ts";
 import type { RawBody } from "../schemas/body.ts";
+import { mayBeLarge } from "../stream/protocol/render-protocol.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { PendingCommands } from "./pending-commands.ts";
-import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
@@ -16,19 +17,24 @@ import { uuidOf } from "./socket-params.ts";
  */
 const TOGETHER = 5;
 
+/** The error message of a socket that cannot be served. */
+const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(null, cause));
+
 /** Serves the thread-centric protocol (version 2): commands in, answers and events out. */
 export async function openProtocolSocket(
-  deps: WebSocketDeps,
+  deps: SocketDeps,
   socket: Socket,
   asked: AcceptedUpgrade,
 ): Promise<void> {
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const { protocol, scheduler, budget, logger, requestLog } = deps;
+  const { protocol } = asked.service;
+  const { scheduler, budget, logger, requestLog } = deps;
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
+  const memory = { budget: deps.streamMemory, tenant: key.tenant, mayBeLarge };
   // Events depend on earlier ones, so they cannot be read again from the middle.
-  const send = sendEvents(feed.reader, socket, feed.render, { scheduler, logger, onDone }, false);
+  const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
 
   async function done(body: RawBody): Promise<void> {
@@ -46,7 +52,7 @@ export async function openProtocolSocket(
       case "subscription.reconnect":
         return say(error(id, "not_supported", "Subscribe again, with `since`: the last event that was seen"));
       default:
-        return answer(await executeCommand(protocol, key, command));
+        return answer(await executeCommand(protocol, key, command, asked.configurable));
     }
   }
 
@@ -57,7 +63,7 @@ export async function openProtocolSocket(
     () => {
       cancelStart();
       cancelStart = scheduler.after(TOGETHER, () => {
-        feed.start().catch((cause: unknown) => refuseSocket(socket, cause));
+        feed.start().catch((cause: unknown) => refuseSocket(socket, cause, encodeRefusal));
       });
     },
   );

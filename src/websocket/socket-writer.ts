@@ -70,7 +70,10 @@ export class SocketWriter implements PumpOutput<Frames> {
     let left = 0;
     for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
     if (left <= HELD) return undefined;
-    const sent = this.#index === 0 ? (ids[0] as number) - 1 : (ids[this.#index - 1] as number);
+    let next = this.#index;
+    // Two messages may have one id: a checkpoint is a state update too. Then both are sent again.
+    while (next > 0 && ids[next - 1] === ids[next]) next--;
+    const sent = next === 0 ? (ids[0] as number) - 1 : (ids[next - 1] as number);
     this.#frames = NONE;
     this.#index = 0;
     return sent;

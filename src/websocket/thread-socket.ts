@@ -1,20 +1,20 @@
 import type { JsonObject } from "../model/json.ts";
+import { threadSocketModes } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Socket } from "../ports/transport.ts";
-import { packMessage } from "../codec/msgpack.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
-import { render } from "../stream/rendering.ts";
-import { threadView } from "../stream/thread-stream-views.ts";
-import { failureDetailsOf } from "../schemas/error-responses.ts";
+import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
+import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
-import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";
-import { readSocketParams, uuidOf } from "./socket-params.ts";
+import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
+import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 
 /** Sends the events of all runs of a thread, and executes commands. */
 export async function openThreadSocket(
-  deps: WebSocketDeps,
+  deps: SocketDeps,
   socket: Socket,
   asked: AcceptedUpgrade,
 ): Promise<void> {
@@ -22,22 +22,25 @@ export async function openThreadSocket(
   let gone = false;
   socket.onClose(() => (gone = true));
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const { after, modes } = readSocketParams(asked.query, asked.lastEventId);
-  const opened = deps.runs.followThread(key, after).then((reader): SendAnswer | undefined => {
-    if (gone) {
-      reader.close();
-      return undefined;
-    }
-    const view = threadView(reader, modes, (run) => frameFormat(asked.packed, run));
-    return sendEvents(reader, socket, (segment) => render(segment, view()), {
-      scheduler,
-      memory: { budget, tenant: key.tenant },
-      logger,
+  const query = parseSocketQuery(asked.query);
+  const after = lastEventIdOf(query, asked.lastEventId);
+  const modes = threadModesOf(query, threadSocketModes);
+  const opened = asked.service.runs
+    .followThread(key, after, showsRunEnds(modes))
+    .then((reader): SendAnswer | undefined => {
+      if (gone) {
+        reader.close();
+        return undefined;
+      }
+      const render = threadRenderer(reader, modes, (run) => frameFormat(asked.packed, run));
+      return sendEvents(reader, socket, render, {
+        scheduler,
+        memory: { budget, tenant: key.tenant },
+        logger,
+      });
     });
-  });
-  const answer = async (told: JsonObject) =>
-    (await opened)?.(asked.packed ? packMessage(told) : JSON.stringify(told));
-  const command = createCommandHandler(deps, key);
+  const answer = async (told: JsonObject) => (await opened)?.(encodeAnswer(asked.packed, told));
+  const command = createCommandHandler(deps, asked, key);
   const commands = new PendingCommands(
     async (id, body) => {
       // Commands that come before the thread is found wait for it.
@@ -45,8 +48,7 @@ export async function openThreadSocket(
       await answer({ type: "ack", id, ...(await command(body)) });
     },
     (id, cause) => {
-      const { status, body } = failureDetailsOf(cause);
-      answer({ type: "error", id, status, ...body }).catch(() => undefined);
+      answer(errorAnswerOf(id, cause)).catch(() => undefined);
     },
     () => deps.budget.share(key.tenant).next(),
   );

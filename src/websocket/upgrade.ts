@@ -1,68 +1,129 @@
+import { ServiceError } from "../model/errors.ts";
+import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
-import type { AcceptedUpgrade, WebSocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketClient, SocketDeps, WebSocketDeps } from "./deps.ts";
+import { BufferedSocket } from "./buffered-socket.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
+import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
-type Open = (deps: WebSocketDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
+type Open = (deps: SocketDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
   [/^\/threads\/([^/]+)\/stream$/, openThreadSocket],
   [/^\/threads\/([^/]+)\/stream\/events$/, openProtocolSocket],
+  [/^\/inspect$/, async ({ inspect }, socket, asked) => inspect(socket, asked, asked.query)],
 ];
+
+/** The paths of all sockets. */
+export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 
 /** The WebSocket subprotocol for MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
+/** Fails rather than give a user the whole service. */
+const noUsers = (): never => {
+  throw new TypeError("users need a service of their own");
+};
+
 /** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
-export function createUpgrade(deps: WebSocketDeps): Handlers["upgrade"] {
-  const { access, logger, requestLog } = deps;
+export function createUpgrade(given: WebSocketDeps): Handlers["upgrade"] {
+  const { service, serviceOf = noUsers, ...deps } = given;
+  const { access, configurableHeaders, logger, requestLog } = deps;
+
+  /** The client of a handshake; undefined when it has no credentials. A user whom no token names is found out about later. */
+  function clientOf(
+    request: HttpRequest,
+    { tenant, user }: ReturnType<typeof access.checkSocket>,
+  ): SocketClient | Promise<SocketClient> | undefined {
+    if (tenant !== undefined) return { tenant, service: user === undefined ? service : serviceOf(user) };
+    if (!access.hasUsers) return undefined;
+    const client = access
+      .authenticate(request)
+      .then((found) => ({ tenant: DEFAULT_TENANT, service: serviceOf(found) }));
+    // The peer may leave before its socket is open: then nobody waits for this.
+    client.catch(() => undefined);
+    return client;
+  }
+
   return (request) => {
-    const { tenant, refusal } = access.checkSocket(request);
-    logger[requestLog]("socket", { path: request.path.slice(0, 300), tenant, refused: refusal?.message });
+    const decision = access.checkSocket(request);
+    const { tenant, user, refusal } = decision;
+    const path = access.path(request.path) ?? "";
+    logger[requestLog]("socket", {
+      path: request.path.slice(0, 300),
+      tenant,
+      ...(user && { user: user.identity }),
+      refused: refusal?.message,
+    });
     // A page of a foreign origin gets no socket at all.
     if (refusal !== undefined) return refuse(403, refusal.message);
     const packed = protocolsOf(request).includes(PACKED);
-    const protocol = packed ? { protocol: PACKED } : {};
+    const protocol = packed && path !== "/inspect" ? { protocol: PACKED } : {};
+    const client = clientOf(request, decision);
     // Clients stop at a close code; after a refused upgrade they retry forever.
-    if (tenant === undefined) {
+    if (client === undefined) {
       return { kind: "accept", ...protocol, open: (socket) => socket.close(...UNAUTHORIZED) };
     }
-    const path = access.path(request.path) ?? "";
-    const { query } = request;
-    if (path === "/inspect") {
-      return { kind: "accept", open: (socket) => deps.inspect(socket, tenant, query) };
-    }
-    for (const [pattern, open] of routes) {
-      const match = pattern.exec(path);
-      if (match === null) continue;
-      // The request is invalid after this call returns.
-      const asked = {
-        tenant,
-        parts: match.slice(1),
-        query,
-        lastEventId: request.header("last-event-id"),
-        packed,
-      };
-      return {
-        kind: "accept",
-        ...protocol,
-        open(socket) {
-          deps.sockets.add(socket);
-          open(deps, socket, asked).catch((cause: unknown) => {
-            refuseSocket(socket, cause);
-            if (failureDetailsOf(cause).status < 500) return;
-            logger.error("a socket could not be served", { path, error: String(cause) });
-          });
-        },
-      };
-    }
-    return refuse(404, `There is no WebSocket at ${request.path.slice(0, 200)}`);
+    const found = routeOf(path);
+    const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;
+    if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
+    // The request is invalid after this call returns.
+    const configurable = attempt(() => configurableHeaders(request));
+    const asked = { query: request.query, lastEventId: request.header("last-event-id"), packed };
+    const failed = (socket: Socket, cause: unknown) => {
+      refuseSocket(socket, cause, (error) => encodeAnswer(packed, errorAnswerOf(null, error)));
+      if (failureDetailsOf(cause).status < 500) return;
+      logger.error("a socket could not be served", { path, error: String(cause) });
+    };
+    const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
+      // Said only to clients with credentials.
+      if (found === undefined) throw new ServiceError("route.not_found", missing);
+      if (path !== "/inspect") deps.sockets.add(socket);
+      const accepted = { ...known, ...asked, configurable: configurable(), parts: found.parts };
+      await found.open(deps, socket, accepted);
+    };
+    return {
+      kind: "accept",
+      ...protocol,
+      open(socket) {
+        if (!(client instanceof Promise))
+          return void serve(socket, client).catch((cause: unknown) => failed(socket, cause));
+        const buffered = new BufferedSocket(socket);
+        let gone = false;
+        socket.onClose(() => (gone = true));
+        client
+          .then((known) => (gone ? undefined : serve(buffered, known)))
+          .catch((cause: unknown) => failed(socket, cause))
+          .finally(() => buffered.discard());
+      },
+    };
   };
+}
+
+/** Calls a function now. What is returned gives its value, or throws what it threw. */
+function attempt<T>(call: () => T): () => T {
+  try {
+    const value = call();
+    return () => value;
+  } catch (cause) {
+    return () => {
+      throw cause;
+    };
+  }
+}
+
+function routeOf(path: string): { readonly open: Open; readonly parts: readonly string[] } | undefined {
+  for (const [pattern, open] of routes) {
+    const match = pattern.exec(path);
+    if (match !== null) return { open, parts: match.slice(1) };
+  }
+  return undefined;
 }
 
 const protocolsOf = (request: HttpRequest): readonly string[] =>

@@ -12,6 +12,7 @@ const request = (headers: Fields, query = ""): HttpRequest => ({
   path: "/",
   query,
   header: (name) => ({ host: "127.0.0.1:2024", ...headers })[name],
+  headers: () => Object.entries({ host: "127.0.0.1:2024", ...headers }),
   body: async () => new Uint8Array(),
 });
 
@@ -246,7 +247,7 @@ describe("a token", () => {
   test("opens sockets of its tenant alone, and nothing else, for a minute", () => {
     const clock = new SimulatedClock();
     const door = doorOf({ keys: ["k", "acme:l"] }, clock);
-    const { token, expires } = door.token("acme");
+    const { token, expires } = door.token({ tenant: "acme" });
     expect(expires).toBe(clock.now() + 60_000);
     expect(door.checkSocket(asked(token)).tenant).toBe("acme");
     expect(door.check(asked(token)).tenant).toBeUndefined();
@@ -259,7 +260,7 @@ describe("a token", () => {
   test("that was changed is none", () => {
     const clock = new SimulatedClock();
     const door = doorOf({ keys: ["k"] }, clock);
-    const { token } = door.token("_");
+    const { token } = door.token({ tenant: "_" });
     const [, expires, sign] = token.split(".");
     const odd = [
       `acme.${expires}.${sign}`,
@@ -278,7 +279,7 @@ describe("a token", () => {
 
   test("is good for every process that has the secret, and for no other", () => {
     const secret = "s".repeat(32);
-    const { token } = doorOf({ keys: ["k"], secret }).token("_");
+    const { token } = doorOf({ keys: ["k"], secret }).token({ tenant: "_" });
     expect(doorOf({ keys: ["other"], secret }).checkSocket(asked(token)).tenant).toBe("_");
     expect(doorOf({ keys: ["k"], secret: "t".repeat(32) }).checkSocket(asked(token)).tenant).toBeUndefined();
     expect(() => doorOf({ keys: ["k"], secret: "short" })).toThrow("must have 32 bytes or more");

@@ -7,6 +7,7 @@ const asks = (headers: Record<string, string>): HttpRequest => ({
   path: "/",
   query: "",
   header: (name) => headers[name],
+  headers: () => Object.entries(headers),
   body: async () => new Uint8Array(),
 });
 

@@ -5,11 +5,17 @@ import {
   noConcurrencyLimits,
   type ConcurrencyLimits,
 } from "../../actors/concurrency-limiter.ts";
+import { defaultLimits } from "../../actors/create-system.ts";
+import { RunningStates } from "../../actors/running-states.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
+import { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
 
 /** A gate whose runs are named `tenant/graph/number`. */
 function gate(limits: Partial<ConcurrencyLimits>) {
-  const door = new ConcurrencyLimiter({ ...noConcurrencyLimits, ...limits });
+  const heap = () => ({ used: 0, limit: 1 });
+  const states = new RunningStates(new SimulatedScheduler(new SimulatedClock()), heap, defaultLimits);
+  const door = new ConcurrencyLimiter({ ...noConcurrencyLimits, ...limits }, states);
   const started: string[] = [];
   return {
     door,
@@ -17,7 +23,7 @@ function gate(limits: Partial<ConcurrencyLimits>) {
     ask: (...runs: string[]) => {
       for (const run of runs) {
         const [tenant = "", graph = ""] = run.split("/");
-        door.acquire({ run, tenant, graph }, () => started.push(run));
+        door.acquire({ run, tenant, graph, bytes: { state: 0, input: 0 } }, () => started.push(run));
       }
     },
     leave: (...runs: string[]) => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { defaultLimits } from "../../actors/create-system.ts";
 import { findInconsistency, REFUSED_WRITE_MESSAGE } from "../../actors/thread/consistency.ts";
 import { endedRun, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
@@ -58,7 +59,7 @@ test("such a write is refused and logged, nothing of it is stored, and the threa
     broken: (_: LiveThread, cause: unknown) => given.push(cause),
   } as unknown as LiveThreadOwner;
   const logger = { error: (message: string) => warned.push(message) };
-  const deps = { ...server, journal: server.storage.journal, logger } as never;
+  const deps = { ...server, journal: server.storage.journal, logger, limits: defaultLimits } as never;
   const liveThread = new LiveThread(key, stored, deps, owner);
   const late = { ...record, status: "pending" as const };
   const written = liveThread.write({ kind: "left", durable: true, runs: [late] }, (same) => same);

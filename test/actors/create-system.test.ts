@@ -483,6 +483,30 @@ describe("actors that are not needed", () => {
     expect((await server.values(key))["log"]).toEqual(["worked", "worked"]);
   });
 
+  test("those with large states are let go first where all states together are too large, and wake as they were", async () => {
+    const large = graph({
+      state: { log: list<string>() },
+      nodes: { work: async () => ({ log: ["x".repeat(400)] }) },
+      edges: { start: "work" },
+    });
+    const server = await Server.start(large, { limits: { maxIdleBytes: 1_000 } });
+    const keys: ThreadKey[] = [];
+    for (let i = 0; i < 5; i++) {
+      const key = await server.thread();
+      keys.push(key);
+      await server.do(server.system.settled(key, (await server.admit(key)).run_id));
+    }
+    await server.scheduler.advance(2_000);
+    expect(server.system.counts.live).toBe(2);
+    const [first] = keys;
+    if (first === undefined) throw new TypeError("there is no thread");
+    await server.do(server.system.settled(first, (await server.admit(first)).run_id));
+    expect((await server.values(first))["log"]).toHaveLength(2);
+    // One that is too large by itself stays until others need the room.
+    await server.scheduler.advance(2_000);
+    expect(server.system.counts.live).toBe(1);
+  });
+
   test("beyond the limit the longest idle is let go at once; one at work never is", async () => {
     const { work, waiting } = gated();
     const server = await Server.start(work, { limits: { maxIdle: 0 } });

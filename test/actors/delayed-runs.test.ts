@@ -202,7 +202,12 @@ describe("a run with a delay", () => {
       const key = { tenant: "_", thread: "t" };
       let waits = [{ key, run: "r", due }];
       const delays = new DelayedRuns(
-        { journal: { delayed: async () => waits }, clock, scheduler, logger: silentLogger },
+        {
+          journal: { delayed: async () => waits, whenWritable: () => undefined },
+          clock,
+          scheduler,
+          logger: silentLogger,
+        },
         async () => void (waits = []),
       );
       await delays.startDueRuns();

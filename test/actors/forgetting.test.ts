@@ -30,10 +30,8 @@ class SlowKeyValueStore extends MemoryKeyValueStore {
 class TornKeyValueStore extends MemoryKeyValueStore {
   gone: readonly string[] = [];
 
-  override getSync(key: string): Buffer | undefined {
-    return this.gone.at(-1) === key || (this.gone.includes(key) && this.isGone)
-      ? this.#go()
-      : super.getSync(key);
+  override get(key: string): Buffer | undefined {
+    return this.gone.at(-1) === key || (this.gone.includes(key) && this.isGone) ? this.#go() : super.get(key);
   }
 
   isGone = false;

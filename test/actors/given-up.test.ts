@@ -113,7 +113,12 @@ describe.each(["sync", "async", "exit"] as const)("a run that is given up, durab
     const record = await lives.server.record(key, run);
     expect(record).toMatchObject({
       status: "error",
-      error: { error: "Error", message: `Run ${run.run_id} exceeded max attempts` },
+      error: {
+        error: "Error",
+        message: `Run ${run.run_id} exceeded max attempts (runs.max_attempts): ${
+          attempts === 1 ? "1 attempt" : "2 attempts in a row"
+        } ended before a step was stored: the server ended (killed, out of memory, or process.exit in a node), or the step could not be stored; the server's log says which`,
+      },
     });
     expect(await lives.look(key)).toEqual({
       status: "error",

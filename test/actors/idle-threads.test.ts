@@ -16,6 +16,7 @@ import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store
 import { openStorage } from "../../src/storage/open.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { systemHeap } from "../../src/platform/heap.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { draftOf } from "./draft.ts";
@@ -33,6 +34,7 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
     scheduler: systemScheduler,
     clock: systemClock,
     failpoints: noFailpoints,
+    heap: systemHeap,
     logger: silentLogger,
   };
   const storage = await openStorage({ kind: "level", directory }, deps);

@@ -13,6 +13,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { MultitaskStrategy, RunKwargs, RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
+import type { ReadHeap } from "../../src/ports/heap.ts";
 import type { Engine } from "../../src/ports/engine.ts";
 import type { Host } from "../../src/ports/node-host.ts";
 import type { Logger } from "../../src/ports/logger.ts";
@@ -65,8 +66,10 @@ export class Server {
       at,
       born,
       warned = [],
+      logged,
       hosted = (host) => host,
       interpret,
+      heap = () => ({ used: 0, limit: 1 }),
     }: {
       kv?: KeyValueStore;
       limits?: Partial<SystemLimits>;
@@ -78,17 +81,21 @@ export class Server {
       /** Puts something around what runs the bodies of nodes. */
       hosted?: (host: Host) => Host;
       interpret?: Interpreter;
+      /** What it sees of its heap. Default: there is room. */
+      heap?: ReadHeap;
       /** Takes what it logs as a warning or an error. */
       warned?: string[];
+      /** Takes what it logs at the level `info`. Default: nothing does. */
+      logged?: string[];
     } = {},
   ): Promise<Server> {
     const warn = (message: string) => void warned.push(message);
-    const logger: Logger = { debug: quiet, info: quiet, warn, error: warn };
+    const logger: Logger = { debug: quiet, info: (message) => void logged?.push(message), warn, error: warn };
     const clock = new SimulatedClock(at);
     const scheduler = new SimulatedScheduler(clock);
     born?.(scheduler);
     const random = new SimulatedRandom(seed);
-    const deps = { scheduler, clock, failpoints: noFailpoints, logger };
+    const deps = { scheduler, clock, failpoints: noFailpoints, logger, heap };
     const storage = await openStorage({ kind: "key-value", store: kv }, deps);
     const registry = new GraphRegistry().add("graph", graph);
     const { journal, catalog } = storage;

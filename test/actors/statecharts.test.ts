@@ -252,6 +252,7 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
     },
     { type: "PLANNED", tasks: [{ id: "1", name: "a" }], hold: true },
     { type: "PLANNED", tasks: [], hold: false },
+    { type: "PAUSED" },
     { type: "COMMITTED" },
     { type: "CANCEL", action: "interrupt" },
     { type: "CANCEL", action: "rollback" },
@@ -276,7 +277,7 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
 
   test("reaches every state, by the contract's words", () => {
     const names = new Set(states.map(({ value }) => JSON.stringify(value)));
-    for (const inner of ["loading", "planning", "executing", "committing", "draining", "closing"]) {
+    for (const inner of ["loading", "planning", "paused", "executing", "committing", "draining", "closing"]) {
       expect(names).toContain(JSON.stringify({ running: inner }));
     }
     for (const final of ["success", "interrupted", "error", "timeout"]) {
@@ -299,7 +300,11 @@ describe.each(interpreters)("the run's chart, walked through with %s", (_, inter
     expect(inside("executing").every(({ context }) => context.stop === null)).toBe(true);
   });
 
-  test("what is closing can no longer be stopped", () => {
+  test("a stopped run does not stay paused", () => {
+    expect(inside("paused").every(({ context }) => context.stop === null)).toBe(true);
+  });
+
+  test("a closing run can no longer be stopped", () => {
     expect(inside("closing").some((state) => can(run, state, { type: "CANCEL", action: "rollback" }))).toBe(
       false,
     );

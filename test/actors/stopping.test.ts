@@ -25,6 +25,23 @@ function gated() {
   return { work, wait, waiting, ran, open: (name: string) => waiting.get(name)?.() };
 }
 
+/** A graph whose first node, `one`, waits as `work` does: a stop pauses it before `two`. */
+function twoSteps() {
+  const { wait, open, ran } = gated();
+  const work = graph({
+    state: { log: list<string>(), name: value("") },
+    nodes: {
+      one: async ({ name }) => {
+        await wait(name);
+        return { log: ["one"] };
+      },
+      two: () => ({ log: ["two"] }),
+    },
+    edges: { start: "one", one: "two" },
+  });
+  return { work, open, ran };
+}
+
 async function restart(before: Server, kv: MemoryKeyValueStore, work: unknown, warned: string[] = []) {
   await before.do(before.storage.close());
   return Server.start(work, { kv, seed: 2, warned });
@@ -142,6 +159,96 @@ describe("a stop in good order", () => {
       parked: 1,
     });
     expect(ran).toEqual(["left one", "right one", "left two"]);
+  });
+
+  test.each(["interrupt", "rollback"] as const)(
+    "ends with the last node, even if a run queued behind a paused one is cancelled (%s) meanwhile",
+    async (action) => {
+      const kv = new MemoryKeyValueStore();
+      const { work, open } = twoSteps();
+      const before = await Server.start(work, { kv });
+      const [first, second] = [await before.thread(), await before.thread()];
+      const paused = await before.admit(first, { input: { name: "paused" } });
+      const waiting = await before.admit(first, { input: { name: "waiting" }, strategy: "enqueue" });
+      const last = await before.admit(first, { input: { name: "last" }, strategy: "enqueue" });
+      await before.admit(second, { input: { name: "slow" } });
+      await before.scheduler.settle();
+      const drained = before.system.drain(8_000);
+      open("paused");
+      await before.scheduler.settle();
+      const ended = before.system.settled(first, waiting.run_id);
+      await before.do(before.system.cancel(first, waiting.run_id, action));
+      const status = action === "interrupt" ? "interrupted" : undefined;
+      expect((await before.do(ended))?.status).toBe(status);
+      open("slow");
+      // Time stands still: the drain may wait for nothing more.
+      await before.do(drained);
+      const after = await restart(before, kv, work);
+      expect((await after.record(first, waiting))?.status).toBe(status);
+      expect(await after.do(after.system.settled(first, paused.run_id))).toMatchObject({ status: "success" });
+      await after.scheduler.settle();
+      open("last");
+      expect(await after.do(after.system.settled(first, last.run_id))).toMatchObject({ status: "success" });
+    },
+  );
+
+  const nested = () => {
+    const { work, open, ran } = twoSteps();
+    const outer = graph({
+      state: { log: list<string>(), name: value("") },
+      nodes: { work },
+      edges: { start: "work" },
+    });
+    return { work: outer, open, ran };
+  };
+
+  test.each([
+    ["a run", "interrupt", twoSteps],
+    ["a run", "rollback", twoSteps],
+    ["a run in a subgraph", "interrupt", nested],
+    ["a run in a subgraph", "rollback", nested],
+  ] as const)("ends %s that is cancelled (%s) after it has paused", async (_, action, made) => {
+    const kv = new MemoryKeyValueStore();
+    const { work, open, ran } = made();
+    const before = await Server.start(work, { kv });
+    const [first, second] = [await before.thread(), await before.thread()];
+    const paused = await before.admit(first, { input: { name: "paused" } });
+    await before.admit(second, { input: { name: "slow" } });
+    await before.scheduler.settle();
+    const drained = before.system.drain(8_000);
+    open("paused");
+    await before.scheduler.settle();
+    const ended = before.system.settled(first, paused.run_id);
+    await before.do(before.system.cancel(first, paused.run_id, action));
+    const status = action === "interrupt" ? "interrupted" : undefined;
+    expect((await before.do(ended))?.status).toBe(status);
+    open("slow");
+    await before.do(drained);
+    const after = await restart(before, kv, work);
+    expect((await after.record(first, paused))?.status).toBe(status);
+    expect(await after.values(first)).toEqual(
+      action === "interrupt" && made === twoSteps ? { log: ["one"], name: "paused" } : expect.anything(),
+    );
+    expect(await after.storage.journal.thread(first)).toMatchObject({ active: null, rest: "idle" });
+    expect(ran).toEqual(["paused", "slow"]);
+  });
+
+  test("does not end a run whose time limit passes while it is paused", async () => {
+    const kv = new MemoryKeyValueStore();
+    const { work, open } = twoSteps();
+    const before = await Server.start(work, { kv });
+    const [first, second] = [await before.thread(), await before.thread()];
+    const paused = await before.admit(first, { input: { name: "paused" }, timeout_seconds: 2 });
+    await before.admit(second, { input: { name: "slow" } });
+    await before.scheduler.settle();
+    const drained = before.system.drain(8_000);
+    open("paused");
+    await before.scheduler.advance(5_000);
+    open("slow");
+    await before.do(drained);
+    expect(await before.record(first, paused)).toMatchObject({ status: "pending", parked: 1 });
+    const after = await restart(before, kv, work);
+    expect(await after.do(after.system.settled(first, paused.run_id))).toMatchObject({ status: "success" });
   });
 
   test("waits for a node that is to be tried again, as it waits for one that runs", async () => {

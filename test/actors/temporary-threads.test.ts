@@ -49,6 +49,30 @@ async function leftovers(server: Server): Promise<unknown[]> {
 }
 
 describe("a thread made for one run", () => {
+  test.each([true, false])(
+    "stays while a request is about to read it, and then if it is read: %s",
+    async (isRead) => {
+      const { work, open } = gated();
+      const server = await Server.start(work);
+      const { key, run, end } = await start(server, "background");
+      const [release, another] = [server.system.keepTemporary(key), server.system.keepTemporary(key)];
+      open();
+      await end();
+      await server.scheduler.settle();
+      another();
+      await server.scheduler.settle();
+      expect(await isThere(server, key)).toBe(true);
+      const reader = isRead ? server.hub.follow(key, run, { after: -1 }) : undefined;
+      release();
+      await server.scheduler.settle();
+      expect(await isThere(server, key)).toBe(isRead);
+      reader?.close();
+      await server.scheduler.advance(MINUTE);
+      expect(await isThere(server, key)).toBe(false);
+      expect(await leftovers(server)).toEqual([]);
+    },
+  );
+
   test("is in no list, takes no other run, and is deleted at the run's end with its actor", async () => {
     const { work, open } = gated();
     const server = await Server.start(work);
@@ -182,5 +206,23 @@ describe("a thread made for one run", () => {
     open();
     await end();
     expect(await leftovers(await Server.start(work, { kv, seed: 2 }))).toEqual([]);
+  });
+
+  test("what a stop leaves, because its storage is closed, the next start deletes: nobody has to be told", async () => {
+    const kv = new MemoryKeyValueStore();
+    const { work, open } = gated();
+    const logged: string[] = [];
+    const before = await Server.start(work, { kv, logged });
+    const { key, end } = await start(before, "free");
+    open();
+    await end();
+    await before.do(before.system.drain(1_000));
+    await before.storage.close();
+    await before.scheduler.advance(MINUTE);
+    expect(logged).toEqual([]);
+    await kv.open();
+    const after = await Server.start(work, { kv, seed: 2 });
+    expect(await isThere(after, key)).toBe(false);
+    expect(await leftovers(after)).toEqual([]);
   });
 });

@@ -121,6 +121,36 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     expect(wrong).toEqual([]);
   });
 
+  test.each([
+    [
+      "form",
+      async (page: Page) => page.getByLabel("note").fill("fine"),
+      async (page: Page) => page.getByRole("radio", { name: "yes" }).check(),
+      { ok: true, count: 1, note: "fine" },
+    ],
+    [
+      "human",
+      async (page: Page) => button(page, "Edit").click(),
+      async (page: Page) => page.getByLabel("to", { exact: true }).fill("c@example.com"),
+      [{ type: "edit", args: { action: "send_mail", args: { to: "c@example.com", urgent: true } } }],
+    ],
+  ] as const)(
+    "the answer sent has the last input (%s), even before the browser draws the next frame",
+    async (name, begin, end, answer) => {
+      const { page, wrong, answers } = await asked(name);
+      await begin(page);
+      await page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))");
+      // From now on no frame is drawn, and no timer fires.
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + 60_000);
+      await end(page);
+      expect(await button(page, "Send answer").isEnabled()).toBe(true);
+      await button(page, "Send answer").press("Enter");
+      await expect.poll(answers).toEqual([answer]);
+      expect(wrong).toEqual([]);
+    },
+  );
+
   test("several things that an agent asks leave for are decided each, as each allows", async () => {
     const { page, wrong, answers } = await asked("review");
     const [first, second] = [page.locator(".action").first(), page.locator(".action").nth(1)];

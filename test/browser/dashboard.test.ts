@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { headersOf, type Name, owned, tokens } from "../e2e/support/auth.ts";
 import { gated } from "../e2e/support/gate.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
@@ -203,6 +204,31 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.waitForSelector(`.head:has-text("${thread_id}")`);
     await page.waitForSelector(".live.open");
     expect(new URL(page.url()).pathname).toBe("/api/");
+  });
+});
+
+describe.skipIf(isMissing)("with users", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("each sees with a token what is the user's own, live too; what is another's is not there", async () => {
+    const app = await serve({ auth: owned() });
+    const made = async (name: Name): Promise<string> => {
+      const headers = { ...headersOf(name), "content-type": "application/json" };
+      const answer = await fetch(`${app.url}/threads`, { method: "POST", headers, body: "{}" });
+      return ((await answer.json()) as { thread_id: string }).thread_id;
+    };
+    const [own, foreign] = [await made("alice"), await made("bob")];
+    const { page } = await opened(await browser(), `${app.url}/#/threads/${own}`);
+    await page.waitForSelector("#secret:focus");
+    await page.keyboard.type(tokens.alice);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.head:has-text("${own}")`);
+    await page.waitForSelector(".live.open");
+    await page.goto(`${app.url}/#/threads`);
+    await page.waitForSelector(`a[href*="${own}"]`);
+    expect(await page.locator(`a[href*="${foreign}"]`).count()).toBe(0);
+    await page.goto(`${app.url}/#/threads/${foreign}`);
+    await page.waitForSelector(':text("not found")');
   });
 });
 

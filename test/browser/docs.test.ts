@@ -75,7 +75,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
         links.add(link ?? "");
     }
     // A page, a section of another page, an operation of the API.
-    for (const one of ["#guide/limits", "#guide/overview/an-existing-langgraphjs-project", "#postRunsCancel"])
+    for (const one of ["#guide/limits", "#guide/overview/a-client", "#postRunsCancel"])
       expect([...links]).toContain(one);
     for (const link of [...links].filter((link) => !/^https?:/.test(link))) {
       await go(page, link);

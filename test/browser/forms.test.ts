@@ -7,6 +7,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { heldBack } from "./held-back.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
@@ -170,6 +171,44 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     await page.waitForSelector('.moment h3:has-text("update")');
     expect(await state()).toMatchObject({ pieces: 5, weight: 10, place: { street: "Elm", number: 8 } });
     expect(wrong).toEqual([]);
+  });
+
+  test("keep the focus and the text when the list of assistants arrives while somebody types", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const context = await browser();
+    const assistants = await heldBack(context, "**/assistants/search");
+    const { page } = await opened(context, `${url}/#/new?graph=order`);
+    await page.getByLabel("pieces").focus();
+    await page.keyboard.type("1");
+    assistants.pass();
+    await page.waitForSelector('option:checked:has-text("order")', { state: "attached" });
+    await page.keyboard.type("2");
+    expect(await page.getByLabel("pieces").inputValue()).toBe("12");
+    expect(await page.evaluate("document.activeElement.type")).toBe("number");
+  });
+
+  test("do not start a run before the schema of its input is loaded", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const context = await browser();
+    const schemas = await heldBack(context, "**/schemas");
+    const { page } = await opened(context, `${url}/#/new?graph=order`);
+    await page.waitForSelector('option:checked:has-text("order")', { state: "attached" });
+    const start = page.getByRole("button", { name: "Start", exact: true });
+    expect(await start.isDisabled()).toBe(true);
+    schemas.pass();
+    await page.getByLabel("pieces").waitFor();
+    expect(await start.isEnabled()).toBe(true);
+  });
+
+  test("empty the JSON input when another assistant is chosen", async () => {
+    const { url } = await serve({ graphs: { order } });
+    const { page } = await opened(await browser(), `${url}/#/new?graph=order`);
+    await page.waitForSelector('option:checked:has-text("order")', { state: "attached" });
+    await page.getByLabel("pieces").fill("2");
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    await page.getByLabel("Input, as JSON").fill('{"pieces": 3}');
+    await page.getByLabel("Assistant").selectOption("approval");
+    expect(await page.getByLabel("Input, as JSON").inputValue()).toBe("");
   });
 
   test("of a run's options keep what is no JSON object, name it, and send nothing before it is one", async () => {

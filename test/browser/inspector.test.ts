@@ -4,7 +4,7 @@ import { buildSync } from "esbuild";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { graph, list, to } from "../../src/index.ts";
-import { gated } from "../e2e/support/gate.ts";
+import { gated, latch } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, NOBODY, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -50,6 +50,22 @@ interface Told {
 }
 
 const told = (page: Page): Promise<Told[]> => page.evaluate("window.told");
+
+/** A thread that waits for an approval, on a server whose key is "sesame". */
+async function approvalThread(url: string): Promise<string> {
+  const made = await fetch(`${url}/threads`, {
+    method: "POST",
+    headers: { "x-api-key": "sesame" },
+    body: "{}",
+  });
+  const { thread_id: thread } = (await made.json()) as { thread_id: string };
+  await fetch(`${url}/threads/${thread}/runs/wait`, {
+    method: "POST",
+    headers: { "x-api-key": "sesame", "content-type": "application/json" },
+    body: JSON.stringify({ assistant_id: "approval", input: {} }),
+  });
+  return thread;
+}
 
 describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
@@ -168,17 +184,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
 
   test("threads to choose from; a key is asked for where one is set, and a wrong one again", async () => {
     const app = await serve({ keys: ["sesame"] });
-    const made = await fetch(`${app.url}/threads`, {
-      method: "POST",
-      headers: { "x-api-key": "sesame" },
-      body: "{}",
-    });
-    const { thread_id: thread } = (await made.json()) as { thread_id: string };
-    await fetch(`${app.url}/threads/${thread}/runs/wait`, {
-      method: "POST",
-      headers: { "x-api-key": "sesame", "content-type": "application/json" },
-      body: JSON.stringify({ assistant_id: "approval", input: {} }),
-    });
+    const thread = await approvalThread(app.url);
     const { page } = await opened(await browser(), `${app.url}/inspector`);
     await page.waitForSelector("#secret:focus");
     await page.keyboard.type("wrong");
@@ -189,6 +195,34 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     await page.click(`a[href="inspector?thread_id=${thread}"]`);
     await page.waitForSelector('figure[data-slot="graph"] svg');
     await expect.poll(() => lit(page, "graph")).toEqual(["review"]);
+  });
+
+  test("a key that is given while a wrong one is being refused counts", async () => {
+    const app = await serve({ keys: ["sesame"] });
+    const thread = await approvalThread(app.url);
+    const context = await browser();
+    const [asked, answer] = [latch(), latch()];
+    await context.route("**/*", async (route) => {
+      if (route.request().headers()["x-api-key"] !== "wrong") return route.continue();
+      const response = await route.fetch();
+      asked.pass();
+      await answer.passed;
+      await route.fulfill({ response });
+    });
+    const { page } = await opened(context, `${app.url}/inspector`);
+    await page.waitForSelector("#secret:focus");
+    await page.keyboard.type("wrong");
+    await page.keyboard.press("Enter");
+    await asked.passed;
+    await page.fill("#secret", "sesame");
+    const accepted = page.waitForResponse((one) => one.request().headers()["x-api-key"] === "sesame");
+    await page.keyboard.press("Enter");
+    await accepted;
+    answer.pass();
+    await page.waitForSelector(`a[href="inspector?thread_id=${thread}"]`);
+    await page.reload();
+    await page.waitForSelector(`a[href="inspector?thread_id=${thread}"]`);
+    expect(await page.isVisible("#secret")).toBe(false);
   });
 
   test("under a prefix, and after the server has gone and come again", async () => {

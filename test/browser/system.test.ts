@@ -115,4 +115,38 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     expect(hook.told).toHaveLength(3);
     expect(wrong).toEqual([]);
   });
+
+  test("webhooks that are deleted one right after the other are gone from the list", async () => {
+    const hook = await receiver(() => 500);
+    const { url } = await serve({ webhooks: { allow_internal: true, attempts: 1 } });
+    for (const path of ["/one", "/two"]) {
+      const body = { assistant_id: "approval", input: {}, webhook: `${hook.url}${path}` };
+      const thread = await newThread(url);
+      await post(`${url}/threads/${thread}/runs/wait`, body);
+    }
+    await hook.until(2);
+    const context = await browser();
+    const { page } = await opened(context, `${url}/#/system`);
+    await expect.poll(() => page.locator(".letters li").count()).toBe(2);
+    // The list is read again because of the deletions alone.
+    await page.evaluate(HIDE);
+    const [first, second] = [latch(), latch()];
+    const gates = [first, second];
+    await page.route("**/webhooks/deliveries/*", async (route) => {
+      await gates.shift()?.passed;
+      await route.continue();
+    });
+    const remove = async (nth: number) => {
+      await page.locator(".letters li").nth(nth).locator('button:has-text("Delete")').click();
+      const asked = page.waitForRequest("**/webhooks/deliveries/*");
+      await page.click('dialog button:has-text("Delete it")');
+      await asked;
+    };
+    await remove(0);
+    await remove(1);
+    first.pass();
+    await expect.poll(() => page.locator(".letters li").count()).toBe(1);
+    second.pass();
+    await expect.poll(() => page.locator(".letters li").count()).toBe(0);
+  });
 });

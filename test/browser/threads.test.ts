@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { latch } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -107,6 +108,34 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.click('.head button:has-text("Delete")');
     await page.click('dialog button:has-text("Delete it")');
     await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("one that is being deleted is not read until that is answered", async () => {
+    const { url } = await serve();
+    const thread = await newThread(url);
+    const context = await browser();
+    const answer = latch();
+    const paths: string[] = [];
+    await context.route(`**/threads/${thread}`, async (route) => {
+      if (route.request().method() !== "DELETE") return route.continue();
+      const response = await route.fetch();
+      await answer.passed;
+      await route.fulfill({ response });
+    });
+    const { page, wrong } = await opened(context, `${url}/#/threads/${thread}`);
+    await page.waitForSelector('.head .live:has-text("live")');
+    await page.click('.head button:has-text("Delete")');
+    page.on("request", (request) => paths.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    await page.click('dialog button:has-text("Delete it")');
+    await page.getByText("There is no such thread.").waitFor();
+    // Longer than changes are gathered before they are read.
+    await page.waitForTimeout(500);
+    // What was read before does not count: the page may still have had a change to read.
+    const since = paths.slice(paths.indexOf(`DELETE /threads/${thread}`));
+    expect(since.filter((path) => path.includes(thread))).toEqual([`DELETE /threads/${thread}`]);
+    answer.pass();
+    await page.getByText("The thread is deleted.").waitFor();
     expect(wrong).toEqual([]);
   });
 });

@@ -173,7 +173,6 @@ describe("a thread that waits", () => {
     updated_at: T,
     status: "interrupted",
     metadata: {},
-    values: null,
     config: {},
     interrupts: {},
     ...part,

@@ -6,6 +6,7 @@ import type {
   WriteOperation,
   ScanRange,
 } from "../../src/ports/key-value-store.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import type { StorageOptions } from "../../src/storage/open.ts";
 
@@ -49,9 +50,9 @@ class EarlyKeyValueStore implements KeyValueStore {
     return this.#kv.open();
   }
 
-  getSync(key: string): Buffer | undefined {
+  get(key: string): Eventually<Buffer | undefined> {
     const op = this.#pending.get(key);
-    return op === undefined ? this.#kv.getSync(key) : (op.value ?? undefined);
+    return op === undefined ? this.#kv.get(key) : (op.value ?? undefined);
   }
 
   async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
@@ -103,8 +104,8 @@ class ForgetfulKeyValueStore implements KeyValueStore {
     return this.#kv.open();
   }
 
-  getSync(key: string): Buffer | undefined {
-    return this.#kv.getSync(key);
+  get(key: string): Eventually<Buffer | undefined> {
+    return this.#kv.get(key);
   }
 
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
@@ -147,8 +148,8 @@ class HoardingKeyValueStore implements KeyValueStore {
     return this.#kv.open();
   }
 
-  getSync(key: string): Buffer | undefined {
-    return this.#kv.getSync(key);
+  get(key: string): Eventually<Buffer | undefined> {
+    return this.#kv.get(key);
   }
 
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {

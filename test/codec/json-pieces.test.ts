@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { isSmallJson, jsonPieces, memorySizeOf } from "../../src/codec/json-pieces.ts";
+import { isSmallJson, jsonPieces } from "../../src/codec/json-pieces.ts";
+import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
 
 const many = <T>(count: number, make: (i: number) => T): T[] =>

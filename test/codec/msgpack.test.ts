@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
 import { STORED_SHAPES } from "../../src/codec/stored-shapes.ts";
+import { toStorable } from "../../src/model/json.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
 import { ClassInstance } from "../../src/model/class-instance.ts";
 
@@ -54,6 +55,13 @@ describe("a value comes back as it was", () => {
     let deep: unknown = values;
     for (let i = 0; i < 256; i++) deep = i % 2 === 0 ? [deep] : { deep };
     expect(JSON.stringify(again(deep))).toBe(JSON.stringify(deep));
+  });
+
+  test("a text of hundreds of megabytes", () => {
+    const text = "x".repeat(360_000_000);
+    // By their lengths and ends: comparing takes longer.
+    const { a, b } = again({ a: text, b: "after it" }) as { readonly a: string; readonly b: string };
+    expect([a.length, a.slice(-3), b]).toEqual([text.length, "xxx", "after it"]);
   });
 
   test("minus zero is zero, as in JSON", () => {
@@ -198,5 +206,38 @@ describe("the packer of plain data", () => {
       expect(packer.pack({ a: 1, b: 2, c: 3, d: 4, other }, 0)).toBeUndefined();
       expect(unpack(packer.pack(["whole"], 0) as Buffer)).toEqual(["whole"]);
     }
+  });
+});
+
+describe("a value that no reader could decode is refused", () => {
+  /** 540 MB of UTF-8. */
+  const long = "é".repeat(270_000_000);
+
+  test("a text of more than 512 MiB, by itself and beside a class instance", () => {
+    const refusal = {
+      code: "value.unstorable",
+      message: "A text of more than 512 MiB cannot be stored: store it outside the state",
+    };
+    expect(() => packValue([long], 0)).toThrowError(expect.objectContaining(refusal));
+    const instance = new ClassInstance("Kind", { a: 1 });
+    expect(() => packValue([instance, { long }], 0)).toThrowError(expect.objectContaining(refusal));
+  });
+
+  test("more than 2 GiB in all", () => {
+    const part = "x".repeat(500_000_000);
+    const message = "A value of more than 2 GiB cannot be stored: store it outside the state";
+    expect(() => packValue([part, part, part, part, part], 0)).toThrowError(
+      expect.objectContaining({ code: "value.unstorable", message }),
+    );
+  });
+
+  test("a text of more than 512 MiB in a node's output, and the error names its path", () => {
+    expect(() => toStorable({ a: [long] }, "update")).toThrowError(
+      expect.objectContaining({
+        code: "value.unstorable",
+        message: "update.a[0] cannot be stored: it is a text of more than 512 MiB",
+      }),
+    );
+    expect(toStorable(long.slice(1, 200_000_000), "update")).toHaveLength(199_999_999);
   });
 });

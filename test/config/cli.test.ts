@@ -1,9 +1,19 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { createConnection } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -151,6 +161,21 @@ describe("graph files", () => {
   });
 });
 
+test("the official client without an address, in a graph, reaches the server that runs it", async () => {
+  const config = project("client", {
+    "a.mjs": `import { graph, list } from "heddle";
+      import { Client } from "@langchain/langgraph-sdk";
+      export default graph(${body("(await new Client().assistants.search({ graphId: 'a' }))[0].name")});`,
+    "heddle.json": { graphs: { a: "./a.mjs" } },
+  });
+  const modules = join(dirname(config), "node_modules/@langchain");
+  mkdirSync(modules, { recursive: true });
+  const sdk = join(import.meta.dirname, "../../node_modules/@langchain/langgraph-sdk");
+  symlinkSync(sdk, join(modules, "langgraph-sdk"));
+  const server = await Running.start(["--config", config, "--data", data("client")]);
+  expect(await say(server, "a")).toBe("a");
+});
+
 describe("the command", () => {
   test("refuses what it does not know with exit code 2", () => {
     const { status, stderr } = heddle(["start", "--prot", "1"]);
@@ -254,9 +279,9 @@ describe("a running server", () => {
       const client = connect(server);
       const { thread_id } = await client.threads.create();
       await client.runs.create(thread_id, "slow", { input: {} });
-      // A connection that stands already is served until the end.
       const stopped = server.stop(signal);
       await server.printed('"message":"stopping"');
+      // It may have ended meanwhile.
       const refused = await fetch(`${server.url}/threads`, { method: "POST" }).then(
         ({ status }) => status,
         () => 0,
@@ -269,7 +294,7 @@ describe("a running server", () => {
   );
 
   describeOverEachTransport("a stop,", (kind) => {
-    test("refuses what comes on connections that stand, and a second signal ends it at once", async () => {
+    test("refuses new work on old connections and on new ones, and a second signal ends it at once", async () => {
       const args = ["--config", config(), "--data", data(`twice-${kind}`), "--transport", kind];
       const server = await Running.start(args);
       const client = connect(server);
@@ -290,7 +315,12 @@ describe("a running server", () => {
       await server.printed(
         "waiting up to 8 s for the running nodes of 1 run; a second signal ends it at once",
       );
-      expect(await ask("POST", "/threads")).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      // The first of them on the connection that stands, each further one on a new connection.
+      for (let i = 0; i < 3; i++) {
+        expect(await ask("POST", "/threads")).toEqual([503, expect.stringMatching(/^\d+$/)]);
+        expect(await ask("GET", "/ready")).toEqual([503, expect.stringMatching(/^\d+$/)]);
+        expect(await ask("GET", `/threads/${thread_id}`)).toEqual([200, undefined]);
+      }
       const began = performance.now();
       void server.stop();
       expect(await stopped).toBe(143);
@@ -336,6 +366,14 @@ describe("a running server", () => {
     });
   });
 
+  test("that `npm start` began takes the place of the shell, so that a signal reaches it", async () => {
+    const manifest = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
+    const { scripts } = JSON.parse(manifest) as { readonly scripts: { readonly start: string } };
+    const server = await Running.script(scripts.start, { PORT: "0", HEDDLE_DATA: data("npm-start") });
+    expect(await server.stop()).toBe(0);
+    expect(server.output).toContain('"message":"stopped"');
+  });
+
   test("waits for a step although nobody is connected, then leaves it to the next one", async () => {
     const args = ["--config", config(), "--data", data("alone")];
     const first = await Running.start(args);
@@ -377,20 +415,158 @@ describe("a running server", () => {
     ]);
   });
 
-  test("refuses a port that is taken, with one line", async () => {
-    const server = await Running.start(["--config", config(), "--data", data("port-1")]);
-    const { port } = new URL(server.url);
+  test.each([
+    ["start", "heddle.json"],
+    ["dev", "langgraph.json"],
+    ["start", "production.json"],
+  ])("%s refuses the project's own directory for its data, and writes nothing there: %s", (command, name) => {
+    const folder = `root-${name}`;
+    project(folder, {
+      "a.mjs": `import { graph, list } from "heddle"; export default graph(${body("1")});`,
+      [name]: { graphs: { a: "./a.mjs" } },
+    });
+    const cwd = join(home, folder);
+    const { status, stdout, stderr } = heddle([command, "--port", "0", "--config", name, "--data", "."], {
+      cwd,
+    });
+    expect(stderr.trimEnd().split("\n").at(-1)).toBe(
+      `heddle: The data directory ${cwd} holds the configuration file ${name}; name a directory of its own with --data, such as ${join(cwd, ".heddle")}`,
+    );
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(readdirSync(cwd).toSorted()).toEqual(["a.mjs", name].toSorted());
+  });
+
+  test("refuses a data directory with a langgraph.json of another project, which a heddle.json would replace", () => {
+    const other = project("of-langgraph", { "langgraph.json": { graphs: {} } });
     const { status, stderr } = heddle([
       "start",
       "--port",
-      port,
+      "0",
       "--config",
       config(),
       "--data",
-      data("port-2"),
+      join(other, ".."),
     ]);
     expect(status).toBe(1);
-    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringMatching(new RegExp(`${port}\\b.*--port`))]);
+    expect(stderr).toContain("holds the configuration file langgraph.json");
+    expect(readdirSync(join(other, ".."))).toEqual(["langgraph.json"]);
+  });
+
+  test("goes on with the data that stand in the project's directory already", async () => {
+    const file = project("data-in-root", {
+      "a.mjs": `import { graph, list } from "heddle"; export default graph(${body("1")});`,
+      "project.json": { graphs: { a: "./a.mjs" } },
+    });
+    const root = join(file, "..");
+    const args = ["--config", join(root, "project.json"), "--data"];
+    const first = await Running.start([...args, data("in-root")]);
+    const { thread_id } = await connect(first).threads.create();
+    expect(await first.stop()).toBe(0);
+    cpSync(data("in-root"), root, { recursive: true });
+    const second = await Running.start([...args, root]);
+    expect(await connect(second).threads.get(thread_id)).toMatchObject({ thread_id });
+  });
+
+  test.each(["start", "dev"])("%s refuses a configuration without graphs, with one line", (command) => {
+    const file = project("no-graphs", { "heddle.json": { graphs: {} } });
+    const args = ["--port", "0", "--config", file, "--data", data("no-graphs")];
+    const { status, stdout, stderr } = heddle([command, ...args]);
+    expect({ status, stdout, stderr }).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `heddle: ${file}: graphs names no graph; add one, such as { "agent": "./agent.ts:default" }\n`,
+    });
+  });
+
+  test("warns once of a variable that it does not know, also of one of the file's, and not of its value", async () => {
+    const file = project("variables", {
+      "a.mjs": `import { graph, list } from "heddle"; export default graph(${body("1")});`,
+      "heddle.json": { graphs: { a: "./a.mjs" }, env: { HEDDLE_WORKER: "2" } },
+    });
+    const args = ["--config", file, "--data", data("variables")];
+    const server = await Running.start(args, { HEDDLE_API_KEYZ: "sesame" });
+    const warnings = server.output.split("\n").filter((line) => line.includes('"level":"warn"'));
+    expect(warnings).toEqual([
+      expect.stringContaining("HEDDLE_API_KEYZ is none of Heddle's variables; did you mean HEDDLE_API_KEYS?"),
+      expect.stringContaining("HEDDLE_WORKER is none of Heddle's variables; did you mean HEDDLE_WORKERS?"),
+    ]);
+    expect(server.output).not.toContain("sesame");
+  });
+
+  test.each<[string, (port: string) => string[], (port: string) => Record<string, string>]>([
+    ["a flag", (port) => ["--port", port], () => ({})],
+    ["HEDDLE_PORT", () => [], (port) => ({ HEDDLE_PORT: port })],
+    ["PORT", () => [], (port) => ({ PORT: port })],
+  ])("refuses a port that %s asks for and that is taken, with one line", async (_, args, env) => {
+    const server = await Running.start(["--config", config(), "--data", data("port-1")]);
+    const { port } = new URL(server.url);
+    const { status, stdout, stderr } = heddle(
+      ["start", "--config", config(), "--data", data("port-2"), ...args(port)],
+      { env: env(port) },
+    );
+    expect({ status, stdout, stderr }).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `heddle: Cannot listen at 127.0.0.1:${port}: port ${port} is taken; choose another port with --port (0: any free one)\n`,
+    });
+  });
+
+  test("refuses a port that the file's environment asks for and that is taken", async () => {
+    const server = await Running.start(["--config", config(), "--data", data("port-1")]);
+    const { port } = new URL(server.url);
+    const asking = project("asking for a port", {
+      "a.mjs": `import { graph, list } from "heddle"; export default graph(${body("1")});`,
+      "heddle.json": { graphs: { a: "./a.mjs" }, env: { PORT: port } },
+    });
+    const { status, stderr } = heddle(["start", "--config", asking, "--data", data("port-2")]);
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining(`port ${port} is taken; choose another port with --port`),
+    ]);
+  });
+
+  test.each(["dev", "start"])(
+    "`heddle %s` takes the next port where nobody asked for one",
+    async (command) => {
+      const holder = createServer();
+      // Another program may have the port already, which is as good.
+      await new Promise((resolve) =>
+        holder.once("error", resolve).listen(2024, "127.0.0.1", () => resolve(0)),
+      );
+      onTestFinished(() => void holder.close());
+      const script = `exec "${process.execPath}" dist/src/cli.js ${command} --config "${config()}" --data "${data(`next-${command}`)}"`;
+      const server = await Running.script(script, {});
+      const { port } = new URL(server.url);
+      expect(Number(port)).toBeGreaterThan(2024);
+      expect(server.output).toMatch(/^Port 2024 is taken: Heddle \S+ listens on http:\/\/127\.0\.0\.1:\d+$/m);
+      expect((await fetch(`${server.url}/ok`)).status).toBe(200);
+      // The data directory knows which one it is, as long as the server runs.
+      const file = join(data(`next-${command}`), "url");
+      expect(readFileSync(file, "utf8")).toBe(`${server.url}\n`);
+      const inspected = heddle(["inspect", "--data", data(`next-${command}`)]);
+      expect(inspected.stdout).toBe(`${server.url}/inspector\n`);
+      expect(await server.stop()).toBe(0);
+      expect(existsSync(file)).toBe(false);
+    },
+  );
+
+  describeOverEachTransport("a host at which it cannot listen,", (transport) => {
+    const refusal = (host: string) => {
+      const args = ["--transport", transport, "--insecure", "--port", "0", "--host", host];
+      const { status, stderr } = heddle(["start", "--config", config(), "--data", data("host"), ...args]);
+      return { status, lines: stderr.trimEnd().split("\n") };
+    };
+    test("is refused with one line", () => {
+      const hint = "; --host names the address to listen on, 0.0.0.0 all of this machine";
+      expect(refusal("no-such-host.invalid")).toEqual({
+        status: 1,
+        lines: [expect.stringMatching(new RegExp(`"no-such-host\\.invalid".*${hint}$`))],
+      });
+      expect(refusal("192.0.2.1")).toEqual({
+        status: 1,
+        lines: [`heddle: Cannot listen at 192.0.2.1:0: 192.0.2.1 is not an address of this machine${hint}`],
+      });
+    });
   });
 
   test("serves the demo as it is, from its sources", async () => {

@@ -29,6 +29,17 @@ describe("a configuration file", () => {
     });
   });
 
+  test("the time in which types are read is a variable of it, or of the environment", () => {
+    const name = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
+    const path = write("timeout.json", { graphs: {}, env: { [name]: "5000" } });
+    expect(readConfig(path, {}).schemaTimeout).toBe(5_000);
+    expect(readConfig(path, { [name]: "6000" }).schemaTimeout).toBe(6_000);
+    for (const value of ["0", "-1", "1.5", "soon"])
+      expect(() => readConfig(path, { [name]: value })).toThrow(
+        `${name} must be a whole number of milliseconds, 1 or more`,
+      );
+  });
+
   test("a langgraph.json is read as it is: what is about images, Python and the like is none of ours", () => {
     const path = write("langgraph.json", {
       $schema: "https://langgra.ph/schema.json",
@@ -55,6 +66,37 @@ describe("a configuration file", () => {
       stacks: true,
       threadTtl: { lifetime: { strategy: "keep_latest", minutes: 60 }, interval: 30_000 },
     });
+  });
+
+  test("which headers go into runs, and which routes are removed, is read as LangGraph has it", () => {
+    const http = {
+      configurable_headers: { includes: ["x-user", "my-*"], excludes: ["my-own"] },
+      disable_mcp: true,
+      disable_a2a: true,
+      disable_webhooks: false,
+    };
+    const read = readConfig(write("langgraph.json", { graphs: {}, http }));
+    expect(read.notes).toEqual([]);
+    expect(read.configurableHeaders).toEqual(http.configurable_headers);
+    expect(read.access).toEqual({ disabled: ["mcp", "a2a"] });
+  });
+
+  test("auth is the project's handlers, or the tokens of a provider; or there are no users", () => {
+    const authOf = (auth: object) => readConfig(write("auth.json", { graphs: {}, auth })).auth;
+    expect(authOf({ path: "./auth.ts:mine" })).toEqual({
+      users: { kind: "handlers", file: { file: join(home, "auth.ts"), name: "mine" } },
+      studioUser: true,
+    });
+    const jwt = { issuer: "https://id.test/", audience: ["a", "b"] };
+    expect(authOf({ jwt: { ...jwt, jwks: "https://id.test/jwks" }, disable_studio_auth: true })).toEqual({
+      users: { kind: "jwt", ...jwt, jwks: { kind: "url", url: new URL("https://id.test/jwks") } },
+      studioUser: false,
+    });
+    expect(authOf({ jwt: { ...jwt, jwks: "./keys.json" } })?.users).toMatchObject({
+      jwks: { kind: "file", file: join(home, "keys.json") },
+    });
+    expect(authOf({ disable_studio_auth: true })).toBeUndefined();
+    expect(authOf({})).toBeUndefined();
   });
 
   test("what is left out is told, with what is not known at all", () => {
@@ -156,6 +198,8 @@ describe("a configuration file", () => {
       max_per_graph: { a: 2 },
       max_queued: 9,
       max_queued_per_tenant: 4,
+      max_queued_bytes: 2_000_000,
+      max_state_bytes: 1_000_000,
       max_attempts: 5,
       grace_ms: 100,
       timeout: "90s",
@@ -165,6 +209,8 @@ describe("a configuration file", () => {
       concurrent: { all: 8, perTenant: Infinity, perGraph: { a: 2 } },
       maxQueued: 9,
       maxQueuedPerTenant: 4,
+      maxQueuedBytes: 2_000_000,
+      maxStateBytes: 1_000_000,
       attempts: 5,
       grace: 100,
       timeout: 90_000,
@@ -199,7 +245,7 @@ describe("a configuration file", () => {
     ["http as a string", { graphs: {}, http: "x" }, "http must be an object"],
     ["a body limit of none", { graphs: {}, http: { max_body: 0 } }, "http.max_body must be"],
     ["a body limit as text", { graphs: {}, http: { max_body: "1mb" } }, "http.max_body must be"],
-    ["http.app", { graphs: {}, http: { app: "./app.ts:app" } }, "http.app is not served yet"],
+    ["http.app", { graphs: {}, http: { app: 1 } }, 'http.app must name an application, as "./http.ts:app"'],
     ["hosts as text", { graphs: {}, http: { allowed_hosts: "a" } }, "http.allowed_hosts must be an array"],
     [
       "a mount that is no path",
@@ -231,10 +277,30 @@ describe("a configuration file", () => {
     ["a length of time that is none", { graphs: {}, streams: { ttl: "soon" } }, "streams.ttl must be"],
     ["stacks as a text", { graphs: {}, streams: { stacks: "yes" } }, "streams.stacks must be true or false"],
     ["no time at all", { graphs: {}, streams: { ttl: 0 } }, "streams.ttl must be"],
+    ["auth without users", { graphs: {}, auth: { openapi: { a: 1 } } }, "auth names no users"],
+    ["auth by a mistyped key", { graphs: {}, auth: { pth: "./auth.ts:auth" } }, "auth names no users"],
+    ["auth in Python", { graphs: {}, auth: { path: "./auth.py:auth" } }, "auth.path is a Python file"],
+    ["auth of two kinds", { graphs: {}, auth: { path: "./auth.ts", jwt: {} } }, "auth has both path and jwt"],
     [
-      "auth, which is not served yet",
-      { graphs: {}, auth: { path: "./auth.ts:auth" } },
-      "auth is not served yet",
+      "Studio's user as text",
+      { graphs: {}, auth: { path: "./a.ts", disable_studio_auth: "yes" } },
+      "auth.disable_studio_auth must be",
+    ],
+    ["tokens of nobody", { graphs: {}, auth: { jwt: { audience: "a" } } }, "auth.jwt.issuer must be"],
+    [
+      "tokens for nobody",
+      { graphs: {}, auth: { jwt: { issuer: "a", audience: [] } } },
+      "auth.jwt.audience must",
+    ],
+    [
+      "tokens without keys",
+      { graphs: {}, auth: { jwt: { issuer: "a", audience: "b" } } },
+      "auth.jwt.jwks must",
+    ],
+    [
+      "keys that can be changed on their way",
+      { graphs: {}, auth: { jwt: { issuer: "a", audience: "b", jwks: "http://evil.test/jwks" } } },
+      "auth.jwt.jwks must be an https URL",
     ],
     [
       "a time for threads that is none",
@@ -257,7 +323,16 @@ describe("a configuration file", () => {
     ["streams as a number", { graphs: {}, streams: 1 }, "streams must be an object"],
     ["env as a list of numbers", { graphs: {}, env: [1] }, "env must be"],
     ["env with a number", { graphs: {}, env: { A: 1 } }, "env.A must be a string"],
-    ["env in a file that is not there", { graphs: {}, env: "nowhere.env" }, 'env names "nowhere.env"'],
+    [
+      "env in a file that is not there",
+      { graphs: {}, env: "nowhere.env" },
+      `env names "nowhere.env", but there is no file ${join(home, "nowhere.env")}; create it, or remove env`,
+    ],
+    [
+      "env in a directory",
+      { graphs: {}, env: "." },
+      `env names ".", but the file ${home} cannot be read: EISDIR`,
+    ],
   ])("%s is refused with its file and key", (_, content, message) => {
     const path = write("bad.json", content);
     const expected = { code: "config.invalid", message: expect.stringContaining(`${path}: ${message}`) };

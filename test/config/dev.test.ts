@@ -97,6 +97,43 @@ describe("heddle dev", () => {
     expect(told["stack"]).not.toMatch(/node_modules|node:/);
   });
 
+  test("takes the new rules when the file that authenticates users changes, or one that it imports", async () => {
+    const config = home.project("users", {
+      "package.json": { type: "module" },
+      "a.ts": `import { graph, list } from "heddle"; export default ${saying("1")};`,
+      "names.js": 'export const names = ["ann"];',
+      "auth.js": `import { names } from "./names.js";
+        export const auth = { "~handlerCache": { authenticate: (request) => {
+          const name = request.headers.get("authorization");
+          if (!names.includes(name)) throw { status: 401, message: "Who are you?", headers: {} };
+          return name;
+        } } };`,
+      "heddle.json": { graphs: { a: "./a.ts" }, auth: { path: "./auth.js:auth" } },
+    });
+    const server = await Running.spawn("dev", ["--config", config]);
+    const statuses = () =>
+      Promise.all(
+        ["ann", "bob"].map(async (authorization) => {
+          const answer = await fetch(`${server.url}/threads/count`, {
+            method: "POST",
+            headers: { authorization, "content-type": "application/json" },
+            body: "{}",
+          });
+          return answer.status;
+        }),
+      );
+    expect(await statuses()).toEqual([200, 401]);
+    writeFileSync(join(dirname(config), "names.js"), 'export const names = ["bob"];');
+    await server.printed('"message":"started anew"', 1);
+    expect(await statuses()).toEqual([401, 200]);
+
+    // A file that cannot be loaded lets nobody else in.
+    writeFileSync(join(dirname(config), "auth.js"), "export const auth = {};");
+    await server.printed(KEPT, 1);
+    expect(server.output).toContain("auth.path:");
+    expect(await statuses()).toEqual([401, 200]);
+  });
+
   test("a run that is under way keeps the graph that it began with", async () => {
     const graph = (word: string) => `
       import { graph, list } from "heddle";

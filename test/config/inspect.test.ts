@@ -1,19 +1,63 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { readAddress, writeAddress } from "../../src/cli/address-file.ts";
 import { inspect as command } from "../../src/cli/inspect.ts";
 import { parseCommandLine } from "../../src/cli/settings.ts";
+import { silentLogger } from "../../src/platform/log.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";
-import { serve } from "../e2e/support/server.ts";
+import { directory, serve } from "../e2e/support/server.ts";
 
 const THREAD = "00000000-0000-4000-8000-00000000abcd";
 
+/** What the command prints. */
+async function printed(args: readonly string[], mount = ""): Promise<string[]> {
+  const lines: string[] = [];
+  const asked = parseCommandLine([...args], { HEDDLE_MOUNT_PREFIX: mount });
+  if (asked.command !== "inspect") throw new Error(asked.command);
+  await command(asked, {}, (line) => lines.push(line)).catch((cause: unknown) => {
+    expect(lines).toEqual([]);
+    throw cause;
+  });
+  return lines;
+}
+
 describe("heddle inspect", () => {
   test("prints where the page is", async () => {
-    const lines: string[] = [];
-    const asked = parseCommandLine(["inspect", THREAD], { HEDDLE_MOUNT_PREFIX: "/api" });
-    if (asked.command !== "inspect") throw new Error(asked.command);
-    await command(asked, {}, (line) => lines.push(line));
-    expect(lines).toEqual([`http://127.0.0.1:2024/api/inspector?thread_id=${THREAD}`]);
+    const { address } = await serve({ mount: "/api", keys: ["k"] });
+    const page = `http://127.0.0.1:${address.port}/api/inspector?thread_id=${THREAD}`;
+    expect(await printed(["inspect", THREAD, "--port", `${address.port}`], "/api")).toEqual([page]);
+    expect(parseCommandLine(["inspect", THREAD], { HEDDLE_MOUNT_PREFIX: "/api" })).toMatchObject({
+      url: "http://127.0.0.1:2024/api",
+    });
     expect(parseCommandLine(["inspect", "--port", "7"], {})).toMatchObject({ url: "http://127.0.0.1:7" });
+  });
+
+  test("of the server on the data directory, where no address is asked for: its port may be any", async () => {
+    const { url, address } = await serve();
+    const data = await directory();
+    const remove = writeAddress(data, url, silentLogger);
+    expect(await printed(["inspect", "--data", data])).toEqual([`${url}/inspector`]);
+    await expect(printed(["inspect", "--data", data, "--port", "1"])).rejects.toThrow("127.0.0.1:1 ");
+    expect(parseCommandLine(["inspect"], { PORT: `${address.port}` })).not.toHaveProperty("data");
+    writeAddress(data, "http://127.0.0.1:1", silentLogger);
+    remove();
+    expect(readAddress(data)).toBe("http://127.0.0.1:1");
+  });
+
+  test("prints nothing where no server is, and says how to name another address", async () => {
+    const { address, close } = await serve();
+    await close(0);
+    await expect(printed(["inspect", "--port", `${address.port}`])).rejects.toMatchObject({
+      code: "server.address",
+      message: `No server answers at http://127.0.0.1:${address.port} (ECONNREFUSED): start one with heddle dev; where one runs already, --port and --host name its address`,
+    });
+  });
+
+  test("prints nothing where something else answers, or the paths have a prefix", async () => {
+    const { address } = await serve({ mount: "/api" });
+    await expect(printed(["inspect", "--port", `${address.port}`])).rejects.toMatchObject({
+      code: "server.address",
+      message: expect.stringContaining("is not Heddle (404)") as string,
+    });
   });
 
   test("refuses what is no thread's id, and what is no port", async () => {

@@ -89,6 +89,17 @@ describe("a project", () => {
     expect(await say(server, "a")).toBe("aliased");
   });
 
+  test("the sources of the package, which its demo imports, are the running heddle", async () => {
+    const sources = join(import.meta.dirname, "../../src/index.ts");
+    const config = home.project("sources", {
+      "package.json": { type: "module" },
+      "a.ts": `${imports} import { graph as other } from "${sources}"; export default ${saying("graph === other")};`,
+      "heddle.json": { graphs: { a: "./a.ts" } },
+    });
+    const server = await Running.start(["--config", config, "--data", home.data("sources")]);
+    expect(await say(server, "a")).toBe(true);
+  });
+
   test("its packages may be links to folders beside it", async () => {
     home.project("linked/shared", {
       "package.json": { name: "shared", type: "module", exports: "./index.ts" },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { quietAfterStop, createLogger, type LogOptions } from "../../src/platform/log.ts";
+import { applyStyleFor, withoutStyle } from "../../src/platform/terminal.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 function log(options: Partial<LogOptions> = {}) {
@@ -88,32 +89,41 @@ describe("JSON lines", () => {
 });
 
 describe("lines for people", () => {
+  const at = new Date(Date.UTC(2026, 10, 20, 12, 0, 55));
+  /** The clock's time where the test runs. */
+  const time = `${at.toTimeString().slice(0, 8)}.475`;
+
   test("time, level, message and fields", () => {
-    const { lines, logger } = log({ pretty: true });
+    const { lines, logger } = log({ text: withoutStyle });
     logger.info("ready", { port: 2024, at: "http://127.0.0.1:1", why: "two words" });
-    // oxlint-disable-next-line no-control-regex -- colours are what is taken off
-    const plain = lines.join("").replaceAll(/\u001b\[\d+m/g, "");
-    expect(plain).toBe('12:00:55.475 info  ready port=2024 at=http://127.0.0.1:1 why="two words"\n');
+    expect(lines).toEqual([`${time} info  ready port=2024 at=http://127.0.0.1:1 why="two words"\n`]);
+  });
+
+  test("ids of threads and runs are shortened to what tells them apart; other ids stay whole", () => {
+    const { lines, logger } = log({ text: withoutStyle });
+    const id = "019aa1b2-0000-7000-8000-0123456789ab";
+    logger.warn("a node failed", { run_id: id, thread_id: id, thread: id, run: "none", delivery: id });
+    expect(lines).toEqual([
+      `${time} warn  a node failed run_id=…456789ab thread_id=…456789ab thread=…456789ab run=none delivery=${id}\n`,
+    ]);
   });
 
   test("errors and texts of several lines stand below their message, line by line", () => {
-    const { lines, logger } = log({ pretty: true });
+    const { lines, logger } = log({ text: withoutStyle });
     const cause = new TypeError("why");
     cause.stack = "TypeError: why\n    at b (b.ts:2:2)";
     const error = new Error("no", { cause });
-    error.stack = "Error: no\n    at a (a.ts:1:1)";
+    error.stack = "Error: no\n    at a (file:///p/a.mjs?tsx-namespace=heddle-0f:1:1)";
     logger.error("failed", { why: "graphs.a:\n1 | x\u001b[2J = ;\n", error, graph: "a" });
-    // oxlint-disable-next-line no-control-regex -- colours are what is taken off
-    const plain = lines.join("").replaceAll(/\u001b\[\d+m/g, "");
-    expect(plain).toBe(
+    expect(lines.join("")).toBe(
       [
-        "12:00:55.475 error failed graph=a",
+        `${time} error failed graph=a`,
         "  why:",
         "    graphs.a:",
-        "    1 | x\\u001b[2J = ;",
+        String.raw`    1 | x\u001b[2J = ;`,
         "  error:",
         "    Error: no",
-        "        at a (a.ts:1:1)",
+        "        at a (/p/a.mjs:1:1)",
         "    caused by TypeError: why",
         "        at b (b.ts:2:2)",
         "",
@@ -122,10 +132,38 @@ describe("lines for people", () => {
   });
 
   test("control characters do not reach the terminal", () => {
-    const { lines, logger } = log({ pretty: true });
-    logger.info("a\u001b[2Jb\r\nc\u202e", { "x\u001b]0;": "d\u001b[1me" });
-    const [line = ""] = lines;
-    // oxlint-disable-next-line no-control-regex -- our own colours are meant to be there
-    expect(line.trimEnd().replaceAll(/\u001b\[(2|32|0)m/g, "")).not.toMatch(/[\p{Cc}\p{Cf}]./u);
+    const { lines, logger } = log({ text: withoutStyle });
+    logger.info("a\u001b[2Jb\r\nc\u202e\u009b", { "x\u001b]0;": "d\u001b[1me", y: ["\u0007\u2066"] });
+    logger.error("f", { error: new Error("\u001b[2J\u0007\n\u009b") });
+    expect(lines.join("").replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(lines[0]).toContain(String.raw`a\u001b[2Jb\r\nc\u{202e}\u{9b} x\u001b]0;=`);
+  });
+
+  test("the level has its colour, and frames of packages stand back", () => {
+    const { lines, logger } = log({ text: applyStyleFor({ isTTY: true }, {}) });
+    const error = new Error("no");
+    error.stack = "Error: no\n    at a (a.ts:1:1)\n    at b (/p/node_modules/b.js:1:1)";
+    logger.warn("slow", { error });
+    expect(lines).toEqual([
+      `\u001b[2m${time}\u001b[22m \u001b[33mwarn \u001b[39m slow\n` +
+        "  \u001b[2merror:\u001b[22m\n    Error: no\n        at a (a.ts:1:1)\n" +
+        "    \u001b[2m    at b (/p/node_modules/b.js:1:1)\u001b[22m\n",
+    ]);
+  });
+});
+
+describe("colours", () => {
+  test.each<[string, boolean, Record<string, string>, boolean]>([
+    ["on a terminal", true, {}, true],
+    ["elsewhere", false, {}, false],
+    ["with NO_COLOR", true, { NO_COLOR: "1" }, false],
+    ["with an empty NO_COLOR", true, { NO_COLOR: "" }, true],
+    ["on a terminal without any", true, { TERM: "dumb" }, false],
+    ["with FORCE_COLOR", false, { FORCE_COLOR: "1" }, true],
+    ["with an empty FORCE_COLOR", false, { FORCE_COLOR: "" }, true],
+    ["with FORCE_COLOR and NO_COLOR", false, { FORCE_COLOR: "1", NO_COLOR: "1" }, true],
+    ["with FORCE_COLOR=0", true, { FORCE_COLOR: "0" }, false],
+  ])("%s", (_, isTTY, env, isColoured) => {
+    expect(applyStyleFor({ isTTY }, env)("red", "x")).toBe(isColoured ? "\u001b[31mx\u001b[39m" : "x");
   });
 });

@@ -118,7 +118,7 @@ export class Running {
     return Running.spawn("start", args, env, atEnd);
   }
 
-  static async spawn(
+  static spawn(
     command: "dev" | "start",
     args: readonly string[],
     env: Record<string, string> = {},
@@ -130,16 +130,41 @@ export class Running {
       stdio: ["ignore", "pipe", "pipe"],
     });
     atEnd(() => void child.kill("SIGKILL"));
+    return Running.#listening(child);
+  }
+
+  /** Runs a script that starts a server, as npm runs those of `package.json`: the signals go to the shell. */
+  static script(script: string, env: Record<string, string>): Promise<Running> {
+    const child = spawn("sh", ["-c", script], {
+      cwd: root,
+      env: environment(env),
+      stdio: ["ignore", "pipe", "pipe"],
+      // A group of its own, so that a server which the shell has left ends with the test too.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(child.pid ?? 0), "SIGKILL");
+      } catch {
+        // All have ended.
+      }
+    });
+    return Running.#listening(child);
+  }
+
+  /** Waits until the server of a process listens. */
+  static async #listening(child: ChildProcess): Promise<Running> {
     const output = { text: "" };
     const ended = once(child, "exit").then(([code]) => code as number | null);
     const url = await new Promise<string>((resolve, reject) => {
       const read = (text: string) => {
         output.text += text;
-        const found = /listens on (http:\S+)\n/.exec(output.text)?.[1];
+        // oxlint-disable-next-line no-control-regex -- on a terminal the address is coloured
+        const found = /listens on (?:\u001b\[\d+m)*(http:[^\s\u001b]+)[\s\u001b]/.exec(output.text)?.[1];
         if (found !== undefined) resolve(found);
       };
-      child.stdout.setEncoding("utf8").on("data", read);
-      child.stderr.setEncoding("utf8").on("data", read);
+      child.stdout?.setEncoding("utf8").on("data", read);
+      child.stderr?.setEncoding("utf8").on("data", read);
       void ended.then((code) => reject(new Error(`it ended with ${code}:\n${output.text}`)));
     });
     return new Running(child, url, ended, output);

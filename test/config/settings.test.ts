@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HELP, parseCommandLine } from "../../src/cli/settings.ts";
 
-const defaults = { host: "127.0.0.1", port: 2024, data: ".heddle", level: "info" };
+const defaults = { host: "127.0.0.1", data: ".heddle", level: "info" };
 
 const settings = (args: string[], env: Record<string, string> = {}) => {
   const asked = parseCommandLine(["start", ...args], env);
@@ -9,7 +9,7 @@ const settings = (args: string[], env: Record<string, string> = {}) => {
 };
 
 describe("heddle start", () => {
-  test("without anything: loopback, port 2024, .heddle", () => {
+  test("without anything: loopback, no port of its own, .heddle", () => {
     expect(settings([])).toEqual(defaults);
   });
 
@@ -67,7 +67,12 @@ describe("heddle start", () => {
 
   test.each<[string[], Record<string, string>, string]>([
     [["--prot", "1"], {}, "Unknown option '--prot'"],
-    [["--port"], {}, "Option '--port <value>' argument missing"],
+    [["--port"], {}, "--port needs a value"],
+    [["--data", "--port", "1"], {}, "--data needs a value"],
+    [["--data", ""], {}, "--data is empty; give it a value, or leave it out"],
+    [["--host="], {}, "--host is empty; give it a value, or leave it out"],
+    [["--port", "-1"], {}, '--port "-1" is not a whole number from 0 to 65535'],
+    [["--workers", "-1"], {}, '--workers "-1" is not a whole number from 0 to 64'],
     [["--port", "http"], {}, '--port "http" is not a whole number from 0 to 65535'],
     [["--port", "1e3"], {}, '--port "1e3" is not'],
     [["--port", "65536"], {}, '--port "65536" is not'],
@@ -76,9 +81,13 @@ describe("heddle start", () => {
     [[], { HEDDLE_MAX_BODY: "0" }, 'HEDDLE_MAX_BODY "0" is not'],
     [[], { HEDDLE_STREAMS_SYNC: "x" }, 'HEDDLE_STREAMS_SYNC "x" is not one of os, memory'],
     [[], { HEDDLE_LOG: "loud" }, 'HEDDLE_LOG "loud" is not'],
+    [["--log", "debug"], {}, '--log "debug" is not json or text; HEDDLE_LOG sets the level'],
+    [[], { HEDDLE_LOG_FORMAT: "xml" }, 'HEDDLE_LOG_FORMAT "xml" is not'],
     [["now"], {}, '"now" is one argument too many'],
   ])("%j %j is refused by name", (args, env, why) => {
-    expect(settings(args, env)).toEqual({ command: "refused", why: expect.stringContaining(why) });
+    const refused = settings(args, env);
+    expect(refused).toEqual({ command: "refused", why: expect.stringContaining(why) });
+    expect(refused).not.toMatchObject({ why: expect.stringContaining("\n") });
   });
 });
 
@@ -89,7 +98,7 @@ describe("heddle", () => {
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
     expect(parseCommandLine(["--version"], {})).toEqual({ command: "version" });
-    const commands = "dev, start, check, repair, backup, inspect";
+    const commands = "init, build, dev, start, check, repair, backup, inspect, conformance";
     expect(parseCommandLine([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
     expect(parseCommandLine(["serve"], {})).toMatchObject({
       why: `there is no command "serve"; there are: ${commands}`,
@@ -113,6 +122,13 @@ describe("heddle", () => {
       why: "heddle check takes no --port",
     });
     expect(parseCommandLine(["check", "d"], {})).toMatchObject({ why: '"d" is one argument too many' });
+    for (const command of ["check", "repair", "backup"])
+      expect(parseCommandLine([command, "--data", ""], {})).toMatchObject({
+        why: "--data is empty; give it a value, or leave it out",
+      });
+    expect(parseCommandLine(["inspect", "--relay", "-1"], {})).toMatchObject({
+      why: '--relay "-1" is not a whole number from 0 to 65535',
+    });
     expect(parseCommandLine(["backup"], {})).toMatchObject({
       why: expect.stringContaining("heddle backup DIR"),
     });
@@ -133,7 +149,12 @@ describe("heddle", () => {
     expect(() => asked.settings({ HEDDLE_LOG: "loud" }, "here")).toThrow('HEDDLE_LOG "loud" is not');
   });
 
+  test("the help names the exit codes", () => {
+    expect(HELP).toMatch(/^Exit codes\n {2}0 .*\n {2}1 .*check.*repair.*\n {2}2 /m);
+  });
+
   test("the help names every flag that is taken", () => {
+    expect(HELP).toContain("--log");
     for (const flag of ["config", "host", "port", "data", "transport", "insecure"]) {
       expect(HELP).toContain(`--${flag}`);
       expect(HELP).toContain(`HEDDLE_${flag.toUpperCase()}`);

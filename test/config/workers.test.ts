@@ -299,6 +299,9 @@ describe("nodes in worker threads", () => {
     const { url, output } = await served(1);
     expect(await odd(url, "exit")).toMatchObject({ __error__: { error: "WorkerLostError" } });
     await expect.poll(output).toContain("a worker thread ended");
+    expect(output()).toMatch(
+      /"process.exit in a graph ended its worker thread","code":3,"stack":"[^"]*graphs\.mjs:\d+/,
+    );
     expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
   });
 
@@ -328,6 +331,7 @@ describe("nodes in worker threads", () => {
     await cancelled(run);
     // Its thread does not answer, is ended, and followed by another.
     await expect.poll(output).toContain("a worker thread ended");
+    expect(output()).not.toContain("process.exit in a graph ended its worker thread");
     await wait(url, run.thread, { assistant_id: "odd", input: { what: "plain" } });
   });
 

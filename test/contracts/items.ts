@@ -71,6 +71,17 @@ export function itemsContract(name: string, open: () => Promise<Harness>): void 
       expect(await under(["a"])).toEqual(["a/k"]);
     });
 
+    test("one that is changed while it is read is read whole, or not at all", async () => {
+      await change([put("a/k", { n: 0 })], 0);
+      for (let n = 1; n <= 20; n++) {
+        const changed = change([n % 4 === 0 ? { kind: "delete", ...at("a/k") } : put("a/k", { n })], n);
+        const found = await Promise.all(Array.from({ length: 5 }, () => items.find("_", at("a/k"))));
+        const torn = found.filter((one) => one !== undefined && one.value["n"] !== one.updated_at);
+        expect(torn).toEqual([]);
+        await changed;
+      }
+    });
+
     test("those below a prefix are found, and no others", async () => {
       const paths = [
         "a/k",

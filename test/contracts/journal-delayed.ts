@@ -56,4 +56,20 @@ export function delayedContract(opened: Opened): void {
     expect(await journal.expireOnce(6_000, 5)).toBe(false);
     expect([await journal.once("_", "n"), await journal.once("_", "m")]).toEqual([undefined, undefined]);
   });
+
+  test.each([true, false])(
+    "a name used again while its old record expires stays (used first: %s)",
+    async (isFirst) => {
+      const { journal } = opened();
+      const one = new Writer(() => journal, threadKey(1));
+      const once = { name: "n", digest: "d", run: id(1), at: 1_000 };
+      await one.append({ once });
+      const again = () => one.append({ once: { ...once, run: id(2), at: 90_000 } });
+      const expire = () => journal.expireOnce(2_000, 10);
+      await Promise.all(isFirst ? [again(), expire()] : [expire(), again()]);
+      expect(await journal.once("_", "n")).toMatchObject({ run: id(2) });
+      expect(await journal.expireOnce(100_000, 10)).toBe(false);
+      expect(await journal.once("_", "n")).toBeUndefined();
+    },
+  );
 }

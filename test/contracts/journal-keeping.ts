@@ -189,6 +189,21 @@ export function keepingContract(opened: Opened, supports: Supports): void {
     expect(await all(journal().verify())).toEqual([]);
   });
 
+  test("an id is taken by one copy, or by the thread that is being created", async () => {
+    const one = await lived();
+    const refused = expect.objectContaining({ code: "journal.conflict" }) as Error;
+    const to = threadKey(2);
+    const copies = await Promise.allSettled([1, 2, 3].map(() => journal().copy(one.key, to, make(to))));
+    expect(copies.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+    expect(copies[1]).toEqual({ status: "rejected", reason: refused });
+    const third = new Writer(journal, threadKey(3));
+    const created = third.append();
+    await expect(journal().copy(one.key, third.key, make(third.key))).rejects.toEqual(refused);
+    await created;
+    expect(await journal().thread(third.key)).toEqual(third.record);
+    expect(await all(journal().verify())).toEqual([]);
+  });
+
   test("a copy of nothing, or over something, is refused and leaves nothing", async () => {
     const one = await lived();
     const hidden = new Writer(journal, threadKey(3));

@@ -6,6 +6,7 @@ import {
   id,
   kwargs,
   set,
+  someEvents,
   someWrites,
   threadKey,
   Writer,
@@ -66,6 +67,21 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await opened().journal.countRuns(one.key, { metadata, status: "error" })).toBe(0);
   });
 
+  test("a page of history that is bounded by bytes ends before a large checkpoint, which begins the next", async () => {
+    const one = writer();
+    const large = { writes: { node: "x".repeat(300_000) } };
+    for (const n of [1, 2, 3, 4])
+      await one.append({
+        checkpoints: [aCheckpoint(n, n === 1 ? null : n - 1, {}, n === 2 ? { metadata: large } : {})],
+      });
+    const page = async (more: { readonly bytes?: number; readonly before?: string }) =>
+      (await opened().journal.history(one.key, { ns: "", limit: 10, ...more })).map((found) => found.id);
+    expect(await page({ bytes: 256 * 1024 })).toEqual([id(4), id(3)]);
+    expect(await page({ bytes: 256 * 1024, before: id(3) })).toEqual([id(2)]);
+    expect(await page({ bytes: 256 * 1024, before: id(2) })).toEqual([id(1)]);
+    expect(await page({})).toEqual([id(4), id(3), id(2), id(1)]);
+  });
+
   test("all runs of a thread are counted, however many there are", async () => {
     const one = writer();
     const many = (status: "pending" | "error", first: number) =>
@@ -110,6 +126,51 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await all(journal.unsettled())).toEqual([]);
     expect(await journal.run(two.key, run.run_id)).toBeUndefined();
     expect(await all(journal.verify())).toEqual([]);
+  });
+
+  test("the rows and bytes of a thread are counted by kind, and go with what is deleted", async () => {
+    const { journal } = opened();
+    const one = writer(1);
+    const nothing = { count: 0, bytes: 0 };
+    const [checkpoints, writes, runs] = [nothing, nothing, nothing];
+    const none = { checkpoints, writes, runs, events: nothing, thread: nothing };
+    expect(await journal.storage(one.key)).toEqual({ ...none, channels: new Map() });
+    const run = aRun(one.key, 1);
+    await one.start(run);
+    const text = "x".repeat(5_000);
+    await one.append({
+      checkpoints: [
+        aCheckpoint(1, null, { small: set(1), "large/ü": set(text) }),
+        aCheckpoint(2, 1, { small: set(2) }),
+        aCheckpoint(3, null, { small: set(3) }, { ns: "sub:1" }),
+      ],
+      writes: [someWrites(2, 1)],
+    });
+    await journal.publish(one.key, one.record.epoch, someEvents(run.run_id, 0, 3));
+    // Another thread, of the same tenant and of another, counts for neither.
+    await writer(2).append({ checkpoints: [aCheckpoint(1, null, { small: set(1) })] });
+    await writer(1, "other").append({ checkpoints: [aCheckpoint(1, null, { small: set(1) })] });
+    const stored = await journal.storage(one.key);
+    expect(stored.checkpoints.count).toBe(3);
+    // Small values are part of the checkpoint's row.
+    expect([...stored.channels.keys()]).toEqual(["large/ü"]);
+    const large = stored.channels.get("large/ü") ?? nothing;
+    expect(large.count).toBe(1);
+    expect(large.bytes).toBeGreaterThan(5_000);
+    expect(large.bytes).toBeLessThan(5_100);
+    expect(stored.writes.count).toBe(1);
+    // The run, its kwargs and its place in the order.
+    expect(stored.runs.count).toBe(3);
+    expect(stored.thread.count).toBe(1 + one.record.seq);
+    expect(stored.events.count).toBe(1);
+    for (const kind of ["checkpoints", "writes", "runs", "events", "thread"] as const) {
+      expect(stored[kind].bytes).toBeGreaterThan(stored[kind].count);
+    }
+    await one.settle(run);
+    await journal.prune(one.key, one.record);
+    expect((await journal.storage(one.key)).checkpoints.count).toBeLessThan(3);
+    await journal.remove(one.key, one.record);
+    expect(await journal.storage(one.key)).toEqual({ ...none, channels: new Map() });
   });
 
   test("checkpoints are found by id and namespace, and listed newest first", async () => {

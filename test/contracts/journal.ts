@@ -21,7 +21,7 @@ export function journalContract(name: string, open: () => Promise<Harness>, supp
     const opened: Opened = () => harness;
 
     describe("fencing and order", () => {
-      fencingContract(opened);
+      fencingContract(opened, supports);
     });
     describe("records", () => {
       recordsContract(opened, supports);

@@ -30,7 +30,7 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
         { sync },
       );
     const get = async (key: string): Promise<string | undefined> =>
-      (await harness.store.getSync(key))?.toString();
+      (await harness.store.get(key))?.toString();
     const entries = async (range: ScanRange): Promise<string[]> => {
       const found: string[] = [];
       for await (const [key, value] of harness.store.entries(range)) found.push(`${key}=${value.toString()}`);
@@ -57,8 +57,8 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
         { key: "empty", value: Buffer.alloc(0) },
       ];
       await harness.store.batch(ops, { sync: true });
-      expect(bytes.equals((await harness.store.getSync("bytes")) ?? Buffer.alloc(0))).toBe(true);
-      expect((await harness.store.getSync("empty"))?.length).toBe(0);
+      expect(bytes.equals((await harness.store.get("bytes")) ?? Buffer.alloc(0))).toBe(true);
+      expect((await harness.store.get("empty"))?.length).toBe(0);
     });
 
     test("of two changes of one key in a batch, the later one wins", async () => {
@@ -142,7 +142,7 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
       await harness.store.close();
       await harness.store.close();
       const unavailable = { code: "storage.unavailable" };
-      await expect((async () => harness.store.getSync("a"))()).rejects.toMatchObject(unavailable);
+      await expect((async () => harness.store.get("a"))()).rejects.toMatchObject(unavailable);
       await expect(put({ a: "1" })).rejects.toMatchObject(unavailable);
       await expect(entries(all)).rejects.toMatchObject(unavailable);
       await expect(keys(all)).rejects.toMatchObject(unavailable);

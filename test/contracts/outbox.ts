@@ -137,6 +137,17 @@ export function outboxContract(name: string, open: () => Promise<Harness>, suppo
       expect(await list({ offset: 9 })).toEqual([]);
     });
 
+    test("one that changes its status is there all the time", async () => {
+      await owing(1);
+      const { outbox } = harness;
+      for (let n = 0; n < 20; n++) {
+        const changed = change(1, { status: n % 2 === 0 ? "dead" : "pending" });
+        const found = await Promise.all(Array.from({ length: 5 }, () => outbox.find(at(1))));
+        expect(found.map((one) => one?.id)).toEqual(Array(5).fill(id(1)));
+        await changed;
+      }
+    });
+
     test("they are counted, of all owners, as far as is asked", async () => {
       const { outbox } = harness;
       expect(await outbox.count(10)).toEqual({ pending: 0, dead: 0 });

@@ -169,6 +169,44 @@ export function requestContract({ serve, dial }: Rig): void {
     expect([["/1", "/2"], []]).toContainEqual(seen);
   });
 
+  test.each([
+    ["with a body", "POST", 503, "{}"],
+    ["without one", "DELETE", 204, undefined],
+    ["to HEAD", "HEAD", 200, "{}"],
+  ])(
+    "drain: an answer %s says that it is the last of its connection, on old connections and on new ones",
+    async (_, method, status, body) => {
+      const transport = await serve((__, reply) => reply.send(status, JSON_TYPE, body));
+      const old = await dial(transport);
+      const request = `${method} / HTTP/1.1\r\nHost: x\r\n\r\n`;
+      old.send(request);
+      const before = await old.until((text) => text.includes("\r\n\r\n"));
+      expect(parse(before).headers.get("connection")).not.toBe("close");
+      transport.startDraining();
+      for (const wire of [old, await dial(transport)]) {
+        const from = wire.text.length;
+        wire.send(request);
+        const text = (await wire.until((all) => all.slice(from).includes("\r\n\r\n"))).slice(from);
+        expect(parse(text)).toMatchObject({ status, body: method === "POST" ? "{}" : "" });
+        expect(text.match(/connection: close/gi)).toHaveLength(1);
+        // Where an answer has no body, uWebSockets leaves it to the client to close the connection.
+        if (method === "POST") await wire.rest();
+      }
+    },
+  );
+
+  test("drain: a client that is still sending its request body gets the response, and may send another request", async () => {
+    const transport = await serve((_, reply) => reply.send(503, JSON_TYPE, "{}"));
+    transport.startDraining();
+    const one = await dial(transport);
+    one.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\nabc");
+    await one.until((text) => text.includes("{}"));
+    for (let i = 0; i < 9; i++) one.send("x".repeat(6_000));
+    one.send("y".repeat(60_000 - 3 - 9 * 6_000));
+    one.send("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(await one.rest()).toMatch(/^HTTP\/1.1 503 .*HTTP\/1.1 503 /s);
+  });
+
   test("an empty answer: 204 without a length, 202 with length 0", async () => {
     const transport = await serve((request, reply) => reply.send(Number(request.path.slice(1)), {}));
     const one = await dial(transport);

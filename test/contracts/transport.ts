@@ -28,11 +28,39 @@ export function transportContract(kind: string, open: TransportOpener): void {
       socketContract(made);
     });
 
-    test("a port that is taken is refused with a message", async () => {
-      const { address } = await serve(echo);
-      const options = { host: "127.0.0.1", port: address.port, maxBody: 1, scheduler };
-      const second = open({ request: echo, upgrade: refuseUpgrades }, options);
-      await expect(second).rejects.toMatchObject({ code: "server.address" });
+    const listen = (host: string, port: number) =>
+      open({ request: echo, upgrade: refuseUpgrades }, { host, port, maxBody: 1, scheduler });
+
+    test("a port that is taken is refused with a message and the system's code", async () => {
+      const { port } = (await serve(echo)).address;
+      await expect(listen("127.0.0.1", port)).rejects.toMatchObject({
+        code: "server.address",
+        message: `Cannot listen at 127.0.0.1:${port}: port ${port} is taken`,
+        cause: { code: "EADDRINUSE" },
+      });
+    });
+
+    test.each([0, 7_999])(
+      "an address of another machine is refused with a message and the system's code, at port %d",
+      async (port) => {
+        await expect(listen("192.0.2.1", port)).rejects.toMatchObject({
+          code: "server.address",
+          message: `Cannot listen at 192.0.2.1:${port}: 192.0.2.1 is not an address of this machine`,
+          cause: { code: "EADDRNOTAVAIL" },
+        });
+        await expect(listen("2001:db8::1", port)).rejects.toMatchObject({
+          message: expect.stringContaining(`Cannot listen at [2001:db8::1]:${port}: `),
+        });
+      },
+    );
+
+    test("an unknown host is refused with a message and the system's code", async () => {
+      await expect(listen("no-such-host.invalid", 0)).rejects.toMatchObject({
+        code: "server.address",
+        // Without a name server it cannot be told.
+        message: expect.stringMatching(/: (?:there is no host named|the address of) "no-such-host\.invalid"/),
+        cause: { code: expect.stringMatching(/^(?:ENOTFOUND|EAI_AGAIN)$/) },
+      });
     });
 
     test("a port is free at once when its server has closed, connections and all", async () => {

@@ -1,4 +1,4 @@
-import { cpSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -88,7 +88,11 @@ export async function makeImage(directory: string, dice: Dice, isKilled: boolean
     // Longer than the ledger of batches buffers its lines: otherwise the last acknowledged writes could be cut off
     // undetected.
     if (life === lives && isKilled) await sleep(100);
-    if (life === lives && isKilled) cpSync(live, data, { recursive: true });
+    if (life === lives && isKilled) {
+      cpSync(live, data, { recursive: true });
+      // It names this process, which lives on: a copy that happens to get the freed inode of the original would count as locked.
+      rmSync(join(data, "heddle.lock"));
+    }
     await app.close();
   }
   if (!isKilled) cpSync(live, data, { recursive: true });

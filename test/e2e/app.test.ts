@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
-import { createApp, graph, list } from "../../src/index.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type AppOptions, createApp, graph, list } from "../../src/index.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { createLogger } from "../../src/platform/log.ts";
 import { directory, serve } from "./support/server.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
@@ -68,8 +70,36 @@ describe("a server that cannot start", () => {
     expect(await wait(first.url, "one")).toEqual({ log: ["a"] });
   });
 
+  test.each([
+    ["graph", "did you mean graphs?"],
+    ["Data", "did you mean data?"],
+    ["max_body", "did you mean maxBody?"],
+    ["xyz", "the options are graphs, langGraphs, config, data,"],
+  ])("because of an option that there is not: %s", async (name, hint) => {
+    const data = await directory();
+    await expect(createApp({ data, [name]: {} } as AppOptions)).rejects.toMatchObject({
+      code: "config.invalid",
+      message: expect.stringContaining(`createApp has no option "${name}"; ${hint}`) as unknown,
+    });
+    // Nothing was opened.
+    await serve({ data });
+  });
+
   test("because of a graph that is none", async () => {
     const graphs = { odd: { nodes: {} } as unknown as typeof one };
     await expect(createApp({ graphs })).rejects.toMatchObject({ code: "graph.invalid" });
   });
+});
+
+test.each([
+  ["no graphs", {}, 1],
+  ["an empty list of graphs", { graphs: {} }, 1],
+  ["an option that is not set", { graphs: { one }, limit: undefined }, 0],
+])("a server with %s warns when it has none", async (_, options, count) => {
+  const warned: string[] = [];
+  const logger = createLogger({ clock: systemClock, level: "warn", write: (line) => warned.push(line) });
+  const app = await createApp({ ...options, logger } as AppOptions);
+  onTestFinished(() => app.close(0));
+  expect(warned.filter((line) => line.includes("no graph is served"))).toHaveLength(count);
+  expect(warned).toHaveLength(count);
 });

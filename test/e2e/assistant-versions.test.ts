@@ -136,6 +136,19 @@ describe.each(lines)("versions over %s", (_, connect) => {
     expect(await client.threads.get(other)).toMatchObject({ thread_id: other });
   });
 
+  test("a deleted assistant leaves its threads with their states and their runs, and starts no more", async () => {
+    const client = await start();
+    await client.assistants.create({ graphId: "tone", assistantId: NOBODY });
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, NOBODY, { input: {} });
+    const before = [await client.runs.list(thread_id), await client.threads.getHistory(thread_id)];
+    await client.assistants.delete(NOBODY);
+    expect([await client.runs.list(thread_id), await client.threads.getHistory(thread_id)]).toEqual(before);
+    expect(before[0]).toMatchObject([{ assistant_id: NOBODY, status: "success" }]);
+    const again = client.runs.wait(thread_id, NOBODY, { input: {} });
+    await expect(again).rejects.toMatchObject({ status: 404 });
+  });
+
   test("a default assistant can be changed, and is as it was made once it is deleted", async () => {
     const client = await start();
     const made = await client.assistants.get("tone");

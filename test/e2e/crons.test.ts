@@ -289,3 +289,14 @@ describe("what its runs would be refused for", () => {
     expect((await change({ input: { topic: "tea" } })).status).toBe(200);
   });
 });
+
+// What the guide says about the lines of the client.
+test.each([
+  ["1.15", 0, "Europe/Berlin"],
+  ["2.0", 1, null],
+] as const)("the time zone that is given to the client %s", async (_, line, timezone) => {
+  const { url } = await serve({ graphs: { named } });
+  const client = (lines[line] as (typeof lines)[number])[1](url);
+  const asked = { schedule: "0 9 * * MON-FRI", timezone: "Europe/Berlin", input: { name: "x" } };
+  expect(await client.crons.create("named", asked)).toMatchObject({ timezone });
+});

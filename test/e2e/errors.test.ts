@@ -1,10 +1,11 @@
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { gated } from "./support/gate.ts";
+import { dial } from "./support/sockets.ts";
 import { get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
@@ -323,4 +324,42 @@ test("a conflict is 409: a run on a thread that is busy", async () => {
   } finally {
     await app.close(0);
   }
+});
+
+test("an id that is no UUID is refused in the same words everywhere", async () => {
+  const app = await createApp({ graphs: { quick } });
+  onTestFinished(() => app.close(0));
+  const thread = await newThread(app.url);
+  const path = `${app.url}/threads/${thread}`;
+  const words: string[] = [];
+  for (const asked of [
+    get(`${app.url}/threads/x`),
+    get(`${path}/runs/x`),
+    get(`${path}/state/x`),
+    get(`${path}/history?before=x`),
+    get(`${path}/runs/${NOBODY}/stream?checkpoint_id=x`),
+    get(`${app.url}/runs/x/join`),
+    get(`${app.url}/runs/crons/x`),
+    get(`${app.url}/inspect/actors?run_id=x`),
+    post(`${app.url}/threads`, { thread_id: "x" }),
+    post(`${path}/runs`, run({ checkpoint_id: "x" })),
+  ]) {
+    words.push(((await (await asked).json()) as Refused).detail);
+  }
+  for (const to of [`${app.url}/threads/x/stream`, `${path}/runs/x/stream`, `${app.url}/inspect?run_id=x`]) {
+    const { closed } = await dial(to);
+    words.push((await closed).reason);
+  }
+  const ids = [
+    "thread_id",
+    "run_id",
+    "checkpoint_id",
+    "before",
+    "checkpoint_id",
+    "run_id",
+    "cron_id",
+    "run_id",
+  ];
+  const sent = ["thread_id", "checkpoint_id", "thread_id", "run_id", "run_id"];
+  expect(words).toEqual([...ids, ...sent].map((name) => `${name} must be a UUID`));
 });

@@ -96,6 +96,36 @@ describe.each(lines)("runs that wait for a slot over %s", (_, connect) => {
     expect((await join(c)).log).toEqual(["c began", "c ended"]);
   });
 
+  test("or for memory, where their states are large; one on another thread does not wait", async () => {
+    const more = { largeState: 5_000, maxStateBytes: 5_000, maxQueuedBytes: 10_000 };
+    const { create, get, join, open, waits, thread, client } = await start(more);
+    const large = { name: "", log: ["x".repeat(6_000)] };
+    const keep = async (name: string) => {
+      const { thread_id } = await client.threads.create();
+      open(name);
+      await client.runs.wait(thread_id, "held", { input: { ...large, name } });
+      return thread_id;
+    };
+    const [one, two] = [await keep("first"), await keep("second")];
+    const a = await create("a", one);
+    await waits("a");
+    const b = await create("b", two);
+    await create("small");
+    await waits("small");
+    expect(await get(b)).toMatchObject({ status: "pending", queue_position: 1 });
+    expect(await thread(b)).toBe("busy");
+    const { thread_id } = await client.threads.create();
+    const c = await client.runs.create(thread_id, "held", { input: { ...large, name: "c" } });
+    const refused = client.threads
+      .create()
+      .then(({ thread_id: last }) => client.runs.create(last, "held", { input: { ...large, name: "d" } }));
+    await expect(refused).rejects.toMatchObject({ status: 429 });
+    for (const name of ["a", "b", "c", "small"]) open(name);
+    expect((await join(b)).log.slice(1)).toEqual(["second began", "second ended", "b began", "b ended"]);
+    expect((await join({ thread_id, run_id: c.run_id })).log).toHaveLength(3);
+    expect((await join(a)).log).toHaveLength(5);
+  });
+
   test("are refused with 429 and a time to come again, once too many wait", async () => {
     const { create, join, open, waits, client } = await start({ ...slots(1), maxQueued: 1 });
     await create("a");

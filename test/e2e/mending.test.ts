@@ -59,7 +59,7 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
   for (const { thread, run, cancel } of runs) {
     const key = { tenant: "_", thread };
     const prefix = threadPrefix(key);
-    const read = (at: string) => unseal(kv.getSync(at) as Buffer, key, at);
+    const read = (at: string) => unseal(kv.get(at) as Buffer, key, at);
     const record = runRows.record(read(runKey(prefix, run)));
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;

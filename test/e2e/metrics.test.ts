@@ -1,6 +1,7 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { accept, check } from "../../src/cli/maintenance.ts";
 import { gated } from "./support/gate.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
@@ -76,6 +77,26 @@ test("those that wait for a slot, and actors that are let go after a rest", asyn
   await get(`${url}/threads/${two}/runs/${run_id}/join`);
   await expect.poll(() => figure(url, "heddle_actors_passivated_total")).toBe(2);
   expect(await figure(url, 'heddle_actors{state="idle"}')).toBe(0);
+});
+
+test("the memory of runs in progress with large states, and those that wait for it", async () => {
+  const { held, waits, open } = gated();
+  const { url } = await serve({ graphs: { held }, limits: { largeState: 5_000, maxStateBytes: 5_000 } });
+  const [one, two] = [await newThread(url), await newThread(url)];
+  const run = (thread: string, name: string) =>
+    postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+      assistant_id: "held",
+      input: { name, log: ["x".repeat(6_000)] },
+    });
+  await run(one, "a");
+  await waits("a");
+  const { run_id } = await run(two, "b");
+  expect(await figure(url, "heddle_runs_state_bytes")).toBeGreaterThan(6_000);
+  expect(await figure(url, "heddle_runs_waiting_for_slot")).toBe(1);
+  open("a");
+  open("b");
+  await get(`${url}/threads/${two}/runs/${run_id}/join`);
+  expect(await figure(url, "heddle_runs_state_bytes")).toBe(0);
 });
 
 test("answers are counted by route and class of status, streams and sockets while they are open", async () => {
@@ -160,11 +181,39 @@ test("what is kept back since data was lost is a figure, and /ready tells it and
   const { damaged } = (await ready.json()) as { damaged: Record<string, number> };
   expect(damaged["threads"]).toBeGreaterThan(0);
   const all = await figures(url);
-  for (const kind of ["threads", "keys", "ranges"]) {
+  for (const kind of ["threads", "keys", "ranges", "findings"]) {
     expect(all.get(`heddle_storage_damaged{kind="${kind}"}`)).toBe(damaged[kind]);
   }
   const refused = await get(`${url}/threads/${threads[0]}`);
   expect([refused.status, await refused.json()]).toMatchObject([500, { code: "journal.damaged" }]);
+});
+
+test("a lost ledger of batches is told by /ready and by a figure until it is accepted; nothing is refused for it", async () => {
+  const data = await directory();
+  const first = await serve({ data });
+  const thread = await newThread(first.url);
+  await first.close();
+  await rm(join(data, "batches"), { recursive: true });
+  const damaged = { threads: 0, keys: 0, ranges: 0, findings: 1 };
+  for (let starts = 0; starts < 2; starts++) {
+    const server = await serve({ data });
+    expect(await (await get(`${server.url}/ready`)).json()).toMatchObject({ ok: true, damaged });
+    expect((await figures(server.url)).get('heddle_storage_damaged{kind="findings"}')).toBe(1);
+    expect((await get(`${server.url}/threads/${thread}`)).status).toBe(200);
+    await server.close();
+  }
+  const lines: string[] = [];
+  const say = (line: string) => void lines.push(line);
+  expect(await check(data, say)).toBe(1);
+  expect(lines).toEqual([
+    expect.stringContaining("the ledger of batches (batches/) is missing or empty"),
+    `${data}: 1 finding, 0 threads affected (0 refused)`,
+    expect.stringContaining('"heddle repair --accept"'),
+  ]);
+  await accept(data, say);
+  expect(await check(data, say)).toBe(0);
+  const { url } = await serve({ data });
+  expect(await (await get(`${url}/ready`)).json()).not.toHaveProperty("damaged");
 });
 
 test("what the process takes is told; a storage in memory has no size", async () => {

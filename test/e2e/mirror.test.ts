@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
-import { streamModes } from "../../src/model/run.ts";
+import { streamModes, threadSocketModes } from "../../src/model/run.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { ALL_MODES, talking } from "./support/talk.ts";
@@ -153,11 +153,33 @@ describeOverEachTransport("the WebSocket mirror", (transport) => {
       [path, "?stream_mode=nope", 4422, "stream_mode"],
     ] as const) {
       const ended = await mirror(url, at, query).ended;
-      expect([ended.frames, ended.code], `${at}${query}`).toEqual([[], code]);
+      expect(ended.code, `${at}${query}`).toBe(code);
+      expect(ended.frames.filter((frame) => Object.hasOwn(frame as object, "event"))).toEqual([]);
       expect(ended.reason).toContain(reason);
     }
     await expect(mirror(url, "/nowhere").ended).rejects.toThrow("404");
   });
+
+  test.each([false, true])(
+    "an error too long for the close reason is sent as a message first, as text or packed (%s)",
+    async (packed) => {
+      const { url, thread, path, open } = await start();
+      open();
+      for (const [at, modes] of [
+        [path, streamModes],
+        [`/threads/${thread}`, threadSocketModes],
+      ] as const) {
+        const socket = await dial(`${url}${at}/stream?stream_mode=nope`, { packed });
+        const { code, reason } = await socket.closed;
+        const detail = `stream_mode "nope" must be one of ${modes.join(", ")}`;
+        expect(socket.answers).toEqual([
+          expect.objectContaining({ type: "error", id: null, status: 422, detail }),
+        ]);
+        expect([socket.frames, socket.odd, code]).toEqual([[], 0, 4422]);
+        expect(reason).toMatch(/^stream_mode "nope" must be one of .*\.\.\.$/);
+      }
+    },
+  );
 
   test("a mirror that goes away leaves run and server alone", async () => {
     const { url, path, waits, open } = await start();

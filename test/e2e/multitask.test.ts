@@ -25,22 +25,8 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     const join = (run: { run_id: string }) => client.runs.join(thread_id, run.run_id);
     const log = async () =>
       ((await client.threads.get(thread_id)).values as { log: string[] } | null)?.log ?? [];
-    return { ...held, client, thread_id, create, a, status, join, log };
+    return { ...held, url, client, thread_id, create, a, status, join, log };
   };
-
-  test("reject: it is refused with 409, however it is started; the first one completes", async () => {
-    const { client, thread_id, create, a, join, open, status } = await start();
-    const conflict = { status: 409 };
-    const options = { input: { name: "b" }, multitaskStrategy: "reject" as const };
-    await expect(create("b", "reject")).rejects.toMatchObject(conflict);
-    await expect(client.runs.wait(thread_id, "held", options)).rejects.toMatchObject(conflict);
-    await expect(client.runs.stream(thread_id, "held", options).next()).rejects.toMatchObject(conflict);
-    expect(await client.runs.list(thread_id)).toHaveLength(1);
-    expect(await status(a)).toBe("running");
-    open("a");
-    expect(await join(a)).toEqual({ name: "a", log: whole("a") });
-    expect(await status(a)).toBe("success");
-  });
 
   test("reject: while the first one is being stopped, one takes its place, and the next is refused", async () => {
     const stubborn = graph({
@@ -88,28 +74,6 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     expect(await create("b")).toMatchObject({ status: "pending", multitask_strategy: "reject" });
   });
 
-  test("enqueue: runs wait, and run one after another in the order they came", async () => {
-    const { client, thread_id, create, a, join, status, open, waits, log } = await start();
-    const b = await create("b", "enqueue");
-    const c = await create("c", "enqueue");
-    expect([b, c]).toMatchObject([
-      { status: "pending", multitask_strategy: "enqueue" },
-      { status: "pending", multitask_strategy: "enqueue" },
-    ]);
-    expect([await status(a), await status(b), await status(c)]).toEqual(["running", "pending", "pending"]);
-    // c might go on at once, and waits for b all the same.
-    open("c");
-    open("a");
-    await waits("b");
-    expect(await client.threads.get(thread_id)).toMatchObject({ status: "busy" });
-    expect([await status(a), await status(b), await status(c)]).toEqual(["success", "running", "pending"]);
-    open("b");
-    expect(await join(c)).toEqual({ name: "c", log: whole("a", "b", "c") });
-    expect(await join(b)).toEqual({ name: "b", log: whole("a", "b") });
-    expect(await log()).toEqual(whole("a", "b", "c"));
-    expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
-  });
-
   test("enqueue: the stream of a run that waits begins when the run does", async () => {
     const { client, thread_id, a, join, open } = await start();
     open("b");
@@ -139,21 +103,10 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     expect([await status(a), await status(b)]).toEqual(["interrupted", "success"]);
   });
 
-  test("interrupt: the first stops and is kept, its work stays, the second comes after it", async () => {
-    const { client, thread_id, create, a, join, status, open } = await start();
-    const joined = join(a);
-    const b = await create("b", "interrupt");
-    expect(b).toMatchObject({ status: "pending", multitask_strategy: "interrupt" });
-    open("b");
-    expect(await join(b)).toEqual({ name: "b", log: ["a began", ...whole("b")] });
-    expect(await joined).toEqual({ name: "a", log: ["a began"] });
-    expect([await status(a), await status(b)]).toEqual(["interrupted", "success"]);
-    const runs = await client.runs.list(thread_id);
-    expect(runs.map(({ run_id }) => run_id)).toEqual([b.run_id, a.run_id]);
-  });
-
-  test("interrupt: those that wait in the queue are superseded too", async () => {
-    const { create, join, a, status, open, log } = await start();
+  test("interrupt: those that wait in the queue are superseded too, and each tells by which run", async () => {
+    const { client, thread_id, create, join, a, status, open, log } = await start();
+    const reason = async ({ run_id }: { run_id: string }) =>
+      ((await client.runs.get(thread_id, run_id)) as { cancel_reason?: string }).cancel_reason;
     const queued = await create("b", "enqueue");
     const c = await create("c", "interrupt");
     open("c");
@@ -164,6 +117,25 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
       "success",
     ]);
     expect(await log()).toEqual(["a began", ...whole("c")]);
+    const told = `superseded by run ${c.run_id}`;
+    expect([await reason(a), await reason(queued), await reason(c)]).toEqual([told, told, undefined]);
+  });
+
+  test("interrupt: a delayed run tells which runs it has superseded when it came; a reason of before stays", async () => {
+    const { client, thread_id, create, a, url } = await start();
+    const reason = async ({ run_id }: { run_id: string }) =>
+      ((await client.runs.get(thread_id, run_id)) as { cancel_reason?: string }).cancel_reason;
+    const queued = await create("b", "enqueue");
+    const cancel = `${url}/threads/${thread_id}/runs/${queued.run_id}/cancel?wait=1&reason=mine`;
+    expect((await post(cancel)).status).toBe(204);
+    const later = await client.runs.create(thread_id, "held", {
+      input: { name: "c" },
+      multitaskStrategy: "interrupt",
+      afterSeconds: 900,
+    });
+    await client.runs.join(thread_id, a.run_id);
+    expect(await reason(a)).toBe(`superseded by run ${later.run_id}`);
+    expect(await reason(queued)).toBe("mine");
   });
 
   test("rollback: all runs in flight are gone, and what they did; the new one starts from before", async () => {

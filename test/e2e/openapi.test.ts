@@ -38,11 +38,13 @@ describe("answers are as they are described", () => {
     });
     const paused = await (await get(`${url}/threads/${thread}?include=ttl`)).json();
     const states = await all(get(`${url}/threads/${thread}/history?limit=100`));
+    const stored = await (await get(`${url}/threads/${thread}/storage`)).json();
     expect(states.length).toBeGreaterThan(1);
     const found = [
       ...faults("Thread", fresh),
       ...faults("Thread", paused),
       ...faults("ThreadState", empty),
+      ...faults("ThreadStorage", stored),
       ...states.flatMap((state) => faults("ThreadState", state)),
       ...[run, later, ...(await all(get(runs)))].flatMap((one) => faults("Run", one)),
     ];

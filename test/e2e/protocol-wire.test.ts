@@ -76,6 +76,7 @@ const command = (url: string, thread: string, method: string, params: object = {
   postJson<{
     type: string;
     error?: string;
+    message?: string;
     result: { run_id: string };
     meta?: { applied_through_seq: number };
   }>(`${url}/threads/${thread}/commands`, { id: ++commands, method, params });
@@ -124,7 +125,7 @@ describe("a stream of the protocol", () => {
     expect(both.filter(isTerminal)).toHaveLength(2);
     expect(first.at(-1)).toMatchObject({ params: { data: { event: "completed", graph_name: "nested" } } });
     const { meta } = await command(url, NOBODY, "agent.getTree");
-    expect(meta?.applied_through_seq).toBe((both.at(-1)?.seq ?? 0) - 1);
+    expect(meta?.applied_through_seq).toBe(both.at(-1)?.seq);
   });
 
   test("goes on above a number, wherever that is", async () => {
@@ -257,6 +258,7 @@ describe("a socket of the protocol", () => {
       type: string;
       id?: number | null;
       error?: string;
+      message?: string;
       result?: { subscription_id?: string };
     })[] = [];
     socket.on("message", (bytes: Buffer) => {
@@ -321,7 +323,8 @@ describe("a socket of the protocol", () => {
     send({ id: 5, method: "subscription.subscribe", params: { channels: ["nope"] } });
     send({ id: 6 });
     send("nonsense");
-    await until(() => got.length >= 7);
+    send({ id: 6, method: "state.get", params: {} });
+    await until(() => got.filter(({ type }) => type !== "event").length >= 8);
     expect(got.map(({ type, id, error }) => [type, id, error])).toEqual(
       expect.arrayContaining([
         ["success", 1, undefined],
@@ -333,6 +336,13 @@ describe("a socket of the protocol", () => {
         ["error", null, "invalid_argument"],
       ]),
     );
+    expect(
+      got.find(({ message }) => message === "id 6 is that of an earlier command on this socket"),
+    ).toMatchObject({
+      type: "error",
+      id: 6,
+      error: "invalid_argument",
+    });
     close();
   });
 });

@@ -1,10 +1,16 @@
+import { once } from "node:events";
 import { access, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, test, vi } from "vitest";
-import type { GraphDef, Message } from "../../src/index.ts";
+import { Client as Line1 } from "@langchain/langgraph-sdk";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { App, GraphDef, Message } from "../../src/index.ts";
 import { lines, type Client } from "./support/clients.ts";
-import { directory, serve, type Server } from "./support/server.ts";
+import { dial } from "./support/sockets.ts";
+import { directory, serve } from "./support/server.ts";
+import { newThread } from "./support/wire.ts";
 
 const root = join(import.meta.dirname, "../..");
 const connect = lines[0]?.[1] as (url: string) => Client;
@@ -38,10 +44,14 @@ const example = (file: string): Example => {
   return found;
 };
 
-/** Runs an example as it stands there: only where `heddle` is, and the server's address, are told. */
-async function run({ file, code }: Example, url = ""): Promise<{ readonly default: GraphDef }> {
-  const home = await directory();
-  await symlink(join(root, "node_modules"), join(home, "node_modules"));
+/** Writes an example into a project as it stands there: only where `heddle` is, and the server's address, are told. */
+async function write(
+  { file, code }: Example,
+  url = "",
+  project?: string,
+): Promise<{ home: string; path: string }> {
+  const home = project ?? (await directory());
+  if (project === undefined) await symlink(join(root, "node_modules"), join(home, "node_modules"));
   const path = join(home, file);
   await mkdir(dirname(path), { recursive: true });
   const index = pathToFileURL(join(root, "src/index.ts")).pathname;
@@ -49,8 +59,52 @@ async function run({ file, code }: Example, url = ""): Promise<{ readonly defaul
     path,
     code.replace('from "heddle"', `from "${index}"`).replace("http://127.0.0.1:2024", url),
   );
+  return { home, path };
+}
+
+async function run(one: Example, url?: string): Promise<{ readonly default: GraphDef }> {
+  const { path } = await write(one, url);
   return (await import(/* @vite-ignore */ path)) as { default: GraphDef };
 }
+
+/** Runs a client's program, and returns what it printed. */
+async function printed(file: string): Promise<string> {
+  const { url } = await serve();
+  const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
+  await run(example(file), url);
+  const said = JSON.stringify(log.mock.calls);
+  log.mockRestore();
+  return said;
+}
+
+/** The anchor that GitHub gives a heading. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+
+/** The sections of a page by their anchors; what stands before the first heading has none. */
+function sectionsOf(page: string): ReadonlyMap<string, string> {
+  const sections = new Map<string, string>();
+  let anchor = "";
+  let isCode = false;
+  for (const line of page.split("\n")) {
+    if (line.startsWith("```")) isCode = !isCode;
+    const heading = isCode ? undefined : /^#+ (.+)$/.exec(line)?.[1];
+    if (heading !== undefined) anchor = anchorOf(heading);
+    sections.set(anchor, `${sections.get(anchor) ?? ""}${line}\n`);
+  }
+  return sections;
+}
+
+/** The links to files and headings of the repository in a text of the page `file`. */
+const linksOf = (file: string, text: string) =>
+  [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([link, target = "", anchor]) => ({
+    link: `${file}: ${link}`,
+    path: join(root, target === "" ? file : join(dirname(file), target)),
+    anchor,
+  }));
 
 async function serving(file: string) {
   const { default: graph } = await run(example(file));
@@ -100,6 +154,13 @@ describe("the README and the guide:", () => {
       expect(await greet("Ann")).toBe("Visit 1 of Ann; 0 came back.");
       expect(await greet("Ann")).toBe("Visit 2 of Ann; 1 came back.");
     },
+    "graphs/report.ts": async () => {
+      const { client, thread_id } = await serving("graphs/report.ts");
+      expect(await client.runs.wait(thread_id, "example", { input: { topic: "tea" } })).toEqual({
+        topic: "tea",
+        notes: ["begun", "found tea"],
+      });
+    },
     "graphs/letter.ts": async () => {
       const { client, thread_id } = await serving("graphs/letter.ts");
       const write = (assistant: string, options = {}) =>
@@ -139,15 +200,106 @@ describe("the README and the guide:", () => {
         "ai: Good bye.",
       ]);
     },
+    "graphs/refund.ts": async () => {
+      const { client, thread_id } = await serving("graphs/refund.ts");
+      const emitted = async (payload: object) => {
+        const progress: unknown[] = [];
+        for await (const { event, data } of client.runs.stream(thread_id, "example", {
+          ...payload,
+          streamMode: "custom",
+        }))
+          if (event === "custom") progress.push(data);
+        return progress;
+      };
+      // What stands before the question is done again with the answer, the step is not.
+      expect(await emitted({ input: { order: "A" } })).toEqual([{ refunding: "A" }]);
+      expect(await emitted({ command: { resume: { ok: true } } })).toEqual([{ refunding: "A" }]);
+      const { values } = await client.threads.getState<{ log: string[] }>(thread_id);
+      expect(values.log).toEqual(["ticket 1 of A: paid"]);
+    },
+    "graphs/refund-langgraph.ts": async () => {
+      const { home } = await write(example("graphs/refund-langgraph.ts"));
+      const config = join(home, "langgraph.json");
+      const graphs = { refund: "./graphs/refund-langgraph.ts:refund" };
+      await writeFile(config, JSON.stringify({ graphs }));
+      const { url } = await serve({ config });
+      const client = connect(url);
+      const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
+      const { thread_id } = await client.threads.create();
+      const paused = await client.runs.wait(thread_id, "refund", { input: { order: "A" } });
+      expect(paused).toMatchObject({ __interrupt__: [{ value: { ticket: "ticket 1 of A" } }] });
+      expect(
+        await client.runs.wait(thread_id, "refund", { command: { resume: { ok: true } } }),
+      ).toMatchObject({ result: "ticket 1 of A: paid" });
+      expect(log.mock.calls).toEqual([["refunding A"], ["refunding A"]]);
+      log.mockRestore();
+    },
+    "auth.ts": async () => {
+      const { home } = await write(example("auth.ts"));
+      const config = join(home, "heddle.json");
+      await writeFile(config, JSON.stringify({ graphs: {}, auth: { path: "./auth.ts:auth" } }));
+      const { url } = await serve({ config });
+      const connectAs = (name: string) =>
+        new Line1({
+          apiUrl: url,
+          apiKey: null,
+          defaultHeaders: { authorization: `Bearer token-of-${name}` },
+          callerOptions: { maxRetries: 0 },
+        });
+      const [ann, bob, nobody] = [connectAs("ann"), connectAs("bob"), connectAs("nobody")];
+      await expect(nobody.threads.create()).rejects.toThrow("HTTP 401");
+      const { thread_id, metadata } = await ann.threads.create();
+      expect(metadata).toEqual({ owner: "ann" });
+      await expect(bob.threads.get(thread_id)).rejects.toThrow("HTTP 404");
+      expect((await ann.assistants.create({ graphId: "agent" })).metadata).toEqual({ owner: "ann" });
+      await expect(bob.assistants.create({ graphId: "agent" })).rejects.toThrow("HTTP 403");
+      await ann.store.putItem(["notes"], "k", { a: 1 });
+      expect(await ann.store.getItem(["notes"], "k")).toMatchObject({ namespace: ["ann", "notes"] });
+      expect(await bob.store.getItem(["notes"], "k")).toBeNull();
+    },
+    "http.ts": async () => {
+      const { home } = await write(example("http.ts"));
+      const config = join(home, "heddle.json");
+      await writeFile(config, JSON.stringify({ graphs: {}, http: { app: "./http.ts:app" } }));
+      const { url } = await serve({ config });
+      expect(await (await fetch(`${url}/hello/tea`)).json()).toEqual({ hello: "tea" });
+      const counted = await fetch(`${url}/threads/count`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
+      expect([await counted.json(), counted.headers.get("x-served-by")]).toEqual([0, "us"]);
+    },
+    "server.ts": async () => {
+      vi.stubEnv("PORT", "0");
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const { home, path } = await write(example("server.ts"));
+      await write(example("graphs/review.ts"), "", home);
+      const { app, server } = (await import(/* @vite-ignore */ path)) as { app: App; server: Server };
+      onTestFinished(async () => {
+        await app.close(0);
+        server.close();
+      });
+      if (!server.listening) await once(server, "listening");
+      const url = `http://localhost:${(server.address() as AddressInfo).port}`;
+      expect(await (await fetch(`${url}/about`)).text()).toBe("a page of mine");
+      const paused = await connect(`${url}/agents`).runs.wait(null, "review", { input: { topic: "tea" } });
+      expect(paused).toMatchObject({ __interrupt__: [{ value: { draft: "About tea." } }] });
+      const thread = await newThread(`${url}/agents`);
+      const socket = await dial(`${url}/agents/threads/${thread}/stream`);
+      const asked = { id: 1, type: "run", assistant_id: "review", input: { topic: "tea" } };
+      expect(await socket.ask(asked)).toMatchObject({ type: "ack" });
+      await expect(dial(`${url}/about`)).rejects.toThrow("socket hang up");
+    },
     // The client's side.
     "ask.ts": async () => {
-      const { url }: Server = await serve();
-      const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
-      await run(example("ask.ts"), url);
-      const said = JSON.stringify(log.mock.calls);
-      log.mockRestore();
+      const said = await printed("ask.ts");
       expect(said).toContain("Draft 1: tea");
       expect(said).toContain('"updates",{"send":{"sent":true');
+    },
+    "watch.ts": async () => {
+      const said = await printed("watch.ts");
+      expect(said).toContain("Draft 1: tea");
     },
   };
 
@@ -161,14 +313,29 @@ describe("the README and the guide:", () => {
     for (const text of found) expect(JSON.parse(text)).toBeTypeOf("object");
   });
 
-  test("links lead to files that exist", async () => {
-    for (const [file, page] of pages) {
-      for (const [, target = ""] of page.matchAll(/\]\((?!https?:)([^)#]+)/g))
-        await expect(
-          access(join(root, dirname(file), target)),
-          `${file}: ${target}`,
-        ).resolves.toBeUndefined();
+  test("links lead to files that exist, and to headings in them", async () => {
+    const links = [...pages].flatMap(([file, page]) => linksOf(file, page));
+    expect(links.filter(({ anchor }) => anchor !== undefined)).not.toEqual([]);
+    for (const { link, path, anchor } of links) {
+      await expect(access(path), link).resolves.toBeUndefined();
+      if (anchor === undefined) continue;
+      expect([...sectionsOf(await readFile(path, "utf8")).keys()], link).toContain(anchor);
     }
+  });
+
+  test("a link beside the name of a program leads to the section that shows it", async () => {
+    let found = 0;
+    for (const [file, page] of pages) {
+      for (const paragraph of page.split("\n\n")) {
+        const named = examples.filter((one) => paragraph.includes(`\`${one.file}\``));
+        for (const { link, path, anchor = "" } of linksOf(file, named.length === 0 ? "" : paragraph)) {
+          const section = sectionsOf(await readFile(path, "utf8")).get(anchor);
+          for (const one of named) expect(section, `${link} and ${one.file}`).toContain(`// ${one.file}\n`);
+          found++;
+        }
+      }
+    }
+    expect(found).toBeGreaterThan(0);
   });
 
   test.each(Object.entries(checks))("%s", async (_, check) => {

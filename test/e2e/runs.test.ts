@@ -244,15 +244,6 @@ describe.each(lines)("runs over %s", (_, connect) => {
     });
   });
 
-  test("wait answers the final values; run, thread and state agree", async () => {
-    const { client, thread_id, open } = await start();
-    open("a");
-    const values = { name: "a", log: ["a began", "a ended"] };
-    expect(await client.runs.wait(thread_id, "held", { input: { name: "a" } })).toEqual(values);
-    expect((await client.threads.get(thread_id)).values).toEqual(values);
-    expect(await client.runs.list(thread_id)).toMatchObject([{ status: "success", thread_id }]);
-  });
-
   test("wait throws what a node threw, or answers it when it must not throw", async () => {
     const { client, thread_id } = await start();
     await expect(client.runs.wait(thread_id, "fails", { input: {} })).rejects.toThrow("TypeError: kaboom");

@@ -80,13 +80,6 @@ describe.each(lines)("runs without a thread over %s", (_, connect) => {
     return { url, client: connect(url), waits, open, complaints };
   };
 
-  test("wait answers the final values", async () => {
-    const { client, open, complaints } = await start();
-    open("a");
-    expect(await client.runs.wait(null, "held", { input: { name: "a" } })).toEqual(done("a"));
-    expect(complaints).toEqual([]);
-  });
-
   test("stream shows the run from its start to its end", async () => {
     const { client, url, open } = await start();
     open("a");

@@ -1,15 +1,17 @@
-import { setTimeout } from "node:timers/promises";
+import { Agent, request as httpRequest } from "node:http";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
+import { latches } from "./support/gate.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
-import { newThread, post } from "./support/wire.ts";
+import { newThread, post, postJson, Reading } from "./support/wire.ts";
 
 /** Milliseconds that the second node takes, and what the stop promises to wait. */
 const LONG = 2_000;
@@ -153,6 +155,156 @@ test("a run that is to end with its client's connection does not go on after a s
   expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
   expect([...first.complaints, ...second.complaints]).toEqual([]);
 }, 60_000);
+
+/** Graphs whose runs wait in `one` until the test releases them, and note that they went on to `two`. */
+function gatedSteps() {
+  const [reached, opened] = [latches(), latches()];
+  const wentOn: string[] = [];
+  const one = async ({ name }: { name: string }) => {
+    reached(name).pass();
+    await opened(name).passed;
+    return { log: [`${name} one`] };
+  };
+  const two = ({ name }: { name: string }) => {
+    wentOn.push(name);
+    return { log: [`${name} two`] };
+  };
+  return {
+    one,
+    two,
+    wentOn,
+    opened,
+    reached: (name: string) => reached(name).passed,
+    open: (name: string) => opened(name).pass(),
+  };
+}
+type Steps = ReturnType<typeof gatedSteps>;
+
+const Steps = Annotation.Root({
+  name: Annotation<string>,
+  log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+const ofSteps = {
+  native: async ({ one, two }: Steps) => {
+    const state = { log: list<string>(), name: value("") };
+    return { graphs: { steps: graph({ state, nodes: { one, two }, edges: { start: "one", one: "two" } }) } };
+  },
+  nested: async ({ one, two }: Steps) => {
+    const state = { log: list<string>(), name: value("") };
+    const inner = graph({ state, nodes: { one, two }, edges: { start: "one", one: "two" } });
+    return { graphs: { steps: graph({ state, nodes: { inner }, edges: { start: "inner" } }) } };
+  },
+  hosted: async ({ one, two }: Steps) => {
+    const made = new StateGraph(Steps).addNode("one", one).addNode("two", two);
+    return {
+      langGraphs: await served({ steps: made.addEdge(START, "one").addEdge("one", "two").compile() }),
+    };
+  },
+  "hosted, nested": async ({ one, two }: Steps) => {
+    const made = new StateGraph(Steps).addNode("one", one).addNode("two", two);
+    const inner = made.addEdge(START, "one").addEdge("one", "two").compile();
+    const steps = new StateGraph(Steps).addNode("inner", inner).addEdge(START, "inner").compile();
+    return { langGraphs: await served({ steps }) };
+  },
+  // Two nodes at a time: `two` joins the step when `beside` has ended, while `one` still runs.
+  "hosted, within a step": async ({ one, two, opened }: Steps) => {
+    const made = new StateGraph(Steps)
+      .addNode("beside", async ({ name }) => {
+        await opened(name).passed;
+        return { log: [] };
+      })
+      .addNode("one", async (state) => {
+        const update = await one(state);
+        for (let turn = 0; turn < 20; turn++) await setImmediate();
+        return update;
+      })
+      .addNode("two", two);
+    const steps = made.addEdge(START, "beside").addEdge(START, "one").addEdge(START, "two").compile();
+    return { langGraphs: await served({ steps }) };
+  },
+};
+
+test.each(Object.entries(ofSteps))(
+  "a paused or queued run that is cancelled while the server stops ends before the server does, and its clients get the end (%s)",
+  async (_, graphs) => {
+    const data = await directory();
+    const steps = gatedSteps();
+    const options = { data, ...(await graphs(steps)) };
+    const first = await serve(options);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    /** Asks over a connection that was there before the stop: no other is accepted meanwhile. */
+    const ask = (method: string, path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const request = httpRequest(first.url + path, { agent, method }, (response) => {
+          response.resume().on("end", () => resolve(response.statusCode));
+        });
+        request.on("error", reject).end();
+      });
+    const create = async (thread: string, name: string) => {
+      const body = {
+        assistant_id: "steps",
+        input: { name },
+        config: { max_concurrency: 2 },
+        multitask_strategy: "enqueue",
+        stream_mode: ["updates"],
+        stream_subgraphs: true,
+      };
+      const { run_id: run } = await postJson<{ run_id: string }>(`${first.url}/threads/${thread}/runs`, body);
+      const path = `/threads/${thread}/runs/${run}`;
+      const stream = new Reading(await fetch(`${first.url}${path}/stream`));
+      return { name, thread, run, path, stream, joined: read(fetch(`${first.url}${path}/join`)) };
+    };
+    const [a, b, c] = [await newThread(first.url), await newThread(first.url), await newThread(first.url)];
+    const runs = [
+      { ...(await create(a, "paused")), action: "interrupt", is: "interrupted" },
+      { ...(await create(a, "queued")), action: "interrupt", is: "interrupted" },
+      { ...(await create(a, "undone, queued")), action: "rollback", is: undefined },
+      { ...(await create(b, "undone")), action: "rollback", is: undefined },
+    ];
+    const slow = await create(c, "slow");
+    const last = await create(a, "last");
+    await Promise.all(["paused", "undone", "slow"].map(steps.reached));
+    expect(await ask("GET", "/ok")).toBe(200);
+    const began = performance.now();
+    const closed = first.close(PROMISE);
+    await expect.poll(() => ask("POST", "/threads"), { interval: 5 }).toBe(503);
+    steps.open("paused");
+    steps.open("undone");
+    for (const { name, stream } of runs.filter((run) => !run.name.includes("queued")))
+      await stream.until(({ data }) => JSON.stringify(data).includes(`${name} one`));
+    for (const { path, action } of runs)
+      expect(await ask("POST", `${path}/cancel?action=${action}`)).toBe(202);
+    // Before the last node has ended.
+    for (const { stream, joined } of runs) {
+      await stream.all();
+      expect(await joined).toMatch(/^200 /);
+    }
+    steps.open("slow");
+    await closed;
+    expect(performance.now() - began).toBeLessThan(PROMISE - 1_000);
+    expect(await last.joined).toBe("cut");
+
+    const second = await serve(options);
+    for (const { path, is } of runs) {
+      const found = await fetch(second.url + path);
+      const { status } = (await found.json()) as { status?: string };
+      expect([path, found.status, status]).toEqual([path, is === undefined ? 404 : 200, is]);
+    }
+    steps.open("last");
+    const two = new Client({ apiUrl: second.url });
+    for (const { thread, run } of [slow, last]) {
+      await two.runs.join(thread, run);
+      expect((await two.runs.get(thread, run)).status).toBe("success");
+    }
+    expect(steps.wentOn.toSorted()).toEqual(["last", "slow"]);
+    await second.close();
+    const lines: string[] = [];
+    expect(await check(data, (line) => lines.push(line)), lines.join()).toBe(0);
+    expect([...first.complaints, ...second.complaints]).toEqual([]);
+  },
+  60_000,
+);
 
 /** What a client got that reads a response to its end. */
 async function read(answer: Promise<Response>): Promise<string> {

@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
-import { latch } from "./support/gate.ts";
+import { gated, latch } from "./support/gate.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
-import { get, newThread, postJson } from "./support/wire.ts";
+import { get, newThread, post, postJson } from "./support/wire.ts";
 
 /** LevelDB on a disk that fails when it is told to, with the words that LevelDB has for that. */
 class FailingKeyValueStore extends LevelDbKeyValueStore {
@@ -14,11 +14,15 @@ class FailingKeyValueStore extends LevelDbKeyValueStore {
   writes = true;
   reads = true;
 
-  constructor(directory: string) {
+  constructor(directory: string, what = "Input/output error") {
     super(directory, false);
-    this.failure = Object.assign(new Error(`IO error: ${directory}/000005.log: Input/output error`), {
+    this.failure = Object.assign(new Error(`IO error: ${directory}/000005.log: ${what}`), {
       code: "LEVEL_IO_ERROR",
     });
+  }
+
+  override async probe(): Promise<void> {
+    if (!this.writes) throw this.failure;
   }
 
   override async open(): Promise<void> {
@@ -155,3 +159,38 @@ test("a storage that fails while runs are streamed: no face tells where the data
   expect(secrets).toEqual([]);
   expect(left.filter(([, text]) => text !== "").length).toBeGreaterThan(40);
 }, 60_000);
+
+test.each([
+  ["No space left on device", "The disk of the data is full: free some space, and send the request again"],
+  ["Disk quota exceeded", "The disk of the data is full: free some space, and send the request again"],
+  ["Input/output error", "The storage is not available: a write failed"],
+])("who waits for a run is answered when a write of it fails with %s", async (failure, detail) => {
+  const data = await directory();
+  const kv = new FailingKeyValueStore(join(data, "level"), failure);
+  const { held, waits, open } = gated();
+  const { url, complaints } = await serve({ data: { kind: "key-value", store: kv }, graphs: { held } });
+  const runs = `${url}/threads/${await newThread(url)}/runs`;
+  const body = (name: string) => ({ assistant_id: "held", input: { name }, multitask_strategy: "enqueue" });
+  const waiting = await post(`${runs}/wait`, body("a"));
+  await waits("a");
+  const queued = await postJson<{ run_id: string }>(runs, body("b"));
+  const joining = await get(`${runs}/${queued.run_id}/join`);
+  kv.writes = false;
+  open("a");
+  // Their heads were sent before.
+  const told = { __error__: { error: "ServiceError", message: detail } };
+  expect(await waiting.json()).toEqual(told);
+  expect(await joining.json()).toEqual(told);
+  for (const answer of [await get(`${runs}/${queued.run_id}/join`), await post(`${runs}/wait`, body("c"))]) {
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ code: "storage.unavailable", detail });
+  }
+  expect(complaints.filter((line) => line.includes("result could not be read"))).toEqual([]);
+  // The runs themselves go on where they were.
+  kv.writes = true;
+  open("b");
+  const joined = async () => (await get(`${runs}/${queued.run_id}/join`)).json();
+  await expect
+    .poll(joined, { timeout: 20_000 })
+    .toEqual({ name: "b", log: ["a began", "a ended", "b began", "b ended"] });
+});

@@ -169,21 +169,6 @@ describe.each(lines)("streams over %s", (_, connect) => {
     expect(await read(client.runs.joinStream(thread_id, run_id, { lastEventId: "-1" }))).toEqual(first);
   });
 
-  test("a run that fails ends with the event error", async () => {
-    const { client, thread_id } = await start();
-    const got: unknown[] = [];
-    for await (const { event, data } of client.runs.stream(thread_id, "fails", {
-      input: { log: [] },
-      streamMode: "updates",
-    })) {
-      got.push([event, data]);
-    }
-    expect(got.slice(1)).toEqual([
-      ["updates", { good: { log: ["good"] } }],
-      ["error", { error: "TypeError", message: "kaboom" }],
-    ]);
-  });
-
   test("a cancelled run's stream ends without another word", async () => {
     const { client, thread_id, waits } = await start();
     const stream = client.runs.stream(thread_id, "talk", { input: { log: [] }, streamMode: "updates" });

@@ -185,7 +185,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     expect(await read("&checkpoint_id=00000000-0000-4000-8000-000000000000")).toEqual(whole);
   });
 
-  test("show their events under their namespace to those who ask for subgraphs, and to nobody else", async () => {
+  test("show their events under their namespace to those who ask for subgraphs, and only custom data to others", async () => {
     const { client, thread_id } = await start(connect);
     const options = {
       input: { log: [] },
@@ -221,6 +221,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
       "values",
       "updates",
       "values",
+      "custom",
       "updates",
       "values",
     ]);

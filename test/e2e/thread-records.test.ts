@@ -6,7 +6,7 @@ import { gated } from "./support/gate.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
-import { aUuid, get, NOBODY, post, postJson, Reading } from "./support/wire.ts";
+import { aUuid, get, NOBODY, post, postJson } from "./support/wire.ts";
 
 const notes = graph({
   state: { log: list<string>(), topic: value("none"), about: value<Record<string, unknown>>({}) },
@@ -19,6 +19,21 @@ const asks = graph({
   nodes: { ask: async (_, ctx) => ({ log: [`said ${String(await ctx.interrupt("well?"))}`] }) },
   edges: { start: "ask" },
 });
+
+interface Rows {
+  readonly count: number;
+  readonly bytes: number;
+}
+interface Stored {
+  readonly total_bytes: number;
+  readonly checkpoints: Rows;
+  readonly channel_values: Rows & {
+    readonly by_channel: { readonly [name: string]: { readonly versions: number; readonly bytes: number } };
+  };
+  readonly pending_writes: Rows;
+  readonly runs: Rows;
+  readonly events: Rows;
+}
 
 const fails = graph({
   state: { log: list<string>() },
@@ -180,7 +195,7 @@ describe.each(lines)("threads as records over %s", (_, connect) => {
     expect(await client.runs.wait(thread_id, "notes", { input: {} })).toMatchObject({ log: ["about none"] });
   });
 
-  test("a thread is deleted from under its runs: they are stopped, and who watches comes to the end", async () => {
+  test("a thread is deleted from under its runs: they are stopped, and who watches is told", async () => {
     const hooks = await receiver();
     const held = gated();
     const { url } = await serve({
@@ -191,9 +206,9 @@ describe.each(lines)("threads as records over %s", (_, connect) => {
     const { thread_id } = await client.threads.create();
     const path = `${url}/threads/${thread_id}`;
     const mirror = await dial(`${path}/stream`);
-    const whole = new Reading(await get(`${path}/stream`));
+    const whole = await get(`${path}/stream`);
     const stream = await post(`${path}/runs/stream`, { assistant_id: "held", input: { name: "a" } });
-    const read = new Reading(stream).all();
+    const read = stream.text();
     const queued = await client.runs.create(thread_id, "held", {
       input: { name: "b" },
       multitaskStrategy: "enqueue",
@@ -206,9 +221,11 @@ describe.each(lines)("threads as records over %s", (_, connect) => {
       .catch((cause: unknown) => expect(cause).toMatchObject(gone));
     await client.threads.delete(thread_id);
     await expect(client.threads.get(thread_id)).rejects.toMatchObject(gone);
-    expect((await read).map(({ event }) => event)).toContain("metadata");
-    expect((await whole.all()).length).toBeGreaterThan(0);
-    expect((await mirror.closed).code).toBe(1000);
+    for (const text of [await read, await whole.text()]) {
+      expect(text).toContain("event: metadata\n");
+      expect(text).toMatch(/event: error\ndata: .*The thread was deleted"\}\n\n$/);
+    }
+    expect((await mirror.closed).code).toBe(4404);
     await joined;
     const [told] = await hooks.until(1);
     expect(told?.json).toMatchObject({ run_id: queued.run_id, status: "interrupted" });
@@ -242,6 +259,38 @@ describe.each(lines)("threads as records over %s", (_, connect) => {
       log: ["about tea", "about cake", "about pie"],
     });
     await expect(client.threads.copy(NOBODY)).rejects.toMatchObject(gone);
+  });
+
+  test("a thread tells how many bytes it has stored, channel by channel", async () => {
+    const { client, url } = await start();
+    const { thread_id } = await client.threads.create();
+    const read = async () => (await (await get(`${url}/threads/${thread_id}/storage`)).json()) as Stored;
+    const nothing = { count: 0, bytes: 0 };
+    expect(await read()).toEqual({
+      thread_id,
+      total_bytes: 0,
+      checkpoints: nothing,
+      channel_values: { ...nothing, by_channel: {} },
+      pending_writes: nothing,
+      runs: nothing,
+      events: nothing,
+      thread: { count: 2, bytes: expect.any(Number) },
+    });
+    const topic = "t".repeat(3_000);
+    await client.runs.wait(thread_id, "notes", { input: { topic } });
+    const { total_bytes, checkpoints, channel_values, pending_writes, runs, events } = await read();
+    expect(checkpoints.count).toBe((await client.threads.getHistory(thread_id)).length);
+    expect(channel_values.by_channel["topic"]?.bytes).toBeGreaterThan(3_000);
+    expect(channel_values.by_channel["log"]?.bytes).toBeGreaterThan(3_000);
+    const values = Object.values(channel_values.by_channel);
+    expect(channel_values.bytes).toBe(values.reduce((sum, { bytes }) => sum + bytes, 0));
+    expect(channel_values.count).toBe(values.reduce((sum, { versions }) => sum + versions, 0));
+    expect(total_bytes).toBe(checkpoints.bytes + channel_values.bytes + pending_writes.bytes);
+    expect(runs.count).toBeGreaterThan(0);
+    expect(events.bytes).toBeGreaterThan(0);
+    const answer = await get(`${url}/threads/${NOBODY}/storage`);
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toMatchObject({ code: "thread.not_found" });
   });
 
   test("a copy of a thread that waits for an answer can be given another one", async () => {

@@ -28,14 +28,23 @@ async function shown(
   return events(text).map(({ id, event, data }) => ({ id: String(base + Number(id)), event, data, run_id }));
 }
 
-/** The same of several runs, in order, one after the other. */
+/** The end of a run that succeeded: its number follows that of the last event. */
+const end = (run_id: string, last: number): Frame => ({
+  id: String(last + 1),
+  event: "run_done",
+  data: { run_id, status: "success" },
+  run_id,
+});
+
+/** The same of several runs, in order, one after the other, each with its end. */
 async function all(url: string, thread: string, runs: readonly string[], query = ""): Promise<Frame[]> {
   const frames: Frame[] = [];
   let base = 1;
   for (const run of runs) {
     const every = await shown(url, thread, run, base, `?stream_mode=${streamModes.join()}`);
-    frames.push(...(await shown(url, thread, run, base, query)));
-    base = Number(every.at(-1)?.id ?? base - 1) + 1;
+    const last = Number(every.at(-1)?.id ?? base - 1);
+    frames.push(...(await shown(url, thread, run, base, query)), end(run, last));
+    base = last + 2;
   }
   return frames;
 }
@@ -126,12 +135,14 @@ describeOverEachTransport("the thread's socket", (transport) => {
     expect(socket.frames.map(({ run_id }) => run_id)).toEqual([first]);
     open("a");
     await ended(second);
-    await socket.until(({ frames }) => frames.some(({ event }) => event === "custom"));
+    await socket.until(({ frames }) => frames.filter(({ event }) => event === "run_done").length === 2);
     const { frames } = socket;
     expect(frames.map(({ event, run_id }) => [event, run_id])).toEqual([
       ["metadata", first],
+      ["run_done", first],
       ["metadata", second],
       ["custom", second],
+      ["run_done", second],
     ]);
   });
 
@@ -144,8 +155,24 @@ describeOverEachTransport("the thread's socket", (transport) => {
     await socket.until(({ frames }) => frames.at(-1)?.run_id === second);
     const cancelled = await post(`${url}/threads/${thread}/runs/${second}/cancel?wait=1&action=rollback`);
     expect(cancelled.status).toBe(204);
+    await socket.until(({ frames }) => frames.at(-1)?.event === "run_done");
+    expect(socket.frames.at(-1)).toMatchObject({ run_id: second, data: { run_id: second, status: null } });
+    const seen = socket.frames.filter(({ run_id }) => run_id === second);
+    const resumed = await Promise.all(
+      seen.map(async ({ id }) => ({ id, socket: await dial(`${address}?last_event_id=${id}`) })),
+    );
     const third = await ended(await run("echo"));
-    await socket.until(({ frames }) => frames.filter(({ run_id }) => run_id === third).length > 3);
+    const isThird = ({ event, run_id }: Frame) => event === "run_done" && run_id === third;
+    await socket.until(({ frames }) => frames.some(isThird));
+    // Nothing that a client has comes again, also while the server remembers the run.
+    for (const { id, socket: again } of resumed) {
+      await again.until(({ frames }) => frames.some(isThird));
+      expect(again.frames.filter((frame) => Number(frame.id) <= Number(id))).toEqual([]);
+      expect(again.frames.filter(({ run_id }) => run_id === third)).toEqual(
+        socket.frames.filter(({ run_id }) => run_id === third),
+      );
+      expect(new Set(again.frames.map((frame) => frame.id)).size).toBe(again.frames.length);
+    }
     const ids = socket.frames.map(({ id }) => Number(id));
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b));
     expect(new Set(socket.frames.map(({ run_id }) => run_id))).toEqual(new Set([first, second, third]));
@@ -245,7 +272,7 @@ describeOverEachTransport("the thread's socket", (transport) => {
       expect(record.status).toBe("interrupted");
     });
 
-    test("sent twice with one id, it is done and acknowledged once", async () => {
+    test("sent twice with one id, it is done and acknowledged once, and then refused by that id", async () => {
       const { url, thread, address } = await start();
       const socket = await dial(address);
       const command = {
@@ -254,19 +281,23 @@ describeOverEachTransport("the thread's socket", (transport) => {
         input: { log: [] },
         multitask_strategy: "enqueue",
       };
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 15; i++) {
         socket.send({ ...command, id: i });
         socket.send({ ...command, id: i });
       }
-      await socket.until(({ answers }) => answers.length >= 20);
+      await socket.until(({ answers }) => answers.length >= 30);
       expect((await socket.ask({ type: "cancel", id: "last" })).type).toBe("ack");
-      expect(socket.answers.map(({ id }) => id)).toEqual([
-        ...Array.from({ length: 20 }, (_, i) => i),
-        "last",
+      expect(socket.answers.map(({ type, id, detail }) => [type, id, detail])).toEqual([
+        ...Array.from({ length: 15 }, (_, i) => [
+          ["ack", i, undefined],
+          ["error", i, `id ${i} is that of an earlier command on this socket`],
+        ]).flat(),
+        ["ack", "last", undefined],
       ]);
       const runs = (await (await get(`${url}/threads/${thread}/runs?limit=100`)).json()) as Run[];
-      expect(runs).toHaveLength(20);
-      expect(new Set(socket.answers.slice(0, 20).map(({ run_id }) => run_id))).toEqual(
+      expect(runs).toHaveLength(15);
+      const acknowledged = socket.answers.slice(0, 30).filter(({ type }) => type === "ack");
+      expect(new Set(acknowledged.map(({ run_id }) => run_id))).toEqual(
         new Set(runs.map(({ run_id }) => run_id)),
       );
     });
@@ -413,9 +444,12 @@ describeOverEachTransport("the thread's socket", (transport) => {
     reached.pass();
     const expected = await shown(url, thread, run_id, 1);
     expect(expected.length).toBe(52);
+    const every = await shown(url, thread, run_id, 1, `?stream_mode=${streamModes.join()}`);
+    const ended = end(run_id, Number(every.at(-1)?.id));
     for (const [at, socket] of sockets.entries()) {
-      await socket.until(({ frames }) => frames.length >= expected.length);
-      if (at % 2 === 1) expect(socket.frames).toEqual(expected);
+      const isOfThread = at % 2 === 1;
+      await socket.until(({ frames }) => frames.length >= expected.length + (isOfThread ? 1 : 0));
+      if (isOfThread) expect(socket.frames).toEqual([...expected, ended]);
       else expect(socket.frames.map(({ data }) => data)).toEqual(expected.map(({ data }) => data));
     }
   });

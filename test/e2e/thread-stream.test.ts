@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
+import { gated } from "./support/gate.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
-import { get, newThread, NOBODY, postJson, Reading } from "./support/wire.ts";
+import { get, newThread, NOBODY, post, postJson, Reading } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
 const echo = graph({
@@ -17,20 +18,50 @@ const echo = graph({
   edges: { start: "say" },
 });
 
+const fails = graph({
+  state: {},
+  nodes: {
+    fail: async () => {
+      throw new TypeError("kaboom");
+    },
+  },
+  edges: { start: "fail" },
+});
+
+const isEnd = ({ event }: { readonly event: string }) => event === "run_done";
+
 async function start(transport?: "uws" | "node") {
-  const server = await serve({ graphs: { echo }, ...(transport !== undefined && { transport }) });
+  const { held, waits } = gated();
+  const server = await serve({
+    graphs: { echo, fails, held },
+    ...(transport !== undefined && { transport }),
+  });
   const thread = await newThread(server.url);
-  const run = async () => {
-    const body = { assistant_id: "echo", input: { log: [] }, stream_mode: ["values", "custom", "updates"] };
-    const { run_id } = await postJson<{ run_id: string }>(`${server.url}/threads/${thread}/runs`, body);
-    await (await get(`${server.url}/threads/${thread}/runs/${run_id}/join`)).text();
+  const runs = `${server.url}/threads/${thread}/runs`;
+  const begin = async (assistant_id: string, input: unknown) => {
+    const body = { assistant_id, input, stream_mode: ["values", "custom", "updates"] };
+    return (await postJson<{ run_id: string }>(runs, body)).run_id;
+  };
+  /** Runs a graph to its end. */
+  const run = async (graphName = "echo") => {
+    // LangGraph.js shows no values for an input without keys.
+    const run_id = await begin(graphName, graphName === "echo" ? { log: [] } : {});
+    await (await get(`${runs}/${run_id}/join`)).text();
     return run_id;
   };
-  return { ...server, thread, run, address: `${server.url}/threads/${thread}/stream` };
+  /** Cancels a run in its second node. */
+  const cancelled = async () => {
+    const run_id = await begin("held", { name: "a" });
+    await waits("a");
+    expect((await post(`${runs}/${run_id}/cancel?wait=1`)).status).toBe(204);
+    return run_id;
+  };
+  return { ...server, thread, run, cancelled, address: `${server.url}/threads/${thread}/stream` };
 }
 
-/** Five events a run: metadata, values, custom, updates, values. */
-const A_RUN = 5;
+/** The events of a run, in order. */
+const ONE = ["metadata", "values", "custom", "updates", "values", "run_done"];
+const A_RUN = ONE.length;
 
 describeOverEachTransport("a thread's server-sent events", (transport) => {
   test("are what its socket brings, over stored runs and those to come, and stay open", async () => {
@@ -56,6 +87,88 @@ describeOverEachTransport("a thread's server-sent events", (transport) => {
     expect(await asked.until(({ id }) => id === sent.at(-1)?.id)).toEqual(rest);
     await Promise.all([asked.leave(), again.leave(), reading.leave()]);
   });
+});
+
+describeOverEachTransport("a thread's socket", (transport) => {
+  test.each([
+    ["stream_mode=lifecycle", 2],
+    ["stream_mode=state_update", 3],
+    ["stream_modes=run_modes", A_RUN],
+    ["stream_modes=run_modes,lifecycle", A_RUN],
+    ["stream_mode=lifecycle&stream_mode=state_update", 5],
+    ["stream_mode=run_modes,lifecycle,state_update", A_RUN + 3],
+  ])("takes the modes of a thread, as the server-sent events do: %s", async (query, perRun) => {
+    const { address, run } = await start(transport);
+    await run();
+    const path = `${address}?${query}&last_event_id=-1`;
+    const sockets = await Promise.all([false, true].map((packed) => dial(path, { packed })));
+    const reading = new Reading(await get(path));
+    await run();
+    for (const socket of sockets) await socket.until(({ frames }) => frames.length >= 2 * perRun);
+    const frames = sockets[0]?.frames ?? [];
+    const sent = await reading.until(({ id }) => id === frames.at(-1)?.id);
+    expect(frames.map(({ id, event, data }) => ({ id, event, data }))).toEqual(
+      sent.map(({ id, event, data }) => ({ id, event, data })),
+    );
+    expect(sockets[1]?.frames).toEqual(frames);
+    expect(sockets.map(({ odd }) => odd)).toEqual([0, 0]);
+    await reading.leave();
+  });
+
+  test("reports each run's end with its status, also where it names the modes of the runs", async () => {
+    const { address, run, cancelled: cancel } = await start(transport);
+    const sockets = await Promise.all(
+      ["", "?stream_mode=custom", "?stream_mode=lifecycle"].map((q) => dial(address + q)),
+    );
+    const done = await run();
+    const failed = await run("fails");
+    const cancelled = await cancel();
+    for (const socket of sockets) {
+      await socket.until(({ frames }) => frames.filter(isEnd).length >= 3);
+      expect(socket.frames.filter(isEnd)).toEqual(
+        [
+          { run_id: done, status: "success" },
+          { run_id: failed, status: "error" },
+          { run_id: cancelled, status: "interrupted" },
+        ].map((data) => ({
+          id: expect.stringMatching(/^\d+$/),
+          event: "run_done",
+          data,
+          run_id: data.run_id,
+        })),
+      );
+    }
+    const states = await dial(`${address}?stream_mode=state_update,custom&last_event_id=-1`);
+    await states.until(({ frames }) => frames.filter(isEnd).length >= 3);
+    expect(new Set(states.frames.map(({ event }) => event))).toEqual(
+      new Set(["metadata", "custom", "state_update", "error", "run_done"]),
+    );
+  });
+});
+
+test("resumed after any event or end of a run, the WebSocket and the event stream send each missing event once", async () => {
+  const { address, run } = await start();
+  for (let i = 0; i < 3; i++) await run();
+  // One reader stays: what the server has in memory about the last run is in use.
+  const whole = await dial(`${address}?last_event_id=-1`);
+  await whole.until(({ frames }) => frames.length >= 3 * A_RUN);
+  expect(whole.frames.map(({ event }) => event)).toEqual([...ONE, ...ONE, ...ONE]);
+  const resumed = await Promise.all(
+    whole.frames.map(async ({ id }) => ({
+      socket: await dial(`${address}?last_event_id=${id}`),
+      reading: new Reading(await get(address, { "last-event-id": id })),
+    })),
+  );
+  await run();
+  await whole.until(({ frames }) => frames.length >= 4 * A_RUN);
+  for (const [at, { socket, reading }] of resumed.entries()) {
+    const missing = whole.frames.slice(at + 1);
+    await socket.until(({ frames }) => frames.some(({ id }) => id === missing.at(-1)?.id));
+    expect(socket.frames).toEqual(missing);
+    const sent = await reading.until(({ id }) => id === missing.at(-1)?.id);
+    expect(sent.map(({ id }) => id)).toEqual(missing.map(({ id }) => id));
+    await reading.leave();
+  }
 });
 
 test("what is not served is refused by name", async () => {
@@ -91,8 +204,7 @@ test.each(lines)("threads.joinStream of %s follows the thread", async (_, connec
   });
   await run();
   await reading;
-  const one = ["metadata", "values", "custom", "updates", "values"];
-  expect(got).toEqual([...one, ...one]);
+  expect(got).toEqual([...ONE, ...ONE]);
 });
 
 test("shows when runs start and end, and the state whenever it changes, where that is asked for", async () => {
@@ -127,8 +239,7 @@ test("shows when runs start and end, and the state whenever it changes, where th
   expect(told.at(-1)?.data).toMatchObject({ values: { log: ["said", "said"] }, next: [], checkpoint });
   const whole =
     (await both?.until(({ event, id }) => event === "run_done" && id === ended?.at(-1)?.id)) ?? [];
-  const one = ["metadata", "values", "custom", "updates", "values", "run_done"];
-  expect(whole.map(({ event }) => event)).toEqual([...one, ...one]);
+  expect(whole.map(({ event }) => event)).toEqual([...ONE, ...ONE]);
   expect(whole.map(({ id }) => Number(id))).toEqual(
     whole.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
   );

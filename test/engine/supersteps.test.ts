@@ -250,6 +250,7 @@ describe("conditional edges and returned targets", () => {
       "update.free.deep[0] cannot be stored: it is a function",
     ],
     ["a Map", async () => ({ free: new Map() }), "update.free cannot be stored: it is a Map"],
+    ["an Error", async () => ({ free: new Error("none") }), "update.free cannot be stored: it is an Error"],
     ["NaN", async () => ({ free: Number.NaN }), "update.free cannot be stored: NaN"],
     ["no list", async () => ({ log: "x" as unknown as string[] }), "update.log must be an array"],
     ["a text", async () => "x" as never, "update must be an object"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type } from "arktype";
 import * as v from "valibot";
 import { z } from "zod";
-import { branch, END, graph, list, reduce, value } from "../../src/index.ts";
+import { branch, END, ephemeral, graph, list, messages, reduce, untracked, value } from "../../src/index.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 
 /** A literal as plain JavaScript would bring it, without the help of types. */
@@ -120,11 +120,26 @@ describe("refused at definition, with the name", () => {
       'Graph "mine": edges.start names "c"',
     ],
     ["a node without run", { nodes: { a: { retry: 1 } } }, "nodes.a.run must be a function"],
-    ["a node that is a text", { nodes: { a: "x" } }, "nodes.a must be a plain object"],
+    [
+      "a node that is a text",
+      { nodes: { a: "x" } },
+      "nodes.a must be a function, an object with run, or a graph, not a string",
+    ],
+    ["a node that is undefined", { nodes: { a: undefined } }, "or a graph, not undefined"],
     [
       "an input that is no schema",
       { nodes: { a: { run: node, input: {} } } },
       "nodes.a.input must be a schema",
+    ],
+    [
+      "nodes that are an instance of a class whose name begins with a vowel",
+      { nodes: new Error("nodes") },
+      "nodes must be a plain object, not an Error",
+    ],
+    [
+      "nodes that are an instance of a class whose name begins as `you` does",
+      { nodes: new URLSearchParams() },
+      "nodes must be a plain object, not a URLSearchParams",
     ],
     ["a retry of 0", { nodes: { a: { run: node, retry: 0 } } }, "nodes.a.retry must be a whole number"],
     ["a timeout of 0", { nodes: { a: { run: node, timeout: 0 } } }, "nodes.a.timeout must be milliseconds"],
@@ -137,7 +152,21 @@ describe("refused at definition, with the name", () => {
     ["a schema that answers later", { state: { n: z.any().refine(async () => true) } }, "asynchronous"],
     ["a context that is no schema", { context: {} }, "context must be a schema"],
     ["no nodes", { nodes: {} }, "nodes is empty"],
-    ["no state", { state: undefined }, "state must be a plain object"],
+    ["no state", { state: undefined }, "state is missing: it names the keys of the state"],
+    ["no list of nodes", { nodes: undefined }, "nodes is missing: it names the nodes"],
+    [
+      "no edges",
+      { edges: undefined },
+      "edges is missing: it says what runs after each node; edges.start names",
+    ],
+    ["state that is null", { state: null }, "state must be a plain object, not null"],
+    ["nodes that are an array", { nodes: [node] }, "nodes must be a plain object, not an array"],
+    ["edges that are a Map", { edges: new Map() }, "edges must be a plain object, not a Map"],
+    ["edges that are a function", { edges: node }, "edges must be a plain object, not a function"],
+    ["a target that is null", { edges: { start: "a", a: null } }, "edges.a names null, which is no node"],
+    ["a target that is an object", { edges: { start: {} } }, "edges.start names an object, which is no node"],
+    ["an input that is a text", { input: "n" }, "input must be a plain object, not a string"],
+    ["an output that is a number", { output: 5 }, "output must be a plain object, not a number"],
   ])("%s", (_, part, message) => {
     let thrown: unknown;
     try {
@@ -147,6 +176,36 @@ describe("refused at definition, with the name", () => {
     }
     expect(thrown).toMatchObject({ name: "ServiceError", code: "graph.invalid" });
     expect((thrown as Error).message).toContain(message);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["nothing", undefined, "not undefined"],
+    ["null", null, "not null"],
+    ["a text", "x", "not a string"],
+    ["an array", [], "not an array"],
+    ["a function", node, "not a function"],
+  ])("%s instead of a definition", (_, literal, message) => {
+    expect(() => define(literal as object)).toThrowError(
+      expect.objectContaining({
+        code: "graph.invalid",
+        message: `graph() takes an object with state, nodes and edges, ${message}`,
+      }),
+    );
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ["reduce() without a function", () => reduce(0, undefined as never), "fold must be a function"],
+    ["messages() with null", () => messages(null as never), "messages() must be a plain object, not null"],
+    [
+      "ephemeral() with a value",
+      () => ephemeral(0 as never),
+      "ephemeral() takes a schema (zod, valibot, arktype)",
+    ],
+    ["untracked() with a value", () => untracked("x" as never), "or nothing, not a string"],
+  ])("%s", (_, make, message) => {
+    expect(make).toThrowError(
+      expect.objectContaining({ code: "graph.invalid", message: expect.stringContaining(message) }),
+    );
   });
 });
 

@@ -310,6 +310,23 @@ describe("failures", () => {
     expect(logged.join()).toContain("the password is 1234");
   });
 
+  test.each<[ErrorCode, string]>([
+    ["storage.unavailable", "debug"],
+    ["server.draining", "info"],
+    ["server.busy", "info"],
+  ])(
+    "%s, which clients may meet thousands of times, is a line without a stack, at the level %s",
+    async (code, level) => {
+      const cause = new ServiceError(code, "what it says", { cause: new Error("full") });
+      const { ask, logged } = protocol({ runs: { start: () => Promise.reject(cause) } });
+      await ask("POST", RUNS, body);
+      expect(logged).toEqual([
+        expect.stringMatching(new RegExp(`^${level} a request was refused .*${code}`)),
+      ]);
+      expect(logged.join()).not.toContain(".ts:");
+    },
+  );
+
   test("records carry times with an offset", () => {
     expect(toIso(runRecord().created_at)).toBe("2026-11-20T12:00:00.005+00:00");
   });

@@ -1,6 +1,6 @@
 import { someRun } from "../fixtures/runs.ts";
 import { AccessControl } from "../../src/access/access-control.ts";
-import { createHandler } from "../../src/http/handler.ts";
+import { createRequestHandler } from "../../src/http/handler.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -8,7 +8,7 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
 import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
-import type { Logger } from "../../src/ports/logger.ts";
+import type { Logger, LogLevel } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../../src/ports/transport.ts";
 import { defaultAssistant } from "../../src/service/default-assistants.ts";
@@ -202,6 +202,7 @@ export function protocol(
     threads: {
       create: async (...args) => (note("threads.create", ...args), { thread_id: THREAD }),
       get: async (...args) => (note("threads.get", ...args), { thread_id: THREAD }),
+      record: () => newThreadRecord(THREAD, NOW, {}),
       search: async (...args) => (
         note("threads.search", ...args),
         { threads: each([{ thread_id: THREAD, status: "idle" }]), total: 1, next: undefined }
@@ -210,6 +211,7 @@ export function protocol(
       update: async (...args) => (note("threads.update", ...args), { thread_id: THREAD }),
       remove: async (...args) => note("threads.remove", ...args),
       removeOf: async (...args) => note("threads.removeOf", ...args),
+      storage: async (...args) => (note("threads.storage", ...args), { thread_id: THREAD }),
       copy: async (...args) => (note("threads.copy", ...args), { thread_id: THREAD }),
       prune: async (...args) => (note("threads.prune", ...args), 1),
       state: async (...args) => (note("threads.state", ...args), { values: {} }),
@@ -235,6 +237,7 @@ export function protocol(
       cancelSome: async (...args) => note("runs.cancelSome", ...args),
       cancelEverywhere: async (...args) => note("runs.cancelEverywhere", ...args),
       remove: async (...args) => note("runs.remove", ...args),
+      keepForReading: (_, read) => read(),
       findForReading: async (...args) => (note("runs.findToRead", ...args), runRecord()),
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => apiRun(run, { isRunning: true, position: undefined }),
@@ -247,6 +250,7 @@ export function protocol(
       ...overrides.runs,
     },
     assistants: {
+      defaultId: () => undefined,
       get: (...args) => (note("assistants.get", ...args), agent),
       resolve: (...args) => (note("assistants.resolve", ...args), agent),
       create: async (...args) => (note("assistants.create", ...args), agent),
@@ -285,6 +289,7 @@ export function protocol(
       count: async (...args) => (note("crons.count", ...args), 0),
       deleteWhere: async () => undefined,
       watch: () => undefined,
+      isUseless: async () => false,
       deleteOfThread: async (...args) => note("crons.forgetOf", ...args),
       ...overrides.crons,
     },
@@ -303,12 +308,20 @@ export function protocol(
       storedActors: async () => [],
       actors: async (...args) => (note("inspection.actors", ...args), []),
       watch: () => () => undefined,
+      scopeOf: (scope) => scope,
       ...overrides.inspection,
     },
   };
-  const log = (message: string, fields: unknown) => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  const logger: Logger = { isOn: () => false, debug: log, info: log, warn: log, error: log };
-  const handler = createHandler({
+  const log = (level: LogLevel) => (message: string, fields: unknown) =>
+    void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const logger: Logger = {
+    isOn: () => false,
+    debug: log("debug"),
+    info: log("info"),
+    warn: log("warn"),
+    error: log("error"),
+  };
+  const handler = createRequestHandler({
     service,
     scheduler: timers,
     budget: new TimeBudget(accessAndClock.clock, timers),
@@ -316,6 +329,7 @@ export function protocol(
     streamMemory: new MemoryBudget(timers),
     logger,
     traffic: new Traffic(),
+    configurableHeaders: () => undefined,
     ...accessAndClock,
   });
 
@@ -328,6 +342,7 @@ export function protocol(
       path,
       query,
       header: (name) => ({ host: "localhost", ...headers })[name],
+      headers: () => Object.entries({ host: "localhost", ...headers }),
       body: async () => Buffer.from(bytes),
     };
     const answer = new Answer();

@@ -9,7 +9,7 @@ import { createBaseStore } from "../../src/langgraph/base-store.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { deps } from "../storage/support.ts";
-import { served } from "./support.ts";
+import { graphFile, served } from "./support.ts";
 
 const State = Annotation.Root({ found: Annotation<unknown> });
 
@@ -108,7 +108,7 @@ test("namespaces, by what they begin and end with", async () => {
   const storage = await openStorage({ kind: "memory" }, deps);
   const { items } = storage.catalog;
   const service = createStore({ ...deps, items, policy: DEFAULT_STORE_POLICY });
-  const store = createBaseStore(await resolveLibrary(import.meta.filename, null), {
+  const store = createBaseStore(await resolveLibrary(graphFile, null), {
     batch: (ops) => service.batch({ tenant: "_" }, ops),
   });
   for (const namespace of [

@@ -1,7 +1,7 @@
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
-import type { AppOptions } from "../../src/app.ts";
+import type { App } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { latches } from "../e2e/support/gate.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -13,7 +13,7 @@ const State = Annotation.Root({ log: Annotation<string[]>({ reducer, default: ()
 const kinds = ["LangGraph.js", "native"] as const;
 type Kind = (typeof kinds)[number];
 
-type NativeGraphs = NonNullable<AppOptions["graphs"]>;
+type NativeGraphs = Parameters<App["replaceGraphs"]>[0];
 
 interface Graphs {
   readonly native: Record<string, unknown>;

@@ -3,7 +3,7 @@ import { Client, type ThreadState } from "@langchain/langgraph-sdk";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
 import { directory, serve } from "../e2e/support/server.ts";
-import { served } from "./support.ts";
+import { isBelow, served } from "./support.ts";
 
 const HOUR = 3_600_000;
 
@@ -240,27 +240,31 @@ describe.each(storages)("the clock is set back, over %s", (_, storage) => {
     expect(ran).toEqual(["first", "second", "done"]);
   });
 
-  test("a subgraph with a history of its own remembers what it was told last", async () => {
-    const time = clock();
-    const { client, thread } = await start();
-    const told: unknown[] = [];
-    for (const said of ["a", "b", "c"]) {
-      await client.runs.wait(thread, "lasting", { input: { log: [said] } });
-      told.push((await client.threads.getState(thread)).values);
-      time.back(3);
-    }
-    expect(told).toEqual([
-      { log: ["a"], seen: 1 },
-      { log: ["b"], seen: 2 },
-      { log: ["c"], seen: 3 },
-    ]);
-    const history = await client.threads.getHistory(thread);
-    const second = history.filter(({ next }) => next.join() === "remember")[1];
-    const checkpointId = second?.checkpoint.checkpoint_id as string;
-    // From before the second: it has seen one until then.
-    await client.runs.wait(thread, "lasting", { input: null, checkpointId });
-    expect((await client.threads.getState(thread)).values).toEqual({ log: ["b"], seen: 2 });
-  });
+  // Before, LangGraph takes the newest state of such a subgraph, and calls it no more.
+  test.skipIf(isBelow(4))(
+    "a subgraph with a history of its own remembers what it was told last",
+    async () => {
+      const time = clock();
+      const { client, thread } = await start();
+      const told: unknown[] = [];
+      for (const said of ["a", "b", "c"]) {
+        await client.runs.wait(thread, "lasting", { input: { log: [said] } });
+        told.push((await client.threads.getState(thread)).values);
+        time.back(3);
+      }
+      expect(told).toEqual([
+        { log: ["a"], seen: 1 },
+        { log: ["b"], seen: 2 },
+        { log: ["c"], seen: 3 },
+      ]);
+      const history = await client.threads.getHistory(thread);
+      const second = history.filter(({ next }) => next.join() === "remember")[1];
+      const checkpointId = second?.checkpoint.checkpoint_id as string;
+      // From before the second: it has seen one until then.
+      await client.runs.wait(thread, "lasting", { input: null, checkpointId });
+      expect((await client.threads.getState(thread)).values).toEqual({ log: ["b"], seen: 2 });
+    },
+  );
 
   test("a copy goes on where the thread paused, and so does a thread of which the latest was kept", async () => {
     const time = clock();

@@ -54,11 +54,7 @@ async function hosted() {
     })) {
       const [mode = "", ...ns] = event.split("|");
       if (mode === "metadata") continue;
-      const [, meta] = (mode === "messages" ? data : []) as unknown as [
-        unknown,
-        { langgraph_checkpoint_ns?: string }?,
-      ];
-      shown.push(normal({ mode, ns: meta?.langgraph_checkpoint_ns ?? ns.join("|"), data } as Shown));
+      shown.push(normal({ mode, ns: ns.join("|"), data } as Shown));
     }
     streams.push(shown);
   }

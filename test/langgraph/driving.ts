@@ -131,6 +131,5 @@ export async function hosted(make: () => Graph, deeds: readonly Deed[]): Promise
 
 function told(event: string, data: unknown): unknown {
   const [mode = "", ...ns] = event.split("|");
-  const [, meta] = (mode === "messages" ? data : []) as [unknown, { langgraph_checkpoint_ns?: string }?];
-  return normal({ mode, ns: meta?.langgraph_checkpoint_ns ?? ns.join("|"), data } as Shown);
+  return normal({ mode, ns: ns.join("|"), data } as Shown);
 }

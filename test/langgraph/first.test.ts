@@ -19,6 +19,21 @@ const linear = () =>
     .addEdge("two", END)
     .compile();
 
+test("a run that gives no context has an empty one, and one that gives some has that", async () => {
+  const graph = new StateGraph(State, Annotation.Root({ tone: Annotation<string> }))
+    .addNode("one", (_, { context }) => ({ log: [`tone ${(context as { tone?: string }).tone}`] }))
+    .addEdge(START, "one")
+    .compile();
+  const app = await serve({ langGraphs: await served({ graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const tone = async (given: object) => {
+    const values = await client.runs.wait(null, "graph", { input: { topic: "t" }, ...given });
+    return (values as unknown as { log: string[] }).log;
+  };
+  expect(await tone({})).toEqual(["tone undefined"]);
+  expect(await tone({ context: { tone: "warm" } })).toEqual(["tone warm"]);
+});
+
 test("a compiled linear graph: waited for, streamed, its state read", async () => {
   const app = await serve({ langGraphs: await served({ linear: linear() }) });
   const client = new Client({ apiUrl: app.url });

@@ -8,6 +8,7 @@ import {
 } from "@langchain/langgraph";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { graphFile, isBelow } from "./support.ts";
 import { drawOutline } from "../../src/graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "../../src/langgraph/graph-drawing.ts";
 import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
@@ -16,7 +17,7 @@ import { langGraphSchemas, subgraphSchemas } from "../../src/langgraph/graph-sch
 
 let library: Library;
 beforeAll(async () => {
-  library = await resolveLibrary(import.meta.filename, null);
+  library = await resolveLibrary(graphFile, null);
 });
 
 const nothing = async () => ({});
@@ -42,9 +43,9 @@ const Notes = Annotation.Root({
   total: Annotation<number>({ reducer: (a, b) => a + b, default: () => 0 }),
 });
 const innermost = new StateGraph(Notes).addNode("d1", nothing).addNode("d2", nothing);
-innermost.addEdge("__start__", "d1").addEdge("d1", "d2");
+innermost.addEdge("__start__", "d1").addEdge("d1", "d2").addEdge("d2", "__end__");
 const inner = new StateGraph(Notes).addNode("b", innermost.compile()).addNode("c", nothing);
-inner.addEdge("__start__", "b").addEdge("b", "c");
+inner.addEdge("__start__", "b").addEdge("b", "c").addEdge("c", "__end__");
 const outer = new StateGraph(Notes)
   .addNode("a", nothing)
   .addNode("sub", inner.compile())
@@ -107,12 +108,12 @@ describe("schemas", () => {
     expect(config_schema).toBeNull();
   });
 
-  test("of a StateSchema are its own; messages are known as such", () => {
+  test.skipIf(isBelow(1))("of a StateSchema are its own; messages are known as such", () => {
     const state = new StateSchema({ messages: MessagesValue, n: z.number() });
     const graph = new StateGraph(state).addNode("a", nothing).addEdge("__start__", "a").compile();
     const { input_schema } = langGraphSchemas(library, graph as unknown as CompiledGraph, "g");
     expect(input_schema).toMatchObject({
-      properties: { messages: { langgraph_type: "messages" }, n: { type: "number" } },
+      properties: { messages: { langgraph_type: "messages" }, n: isBelow(4) ? {} : { type: "number" } },
     });
   });
 

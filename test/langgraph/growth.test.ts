@@ -1,6 +1,7 @@
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Annotation, MessagesAnnotation, StateGraph } from "@langchain/langgraph";
 import { expect, test } from "vitest";
+import { graphFile } from "./support.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";
@@ -12,7 +13,7 @@ const State = Annotation.Root({
 
 test("what a run writes does not grow with the runs before it: after 800 messages it writes at most 1.2 times what run 10 wrote", async () => {
   const storage = await inMemory();
-  const saver = new JournalSaver(await resolveLibrary(import.meta.filename, null), storage);
+  const saver = new JournalSaver(await resolveLibrary(graphFile, null), storage);
   let n = 0;
   const graph = new StateGraph(State)
     .addNode("echo", ({ messages }) => ({

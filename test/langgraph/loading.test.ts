@@ -1,14 +1,17 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { GraphFile } from "../../src/config/config.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
+import { type Library, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
 import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
 import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { build, Running } from "../config/process.ts";
 import { Home, say, saying } from "../config/project.ts";
+import { serve } from "../e2e/support/server.ts";
+import { langGraphModules, langGraphVersion } from "./support.ts";
 
 const home = new Home();
 const root = join(import.meta.dirname, "../..");
@@ -23,8 +26,8 @@ async function load(name: string, file: string, text: string, manifest: object =
   const path = home.project(name, { "package.json": manifest, [file]: text });
   const modules = join(home.path, name, "node_modules");
   mkdirSync(modules, { recursive: true });
-  for (const scope of ["@langchain", "zod"])
-    symlinkSync(join(root, "node_modules", scope), join(modules, scope));
+  symlinkSync(join(langGraphModules, "@langchain"), join(modules, "@langchain"));
+  symlinkSync(join(root, "node_modules/zod"), join(modules, "zod"));
   return loaded(path, { file: join(home.path, name, file), name: "graph" });
 }
 
@@ -56,7 +59,7 @@ describe("a graph file of LangGraph.js", () => {
     const { library, graph, hash, graphFor: compiled } = await graphOf(name.replaceAll(" ", "-"), file, text);
     expect(graph).toBeInstanceOf(library.pregel.Pregel);
     expect(await compiled({})).toBeInstanceOf(library.pregel.Pregel);
-    expect(library.version).toBe("1.4.16");
+    expect(library.version).toBe(langGraphVersion);
     expect(hash).toMatch(/^[0-9a-f-]{36}$/);
   });
 
@@ -100,12 +103,13 @@ describe("a graph file of LangGraph.js", () => {
     );
   });
 
-  test("of a version that is not served it says which are", async () => {
-    const path = home.project("old", {
-      "package.json": { type: "module" },
+  const ofVersion = (version: string, dependencies: object = {}) => {
+    const name = `version-${version}`;
+    const path = home.project(name, {
+      "package.json": { type: "module", dependencies },
       "node_modules/@langchain/langgraph/package.json": {
         name: "@langchain/langgraph",
-        version: "0.4.9",
+        version,
         type: "module",
         exports: "./index.js",
       },
@@ -113,10 +117,67 @@ describe("a graph file of LangGraph.js", () => {
         "export class Graph { lg_is_pregel = true; nodes = {}; channels = {}; }",
       "a.js": `import { Graph } from "@langchain/langgraph"; export const graph = new Graph();`,
     });
-    await expect(loaded(path, { file: join(home.path, "old/a.js"), name: "graph" })).rejects.toThrow(
-      /graphs\.g: .*@langchain\/langgraph 0\.4\.9, which .* uses, is not served: it must be >=1\.4\.12 <2/,
+    return loaded(path, { file: join(home.path, name, "a.js"), name: "graph" });
+  };
+
+  test("of a version below 1 says what to update, how, and what changes", async () => {
+    const others = {
+      langchain: "0.3.1",
+      "@langchain/openai": "0.6.1",
+      "@langchain/langgraph": "0.4.9",
+      zod: "3",
+    };
+    await expect(ofVersion("0.4.9", others)).rejects.toThrow(
+      /graphs\.g: .*@langchain\/langgraph 0\.4\.9, which .* uses, is not served: update it .*\(npm install @langchain\/langgraph@1 @langchain\/core@1 langchain@latest @langchain\/openai@latest\); graphs stay as they are, but .*createAgent/,
     );
   });
+
+  test("of version 2 says which versions are served", async () => {
+    await expect(ofVersion("2.0.0")).rejects.toThrow(
+      /graphs\.g: .*@langchain\/langgraph 2\.0\.0, which .* uses, is not served: it must be >=1\.0 <2$/,
+    );
+  });
+
+  test("of a newer version than the tested ones is served, and warned about once", async () => {
+    const graph = { lg_is_pregel: true, nodes: {}, channels: {} };
+    const of = (version: string) => ({ library: { version } as Library, graph });
+    expect(versionWarnings([of("1.7.3"), of("1.0.0"), of("1.6.9")])).toEqual([]);
+    expect(versionWarnings([of("1.12.0"), of("1.12.0"), of("1.7.4-rc.1")])).toEqual([
+      expect.stringMatching(/^@langchain\/langgraph 1\.12\.0 is newer than 1\.7\.3/),
+      expect.stringMatching(/^@langchain\/langgraph 1\.7\.4-rc\.1 is newer/),
+    ]);
+    const name = "newer";
+    home.project(name, {
+      "package.json": { type: "module" },
+      "a.js": `${imports} export const graph = ${builder}.compile();`,
+      "heddle.json": { graphs: { a: "./a.js:graph", b: "./a.js:graph" } },
+    });
+    // The installed version, which calls itself a newer one.
+    const modules = join(home.path, name, "node_modules/@langchain");
+    mkdirSync(modules, { recursive: true });
+    for (const part of ["core", "langgraph-checkpoint", "langgraph-sdk"])
+      symlinkSync(join(langGraphModules, "@langchain", part), join(modules, part));
+    symlinkSync(join(root, "node_modules/zod"), join(home.path, name, "node_modules/zod"));
+    cpSync(join(langGraphModules, "@langchain/langgraph"), join(modules, "langgraph"), { recursive: true });
+    const manifest = join(modules, "langgraph/package.json");
+    const known = JSON.parse(readFileSync(manifest, "utf8")) as object;
+    writeFileSync(manifest, JSON.stringify({ ...known, version: "1.99.0" }));
+    const app = await serve({ config: join(home.path, name, "heddle.json") });
+    const input = { messages: [{ role: "user", content: "hi" }] };
+    expect(await new Client({ apiUrl: app.url }).runs.wait(null, "a", { input })).toMatchObject({
+      messages: [{ content: "hi" }],
+    });
+    expect(app.complaints).toEqual([
+      expect.stringContaining("@langchain/langgraph 1.99.0 is newer than 1.7.3"),
+    ]);
+  });
+});
+
+test("the newest tested version is the one that is developed against", () => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly devDependencies: { readonly [name: string]: string };
+  };
+  expect(NEWEST_TESTED).toBe(devDependencies["@langchain/langgraph"]);
 });
 
 beforeAll(build, 120_000);

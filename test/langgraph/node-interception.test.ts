@@ -23,7 +23,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { latch } from "../e2e/support/gate.ts";
 import { directory, serve } from "../e2e/support/server.ts";
-import { served } from "./support.ts";
+import { isBelow, served } from "./support.ts";
 
 const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
@@ -148,7 +148,8 @@ test("a node that is tried again: each try in its turn, one result", async () =>
     .compile();
   const { wait } = await hosting(graph);
   expect(await wait({ input: { go: "" } })).toMatchObject({ log: ["done"] });
-  expect(tries).toEqual([1, 2, 3]);
+  // LangGraph itself tells the number of a try from 1.2 on.
+  expect(tries).toEqual(isBelow(2) ? [undefined, undefined, undefined] : [1, 2, 3]);
 });
 
 test("a cancelled run: the signal reaches a node within a subgraph, the thread keeps what was done", async () => {
@@ -232,7 +233,7 @@ test("a subgraph that is called in a node's body, and leaves for the graph above
   expect(await wait({ input: { go: "" } })).toMatchObject({ log: ["called", "left", "target"] });
 });
 
-test("what is never stored is not told either, and the next node finds it", async () => {
+test.skipIf(isBelow(1))("what is never stored is not told either, and the next node finds it", async () => {
   const Own = new StateSchema({ log: z.array(z.string()).default([]), live: new UntrackedValue() });
   const seen: unknown[] = [];
   const note = ({ live }: { readonly live?: unknown }) => {

@@ -13,11 +13,13 @@ type Loose = Record<string, unknown>;
 
 /** What both sides have of one event, without what only one of them says. */
 export function normal({ mode, ns, data }: Shown): readonly unknown[] {
-  return [
-    mode,
-    mode === "messages" ? ns.split("|").slice(0, -1).join("|") : ns,
-    payload(mode, plain(data) as Loose),
-  ];
+  return [mode, mode === "messages" ? graphOf(ns, data) : ns, payload(mode, plain(data) as Loose)];
+}
+
+/** The namespace of the graph that a message comes from: below 1.7, LangGraph streams it under that of the task. */
+function graphOf(ns: string, data: unknown): string {
+  const [, { langgraph_checkpoint_ns: task }] = data as [unknown, Loose];
+  return ns === task ? ns.split("|").slice(0, -1).join("|") : ns;
 }
 
 function payload(mode: string, data: Loose): unknown {
@@ -60,15 +62,19 @@ function values(value: unknown): unknown {
 
 function checkpoint({ values: state, metadata, next, tasks }: Loose): unknown {
   const { source, step, parents } = metadata as Loose;
-  const planned = (tasks as Loose[]).map(({ id, name, path }) => ({ id, name, path }));
+  const planned = (tasks as Loose[]).map(({ id, name, path }) => ({ id, name, path: plannedPath(path) }));
   return { values: values(state), source, step, parents: parents ?? {}, next, tasks: planned };
 }
+
+/** Since 1.5 the path of a sent task ends with a boolean, which is LangGraph's own affair. */
+const plannedPath = (path: unknown): unknown =>
+  (path as unknown[]).filter((part) => typeof part !== "boolean");
 
 function task({ id, name, input, triggers, result, error, interrupts }: Loose): unknown {
   const asked = (interrupts as Loose[]).map(question);
   if (triggers !== undefined) return { id, name, input: values(input), triggers, asked };
   // A task that asks, or fails, has returned nothing: LangGraph says so by an empty object.
-  const nothing = asked.length > 0 || error !== undefined || result === undefined;
+  const nothing = asked.length > 0 || (error ?? null) !== null || result === undefined;
   return { id, name, result: nothing ? {} : values(result), asked };
 }
 
@@ -116,7 +122,7 @@ export function normalState(state: Loose): unknown {
     tasks: (tasks as Loose[]).map(({ id: task, name, path, interrupts }) => ({
       task,
       name,
-      path,
+      path: plannedPath(path),
       asked: (interrupts as Loose[]).map(question),
     })),
   };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { graphFile } from "./support.ts";
 import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { attemptSaver } from "../../src/langgraph/saver.ts";
@@ -17,7 +18,7 @@ test("what LangGraph.js still writes once an attempt is over is lost, and reject
     { head: null, values: {}, writes: [] },
     (all) => void heard.push(...all),
   );
-  const saver = attemptSaver(await resolveLibrary(import.meta.filename, null), "thread", ear);
+  const saver = attemptSaver(await resolveLibrary(graphFile, null), "thread", ear);
   const at = { configurable: { thread_id: "thread", checkpoint_ns: "", checkpoint_id: ID } };
   await saver.putWrites(at, [["log", "in time"]], "task");
   ear.close();

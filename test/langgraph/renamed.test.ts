@@ -1,12 +1,12 @@
 import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
-import type { AppOptions } from "../../src/app.ts";
+import type { App } from "../../src/app.ts";
 import { type Ctx, graph, list } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
 
-type NativeGraphs = NonNullable<AppOptions["graphs"]>;
+type NativeGraphs = Parameters<App["replaceGraphs"]>[0];
 
 const reducer = (a: string[], b: string[]) => a.concat(b);
 const State = Annotation.Root({ log: Annotation<string[]>({ reducer, default: () => [] }) });

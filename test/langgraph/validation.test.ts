@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { graphFile } from "./support.ts";
 import { resolveLibrary, type Library } from "../../src/langgraph/user-library.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { inMemory } from "../storage/support.ts";
@@ -14,10 +15,10 @@ let library: Library;
 const initializer = {
   checkpointerName: "Heddle",
   beforeAll: async () => {
-    library = await resolveLibrary(import.meta.filename, null);
+    library = await resolveLibrary(graphFile, null);
   },
   createCheckpointer: async () => {
-    library ??= await resolveLibrary(import.meta.filename, null);
+    library ??= await resolveLibrary(graphFile, null);
     const storage = await inMemory();
     const saver = new JournalSaver(library, storage);
     opened.set(saver, storage);

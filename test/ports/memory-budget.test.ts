@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { MemoryBudget, type MemoryShare } from "../../src/ports/memory-budget.ts";
 import { HeldScheduler } from "../stream/support.ts";
 
 const make = (scheduler = new HeldScheduler()) => new MemoryBudget(scheduler, { tenant: 100, all: 250 });
@@ -67,6 +67,25 @@ test("a response waits until the tenant's others have been taken", async () => {
   await waiting;
   expect(isAdmitted).toBe(true);
   for (const share of [first, second, third]) share.close();
+});
+
+test("a read in progress counts as much as the large value that was read last", async () => {
+  const budget = make();
+  const shares = Array.from({ length: 4 }, () => budget.share("a"));
+  const [first, second, third, fourth] = shares as [MemoryShare, MemoryShare, MemoryShare, MemoryShare];
+  expect(first.beforeRead()).toBeUndefined();
+  first.afterRead(60);
+  expect(second.beforeRead()).toBeUndefined();
+  // 60 are in use, and 60 more are expected.
+  let isAdmitted = false;
+  const waiting = third.beforeRead()?.then(() => (isAdmitted = true));
+  expect(waiting).toBeInstanceOf(Promise);
+  second.afterRead(10);
+  await waiting;
+  expect(isAdmitted).toBe(true);
+  third.afterRead(10);
+  expect(fourth.beforeRead()).toBeUndefined();
+  for (const share of shares) share.close();
 });
 
 test("a response that takes nothing for 10 s is cut off while others wait", async () => {

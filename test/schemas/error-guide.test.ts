@@ -17,3 +17,12 @@ test("the guide has every error code with its status, a cause and a remedy, and 
     codes.map((code) => `${code} ${failureResponseOf(new ServiceError(code, "")).status}`).toSorted(),
   );
 });
+
+test("the guide names the code that the refusal of a run's input has, and no other", () => {
+  const row = (code: string) =>
+    read("guide/errors.md")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${code}\``));
+  expect(row("validation.failed")).toMatch(/\binput\b/);
+  expect(row("state.invalid")).not.toMatch(/\binput\b/i);
+});

@@ -15,6 +15,7 @@ const requestOf = (body: Uint8Array): HttpRequest => ({
   path: "/",
   query: "",
   header: () => undefined,
+  headers: () => [],
   body: async () => body,
 });
 

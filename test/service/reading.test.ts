@@ -63,6 +63,7 @@ beforeEach(async () => {
     forget: () => Promise.reject(new TypeError("nothing is deleted here")),
     cancel: async () => undefined,
     cancelOnDisconnect: () => undefined,
+    keepTemporary: () => () => undefined,
     positionOf: () => undefined,
     isRunning: (_, id) => id === running,
     inspect: () => () => undefined,
@@ -177,11 +178,15 @@ describe("the outcome of a run", () => {
     expect(await outcome(run(1))).toEqual({ a: 1, b: [1] });
   });
 
-  test("never null: no state yet, a run that is gone, one that is gone with its thread", async () => {
+  test("never null: no state yet, a run that is gone", async () => {
     expect(await outcome(run(1))).toEqual({});
     expect(await outcome(undefined)).toEqual({});
+  });
+
+  test("an error where the run is gone with its thread", async () => {
     settled = undefined;
-    expect(await service.runs.result(NOBODY, run(1, { status: "pending" }))).toEqual({});
+    const gone = expect.objectContaining({ code: "thread.not_found" }) as Error;
+    await expect(service.runs.result(NOBODY, run(1, { status: "pending" }))).rejects.toEqual(gone);
   });
 
   test("not an empty one where the thread is deleted once the run has been found", async () => {
@@ -283,7 +288,8 @@ describe("threads", () => {
     await append({ checkpoint: checkpointId(1) });
     const selected = await service.threads.stateText(KEY, { fields: new Set(["next"]) });
     expect(JSON.parse(String(selected))).toEqual({ next: [] });
-    await expect(service.threads.stateText(NOBODY, all)).rejects.toMatchObject({ code: "thread.not_found" });
+    const nobody = async () => service.threads.stateText(NOBODY, all);
+    await expect(nobody()).rejects.toMatchObject({ code: "thread.not_found" });
   });
 
   test("only the keys that are asked for", async () => {

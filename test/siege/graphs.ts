@@ -13,3 +13,10 @@ export const keep = graph({
   nodes: { work: async () => ({}) },
   edges: { start: "work" },
 });
+
+/** Makes a text of `size` characters. */
+export const make = graph({
+  state: { size: value(0), text: value("") },
+  nodes: { work: async ({ size }) => ({ text: "x".repeat(size) }) },
+  edges: { start: "work" },
+});

@@ -1,7 +1,7 @@
 /**
  * The other tenant, in a process of its own, so that load in the hostile one's process does not distort its
- * measurements. It requests `/ok`, each time on a new connection, and the state of a thread, and reports its longest
- * waits. It also samples the server's memory.
+ * measurements. It requests `/ok`, each time on a new connection, and the state of a thread, runs a graph on another
+ * thread, and reports its longest waits. It also samples the server's memory.
  */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -11,7 +11,11 @@ export interface Watched {
   readonly url: string;
   readonly pid: number;
   readonly headers: { readonly [name: string]: string };
-  readonly path: string;
+  /** The path of a thread's state. */
+  readonly state: string;
+  /** The path at which a run of another thread is waited for, and its body. */
+  readonly run: string;
+  readonly body: string;
 }
 
 export interface Observed {
@@ -20,6 +24,8 @@ export interface Observed {
   readonly asked: number;
   /** The same for the state. */
   readonly state: number;
+  /** The same for the run. */
+  readonly run: number;
   /** Resident bytes: at the start and at most. */
   readonly rest: number;
   readonly most: number;
@@ -33,8 +39,9 @@ const PAUSE = 20;
 const LONGEST = 60_000;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const runAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 const failures: Record<string, number> = {};
-let [ok, state, asked, rest, most] = [0, 0, 0, 0, 0];
+let [ok, state, run, asked, rest, most] = [0, 0, 0, 0, 0, 0];
 let isOver = false;
 
 function resident(pid: number): number {
@@ -45,7 +52,7 @@ function resident(pid: number): number {
   }
 }
 
-async function ask(url: string, options: object): Promise<void> {
+async function ask(url: string, options: object, body?: string): Promise<void> {
   const seen = await new Promise<number | string>((resolve) => {
     const asking = request(url, { timeout: LONGEST, ...options }, (response) => {
       response.resume();
@@ -54,7 +61,7 @@ async function ask(url: string, options: object): Promise<void> {
     });
     asking.once("timeout", () => asking.destroy(new Error("timeout")));
     asking.once("error", (cause) => resolve(cause.message));
-    asking.end();
+    asking.end(body);
   });
   if (seen !== 200) failures[seen] = (failures[seen] ?? 0) + 1;
 }
@@ -68,13 +75,19 @@ async function repeat(work: () => Promise<void>, tell: (ms: number) => void): Pr
   }
 }
 
-async function observe({ url, pid, headers, path }: Watched): Promise<void> {
+async function observe({ url, pid, headers, ...watched }: Watched): Promise<void> {
   rest = resident(pid);
   const sampling = setInterval(() => (most = Math.max(most, resident(pid))), PAUSE);
+  const post = {
+    agent: runAgent,
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+  };
   // The first requests warm up the server.
   for (let i = 0; i < 5; i++) {
     await ask(`${url}/ok`, { agent: false });
-    await ask(url + path, { agent, headers });
+    await ask(url + watched.state, { agent, headers });
+    await ask(url + watched.run, post, watched.body);
   }
   process.send?.("ready");
   await Promise.all([
@@ -86,12 +99,16 @@ async function observe({ url, pid, headers, path }: Watched): Promise<void> {
       },
     ),
     repeat(
-      () => ask(url + path, { agent, headers }),
+      () => ask(url + watched.state, { agent, headers }),
       (ms) => (state = Math.max(state, ms)),
+    ),
+    repeat(
+      () => ask(url + watched.run, post, watched.body),
+      (ms) => (run = Math.max(run, ms)),
     ),
   ]);
   clearInterval(sampling);
-  process.send?.({ ok, state, asked, rest, most, failures } satisfies Observed, () => process.exit(0));
+  process.send?.({ ok, state, run, asked, rest, most, failures } satisfies Observed, () => process.exit(0));
 }
 
 process.on("message", (message: Watched | "stop") => {

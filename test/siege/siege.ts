@@ -87,7 +87,9 @@ export async function besiege(
       url: server.url,
       pid: server.pid,
       headers: OTHER,
-      path: `/threads/${thread}/state`,
+      state: `/threads/${thread}/state`,
+      run: `/threads/${await other.thread()}/runs/wait`,
+      body: JSON.stringify({ assistant_id: "keep", input: { text: "x" } }),
     };
     const observed = await observe(watched, async () => {
       try {
@@ -97,12 +99,14 @@ export async function besiege(
       }
       await sleep(AFTER);
     });
-    const waited = Math.round(Math.max(observed.ok, observed.state));
+    const waited = Math.round(Math.max(observed.ok, observed.state, observed.run));
     const grown = Math.round((observed.most - observed.rest) / MIB);
     if (server.hasEnded) breaches.push(`the server ended: ${server.output.slice(-2000)}`);
     if (waited > wait) {
-      const [ok, state] = [Math.round(observed.ok), Math.round(observed.state)];
-      breaches.push(`the other tenant waited ${waited} ms, more than ${wait} (/ok ${ok}, state ${state})`);
+      const [ok, state, run] = [observed.ok, observed.state, observed.run].map(Math.round);
+      breaches.push(
+        `the other tenant waited ${waited} ms, more than ${wait} (/ok ${ok}, state ${state}, run ${run})`,
+      );
     }
     if (grown > memory) breaches.push(`memory grew by ${grown} MiB, more than ${memory}`);
     for (const [seen, times] of Object.entries(observed.failures)) {

@@ -210,7 +210,7 @@ export class Clients {
   }
 
   #cancel(): void {
-    const run = this.#someRun();
+    const run = this.#someRun((id) => !this.#deps.observed.ended.has(id)) ?? this.#someRun();
     if (run === undefined) return;
     const [id, key] = run;
     const { random, observed } = this.#deps;
@@ -242,10 +242,10 @@ export class Clients {
     });
   }
 
-  #someRun(): [string, ThreadKey] | undefined {
+  #someRun(isWanted: (id: string) => boolean = () => true): [string, ThreadKey] | undefined {
     const { admitted, alone } = this.#deps.observed;
-    const runs: [string, ThreadKey][] = [...admitted];
-    for (const [id, { key, acknowledged }] of alone) if (acknowledged) runs.push([id, key]);
+    const runs: [string, ThreadKey][] = [...admitted].filter(([id]) => isWanted(id));
+    for (const [id, { key, acknowledged }] of alone) if (acknowledged && isWanted(id)) runs.push([id, key]);
     return runs.length === 0 ? undefined : runs[this.#deps.random.below(runs.length)];
   }
 }

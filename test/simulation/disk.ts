@@ -5,6 +5,7 @@ import type {
   WriteOperation,
   ScanRange,
 } from "../../src/ports/key-value-store.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { SimulatedScheduler } from "./scheduler.ts";
 
@@ -40,6 +41,8 @@ interface Batch {
 /** The storage that outlives every server: the batches that reached the disk, in order. */
 export class Disk {
   readonly plant: Plant;
+  /** Reads take time, as over a network, and end in any order. */
+  readonly isRemote: boolean;
   readonly #random: SimulatedRandom;
   #applied: Batch[] = [];
   #values: Map<string, Buffer>;
@@ -47,9 +50,15 @@ export class Disk {
   #synced = 0;
   #kv: DiskKeyValueStore | undefined;
 
-  constructor(random: SimulatedRandom, plant: Plant, values: ReadonlyMap<string, Buffer> = new Map()) {
+  constructor(
+    random: SimulatedRandom,
+    plant: Plant,
+    values: ReadonlyMap<string, Buffer> = new Map(),
+    isRemote = false,
+  ) {
     this.#random = random;
     this.plant = plant;
+    this.isRemote = isRemote;
     this.#values = new Map(values);
   }
 
@@ -123,9 +132,27 @@ class DiskKeyValueStore implements KeyValueStore {
     if (this.#isClosed || this.#dead) throw new ServiceError("storage.unavailable", DEAD);
   }
 
-  getSync(key: string): Buffer | undefined {
+  get(key: string): Eventually<Buffer | undefined> {
     this.#refuseClosed();
-    return this.#values.get(key);
+    return this.#disk.isRemote ? this.#getLater(key) : this.#values.get(key);
+  }
+
+  /** The value of the beginning of the read, or that of its end. */
+  async #getLater(key: string): Promise<Buffer | undefined> {
+    const first = this.#values.get(key);
+    const isEarly = this.#random.chance(0.5);
+    await this.#delay();
+    this.#refuseClosed();
+    return isEarly ? first : this.#values.get(key);
+  }
+
+  /** Usually some turns, sometimes as long as a write. Never ends on a dead server. */
+  async #delay(): Promise<void> {
+    const ms = this.#random.chance(0.2) ? this.#random.float() * 3 : 0;
+    await new Promise<void>((resolve) => {
+      if (ms > 0) this.#scheduler.after(ms, resolve);
+      else this.#scheduler.external(resolve);
+    });
   }
 
   /** This process sees an early-acknowledged batch at once, as if it were in its memory. */
@@ -170,6 +197,7 @@ class DiskKeyValueStore implements KeyValueStore {
     limit = Number.POSITIVE_INFINITY,
   }: ScanRange): AsyncGenerator<KeyValueEntry> {
     if (this.#isClosed) this.#refuseClosed();
+    if (this.#disk.isRemote) await this.#delay();
     const values = this.#values;
     const keys = [...values.keys()].filter((key) => key >= gte && key < lt).sort();
     if (reverse) keys.reverse();

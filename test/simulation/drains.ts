@@ -19,6 +19,13 @@ export class Drains {
   #done: ReadonlySet<string> = new Set();
   /** The deadline of the drain. */
   #until = Number.POSITIVE_INFINITY;
+  /** When the last body ended, or the drain began: whichever is later. */
+  #latest = 0;
+
+  /** When the drain had nothing left to wait for. */
+  get latest(): number {
+    return this.#latest;
+  }
 
   running(): readonly Body[] {
     return [...this.#running];
@@ -32,7 +39,9 @@ export class Drains {
 
   ended(body: Body, isDone: boolean, now: number): void {
     // The body may belong to an earlier life.
-    if (this.#running.delete(body) && isDone && now < this.#until) this.#returned.add(nameOf(body));
+    if (!this.#running.delete(body)) return;
+    this.#latest = now;
+    if (isDone && now < this.#until) this.#returned.add(nameOf(body));
   }
 
   isDone(call: NodeCall): boolean {
@@ -42,6 +51,7 @@ export class Drains {
   /** The server begins to stop. */
   begin(now: number, ms: number): void {
     this.#until = now + ms;
+    this.#latest = now;
   }
 
   /** The life has ended. */

@@ -16,6 +16,9 @@ export interface AloneRun {
   acknowledged: boolean;
 }
 
+/** Milliseconds that a drain may take when no node runs any more: what is left is writes, which take a few. */
+const DRAIN_SLACK = 100;
+
 /** Everything that the simulation has observed, over all stops and crashes. It outlives every server. */
 export class Observed {
   readonly violations: string[] = [];
@@ -49,6 +52,8 @@ export class Observed {
   readonly passed = new Map<string, string>();
   /** Task id -> the checkpoint from which it runs. */
   readonly taskOf = new Map<string, string>();
+  /** Runs that were left to the next start, in this life, and had been cancelled. */
+  readonly #leftCancelled = new Set<string>();
   /** Runs that are being rolled back; the result is not known yet. */
   readonly #forgetting = new Set<string>();
   /** Thread -> the runs whose nodes have executed there and whose end is not stored. */
@@ -80,7 +85,12 @@ export class Observed {
 
   /** The server has finished its drain, which began at `from` and may take `ms` at most. */
   drained(from: number, ms: number, now: number): void {
+    const idle = now - this.drains.latest;
+    if (this.drains.running().length === 0 && idle > DRAIN_SLACK)
+      this.violation("I12", `the drain went on for ${idle} ms after the last node had ended`);
     if (now >= from + ms) return;
+    for (const run of this.#leftCancelled)
+      this.violation("I12", `the drain left run ${run} to the next start, though it was cancelled`);
     for (const { run, node, thread } of this.drains.running()) {
       if (this.closed.has(run) || this.#forgetting.has(run)) continue;
       this.violation(
@@ -105,6 +115,7 @@ export class Observed {
     for (const run of this.#forgetting) this.#takenBack(run);
     this.#forgetting.clear();
     this.#closing.clear();
+    this.#leftCancelled.clear();
     this.life++;
     if (end === "power") this.powerCuts++;
   }
@@ -132,6 +143,7 @@ export class Observed {
     for (const fact of events?.facts ?? []) if (fact.t === "task") this.taskOf.set(fact.id, fact.checkpoint);
     for (const run of runs) {
       this.#known(run);
+      if (kind === "left" && run.cancel !== null) this.#leftCancelled.add(run.run_id);
       if (this.ended.has(run.run_id) || this.#closing.has(run.run_id)) {
         this.violation(
           "I11",

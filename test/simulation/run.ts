@@ -1,5 +1,6 @@
 /**
- * `npm run simulate -- --seeds N [--from SEED] [--plant NAME]`: runs N simulated worlds. Exits with 1 if an invariant
+ * `npm run simulate -- --seeds N [--from SEED] [--plant NAME] [--remote]`: runs N simulated worlds, with `--remote` over a storage whose
+ * reads take time. Exits with 1 if an invariant
  * was violated. With a planted fault this is expected, and the first seed that found it is printed.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
@@ -9,6 +10,7 @@ const values = readOptions({
   seeds: { type: "string", default: "600" },
   from: { type: "string", default: "1" },
   plant: { type: "string" },
+  remote: { type: "boolean", default: false },
 });
 const seeds = numberOf("seeds", values.seeds, { least: 1 });
 const from = numberOf("from", values.from, { least: 0 });
@@ -27,7 +29,7 @@ process.on("exit", (code) => {
 });
 for (let seed = from; seed < from + seeds; seed++) {
   current = seed;
-  const found = await simulate(seed, plant);
+  const found = await simulate(seed, plant, values.remote);
   for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += found.world.ended[how];
   if (found.violations.length === 0) continue;
   failed++;

@@ -1,20 +1,28 @@
 import { plants as onDisk, type Plant as DiskPlant } from "./disk.ts";
 import { check } from "./invariants.ts";
 import { plantLeftEnding } from "./left-ending.ts";
+import { plantLostPause } from "./lost-pause.ts";
 import { World } from "./world.ts";
 
 /** Faults that can be planted on purpose. The invariants must find each of them. */
-export const plants = [...onDisk, "left-ending"] as const;
+export const plants = [...onDisk, "left-ending", "lost-pause"] as const;
 export type Plant = (typeof plants)[number];
 
-/** Returns the violations in the world of a seed, and the world after its end. */
+/** Plants a fault in the code of the server. Returns a function that removes it; undefined where the disk has the fault. */
+function plantInServer(plant: Plant | null): (() => void) | undefined {
+  if (plant === "left-ending") return plantLeftEnding();
+  return plant === "lost-pause" ? plantLostPause() : undefined;
+}
+
+/** Returns the violations in the world of a seed, and the world after its end. `isRemote`: its storage is one over a network. */
 export async function simulate(
   seed: number,
   plant: Plant | null = null,
+  isRemote = false,
 ): Promise<{ readonly violations: readonly string[]; readonly world: World }> {
-  const takeOut = plant === "left-ending" ? plantLeftEnding() : undefined;
-  const fault: DiskPlant = plant === "left-ending" ? null : plant;
-  const world = new World({ seed, plant: fault });
+  const takeOut = plantInServer(plant);
+  const fault: DiskPlant = plant === "left-ending" || plant === "lost-pause" ? null : plant;
+  const world = new World({ seed, plant: fault, isRemote });
   try {
     await world.run();
     return { violations: await check(world), world };

@@ -12,6 +12,8 @@ import { CronWorker } from "../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
+import type { RunningStateLimits } from "../../actors/running-states.ts";
+import type { LargeWriteLimits } from "../../src/storage/large-writes.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -33,6 +35,8 @@ export interface ServerDeps {
   readonly boot: string;
   /** The largest number of concurrent runs. */
   readonly slots: number;
+  readonly largeWrites: LargeWriteLimits | undefined;
+  readonly runningStates: RunningStateLimits | undefined;
 }
 
 /** One life of the server, from a start to a stop or a crash. */
@@ -53,7 +57,13 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const { scheduler, clock, random, logger, observed } = deps;
   const storage = await openStorage(
     { kind: "key-value", store: deps.kv },
-    { scheduler, clock, failpoints: noFailpoints, logger },
+    {
+      scheduler,
+      clock,
+      failpoints: noFailpoints,
+      logger,
+      ...(deps.largeWrites && { largeWrites: deps.largeWrites }),
+    },
   );
   const journal = observed.journal(storage.journal);
   const hub = createHub({ journal, scheduler, logger });
@@ -72,6 +82,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
     random,
     scheduler,
     failpoints: noFailpoints,
+    heap: () => ({ used: 0, limit: 1 }),
     logger,
     boot: deps.boot,
     limits: {
@@ -79,6 +90,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       attempts: 1_000,
       idle: 50,
       linger: 200,
+      ...deps.runningStates,
       concurrent: { ...defaultLimits.concurrent, all: deps.slots },
     },
   });
@@ -92,7 +104,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   );
   const service = createService({ ...parts, newId, budget, store, crons: book, engine, hub, policy });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
-  const firing = new CronWorker({ ...parts, book, crons: service.crons, runs: service.runs });
+  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf: () => service.runs });
   await system.recover();
   firing.start();
   void worker.start(new URL("http://self.test/"));

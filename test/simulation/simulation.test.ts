@@ -19,6 +19,13 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
     }
   });
 
+  test("keeps them over a storage whose reads take time", { timeout: 240_000 }, async () => {
+    for (let seed = first; seed < first + seeds; seed++) {
+      const { violations } = await simulate(seed, null, true);
+      expect({ seed, violations }).toEqual({ seed, violations: [] });
+    }
+  });
+
   test.skipIf(seeds < 10)("these worlds run nodes, stops, crashes, streams, crons and updates at all", () => {
     let executions = 0;
     let frames = 0;
@@ -57,6 +64,7 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
     ["loses what it owes to webhooks", "lose-webhooks", "I9:"],
     ["keeps something of what it deletes", "keep-hidden", "I10:"],
     ["writes about a run after its end as it stops", "left-ending", "I11:"],
+    ["waits its whole time when it stops, though no node runs", "lost-pause", "I12:"],
   ] as const)("finds a server that %s", { timeout: 60_000 }, async (_, plant, invariant) => {
     let found: readonly string[] = [];
     for (let seed = 1; seed <= 40 && found.length === 0; seed++) {

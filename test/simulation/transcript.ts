@@ -51,7 +51,7 @@ export class Transcript {
       const piece = await reader.next();
       if (this.#reader !== reader || piece === "wait") return;
       if (piece === "end") this.ended = true;
-      if (piece === "end" || piece === "cut") return this.#close();
+      if (typeof piece === "string") return this.#close();
       this.#take(await render(piece, view));
       if (--this.#left <= 0) return this.#close();
     }
@@ -85,7 +85,7 @@ export class Transcript {
     const reader = hub.follow(key, record, { after: -1 });
     for (;;) {
       const piece = await reader.next();
-      if (piece === "wait" || piece === "end" || piece === "cut") break;
+      if (typeof piece === "string") break;
       all.#take(await render(piece, view));
     }
     reader.close();

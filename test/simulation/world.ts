@@ -13,6 +13,8 @@ import { startServer, type Life } from "./server.ts";
 export interface SimulationOptions {
   readonly seed: number;
   readonly plant?: Plant;
+  /** The storage is one over a network. */
+  readonly isRemote?: boolean;
   /** How often the server is killed or stopped before its last life. */
   readonly ends?: number;
 }
@@ -46,7 +48,7 @@ export class World {
   #scheduler: SimulatedScheduler | undefined;
   #life: Life | undefined;
 
-  constructor({ seed, plant = null, ends }: SimulationOptions) {
+  constructor({ seed, plant = null, isRemote = false, ends }: SimulationOptions) {
     this.#seed = seed;
     const random = new SimulatedRandom(seed);
     this.random = random;
@@ -62,7 +64,7 @@ export class World {
         this.observed.violation("errors", this.lines.at(-1) ?? "");
     };
     this.#logger = { debug: log, info: log, warn: log, error };
-    this.disk = new Disk(random, plant);
+    this.disk = new Disk(random, plant, new Map(), isRemote);
     this.#ends = ends ?? 1 + random.below(5);
     const { observed } = this;
     this.clients = new Clients({ observed, random, clock: this.#clock, life: () => this.#life });
@@ -148,6 +150,10 @@ export class World {
       boot: `boot ${this.#boots}`,
       // In every third world there is no limit on concurrent runs.
       slots: [Infinity, 1, 2][this.#seed % 3] ?? Infinity,
+      // In every second world most appends count as large.
+      largeWrites: this.#seed % 2 === 0 ? { large: 700, most: 2_000 } : undefined,
+      // In every fourth world most states count as large, and there is memory for one or two.
+      runningStates: this.#seed % 4 === 1 ? { largeState: 400, maxStateBytes: 1_500 } : undefined,
     });
     if (!(await this.#until(starting, steps))) {
       if (steps >= MANY) throw new Error("the server does not start");
@@ -164,9 +170,10 @@ export class World {
     if (how === "kill" || how === "power") return this.#crash(how);
     const { life } = this;
     const stopped = life.stop(random.pick(DRAINS));
-    // Clients send requests until the server stops accepting them.
+    // Clients send requests until the server stops accepting them: some, or one with each step.
+    const rate = random.chance(0.3) ? 1 : 0.1;
     const meanwhile = () => {
-      if (random.chance(0.1)) this.clients.ask();
+      if (random.chance(rate)) this.clients.ask();
     };
     if (how === "cut") this.ended.cut++;
     const isOver = await this.#until(stopped, how === "cut" ? random.below(60) : MANY, meanwhile);

@@ -12,7 +12,7 @@ let inside: number[];
 beforeEach(async () => {
   kv = new GatedKeyValueStore();
   await kv.open();
-  committer = new Committer(kv, deps, { failed: () => {}, healed: () => {} });
+  committer = new Committer(kv, deps, { failed: () => {}, reopened: async () => {}, healed: () => {} });
   inside = [];
 });
 

@@ -11,6 +11,10 @@ let places: string[];
 let hit: (place: Failpoint) => void | Promise<void>;
 let committer: Committer;
 let now: number;
+/** What is logged: level, message, fields. */
+let lines: unknown[][];
+/** Resolves when what the store holds was read anew after a failure. */
+let reread: Promise<void>;
 
 beforeEach(async () => {
   kv = new GatedKeyValueStore();
@@ -20,11 +24,28 @@ beforeEach(async () => {
   places = [];
   hit = () => {};
   now = 0;
+  reread = Promise.resolve();
   const clock = { now: () => 0, mono: () => now };
+  lines = [];
+  const note =
+    (level: string) =>
+    (...line: unknown[]): void =>
+      void lines.push([level, ...line]);
+  const logger = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
   committer = new Committer(
     kv,
-    { ...deps, clock, scheduler: timers, failpoints: { hit: (place) => (places.push(place), hit(place)) } },
-    { failed: () => places.push("failed"), healed: () => places.push("healed") },
+    {
+      ...deps,
+      clock,
+      logger,
+      scheduler: timers,
+      failpoints: { hit: (place) => (places.push(place), hit(place)) },
+    },
+    {
+      failed: () => places.push("failed"),
+      reopened: () => reread,
+      healed: () => places.push("healed"),
+    },
   );
 });
 
@@ -213,7 +234,7 @@ describe("a failure", () => {
     await timers.fire();
     await turns();
     expect(kv.calls).toEqual(["probe", "probe"]);
-    expect(kv.getSync("nothing")).toBeUndefined();
+    expect(kv.get("nothing")).toBeUndefined();
     kv.probeError = undefined;
     kv.openError = new Error("cannot open");
     await timers.fire();
@@ -229,6 +250,24 @@ describe("a failure", () => {
     expect(timers.pauses).toEqual([50, 100, 200, 400]);
   });
 
+  test("accepts no write before what is stored was read anew", async () => {
+    let wasRead = (): void => undefined;
+    reread = new Promise((resolve) => (wasRead = resolve));
+    kv.free = false;
+    const broken = write(true);
+    await kv.pass(new Error("full"));
+    await expect(broken).rejects.toMatchObject({ code: "storage.unavailable" });
+    kv.free = true;
+    await timers.fire();
+    await turns();
+    expect(kv.calls).toEqual(["probe", "close", "open"]);
+    await expect(write(true)).rejects.toMatchObject({ code: "storage.unavailable" });
+    wasRead();
+    await turns();
+    expect(places).toContain("healed");
+    await write(true);
+  });
+
   test("tries at least every two seconds", async () => {
     kv.free = false;
     kv.probeError = new Error("still full");
@@ -238,6 +277,64 @@ describe("a failure", () => {
     for (let i = 0; i < 9; i++) await timers.fire();
     await turns();
     expect(Math.max(...timers.pauses)).toBe(2_000);
+  });
+
+  test("is over once a write is stored again, not when the store is open: until then all others are refused", async () => {
+    kv.free = false;
+    const broken = write(true).catch(() => {});
+    await kv.pass(new Error("full"));
+    await broken;
+    const writable = committer.whenWritable();
+    let isWritable = false;
+    void writable?.then(() => (isWritable = true));
+    for (let i = 0; i < 3; i++) {
+      await timers.fire();
+      await kv.pass(new Error("full"));
+      await turns();
+    }
+    expect(kv.calls).toEqual(["probe", "close", "open", "probe", "close", "open", "probe", "close", "open"]);
+    expect(kv.batches.slice(1).map(({ ops }) => ops.length)).toEqual([1, 1, 1]);
+    await expect(write(true)).rejects.toMatchObject({ code: "storage.unavailable" });
+    await expect(committer.check()).rejects.toMatchObject({ code: "storage.unavailable" });
+    expect([isWritable, places.includes("healed")]).toEqual([false, false]);
+    await timers.fire();
+    await kv.pass();
+    await writable;
+    expect(places).toContain("healed");
+    expect(committer.whenWritable()).toBeUndefined();
+    expect(timers.pauses).toEqual([50, 100, 200, 400]);
+    kv.free = true;
+    await write(true);
+  });
+
+  test("is two lines in the log, however long it is and however many writes it refuses, and one for each new cause", async () => {
+    kv.free = false;
+    const full = new Error("full");
+    const broken = [write(true), write(false)].map((one) => one.catch(() => {}));
+    await kv.pass(full);
+    await Promise.all(broken);
+    kv.probeError = full;
+    for (let i = 0; i < 100; i++) {
+      await expect(committer.store([], true)).rejects.toMatchObject({ code: "storage.unavailable" });
+      await timers.fire();
+      await turns();
+    }
+    kv.probeError = new Error("read-only");
+    for (let i = 0; i < 3; i++) await timers.fire().then(() => turns());
+    kv.probeError = undefined;
+    now += 200_049;
+    await timers.fire();
+    await kv.pass();
+    await turns();
+    expect(lines).toEqual([
+      [
+        "error",
+        "a write to the storage failed; writes are refused until it stores one again",
+        { error: expect.stringContaining("full") },
+      ],
+      ["warn", "the storage is still not available", { error: expect.stringContaining("read-only") }],
+      ["info", "the storage stores writes again", { seconds: 200, refused: 102 }],
+    ]);
   });
 
   test("behind the batch, too, is a failure: nobody is told that it is stored", async () => {

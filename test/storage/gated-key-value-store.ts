@@ -1,4 +1,5 @@
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
 import type {
   KeyValueEntry,
   KeyValueStore,
@@ -25,8 +26,8 @@ export class GatedKeyValueStore implements KeyValueStore {
     await this.inner.open();
   }
 
-  getSync(key: string): Buffer | undefined {
-    return this.inner.getSync(key);
+  get(key: string): Eventually<Buffer | undefined> {
+    return this.inner.get(key);
   }
 
   async batch(ops: readonly WriteOperation[], { sync }: { readonly sync: boolean }): Promise<void> {

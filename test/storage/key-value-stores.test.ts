@@ -3,6 +3,7 @@ import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { QuarantinedData, QuarantiningKeyValueStore } from "../../src/storage/quarantine.ts";
 import { keyValueStoreContract } from "../contracts/key-value-store.ts";
+import { DelayedKeyValueStore } from "./delayed-key-value-store.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { temporary } from "./support.ts";
 
@@ -12,6 +13,7 @@ keyValueStoreContract("LevelDB", () => {
 });
 keyValueStoreContract("memory", () => ({ store: new MemoryKeyValueStore() }));
 keyValueStoreContract("with a gate before each batch", () => ({ store: new GatedKeyValueStore() }));
+keyValueStoreContract("with delayed reads", () => ({ store: new DelayedKeyValueStore() }));
 keyValueStoreContract("behind an empty quarantine", () => ({
   store: new QuarantiningKeyValueStore(new MemoryKeyValueStore(), new QuarantinedData()),
 }));

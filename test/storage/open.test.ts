@@ -18,7 +18,13 @@ import { ALL_KEYS, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { acceptDamage, openStorage, repairStorage, type Storage } from "../../src/storage/open.ts";
+import {
+  acceptDamage,
+  backupStorage,
+  openStorage,
+  repairStorage,
+  type Storage,
+} from "../../src/storage/open.ts";
 import { aCheckpoint, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
 
@@ -62,7 +68,7 @@ describe("the format", () => {
       message: expect.stringContaining(`format ${format}`) as string,
     });
     await kv.open();
-    expect(kv.getSync(FORMAT_KEY)?.equals(seal(format))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(seal(format))).toBe(true);
   });
 
   test("the one before is read as it is, and is this one from then on", async () => {
@@ -96,7 +102,7 @@ describe("the format", () => {
     await storage.close();
     expect(readFileSync(join(room.path, "heddle.json"), "utf8")).toBe('{ "format": 4 }\n');
     await kv.open();
-    expect(kv.getSync(FORMAT_KEY)?.equals(seal(4))).toBe(true);
+    expect(kv.get(FORMAT_KEY)?.equals(seal(4))).toBe(true);
     await kv.close();
   });
 
@@ -165,6 +171,24 @@ describe("a data directory whose heddle.json is damaged", () => {
     });
     expect(readFileSync(marker(), "utf8")).toBe("{");
   });
+
+  test.each([
+    ["opened", () => open()],
+    ["repaired", () => repairStorage(room.path, deps)],
+    ["accepted", () => acceptDamage(room.path, deps)],
+  ])(
+    "is not one that holds a project's configuration: that is not %s, and stays as it is",
+    async (_, act) => {
+      const configuration = JSON.stringify({ graphs: { agent: "./agent.ts:default" } });
+      writeFileSync(marker(), configuration);
+      await expect(act()).rejects.toMatchObject({
+        code: "config.invalid",
+        message: `The data directory ${room.path} holds a configuration file, heddle.json; choose a directory of its own, such as ${join(room.path, ".heddle")}`,
+      });
+      expect(readFileSync(marker(), "utf8")).toBe(configuration);
+      expect(readdirSync(room.path)).toEqual(["heddle.json"]);
+    },
+  );
 
   test("its losses are not accepted before it is repaired", async () => {
     await filled();
@@ -267,6 +291,23 @@ describe("a stretch of the log that LevelDB drops without a word", () => {
     }
   });
 
+  test("is warned of by each start, with the count and the place to look, until it is accepted", async () => {
+    await damage();
+    const warnings: unknown[] = [];
+    const logger = { ...deps.logger, warn: (...line: unknown[]) => void warnings.push(line) };
+    const start = async () => {
+      const options = { kind: "level", directory: room.path } as const;
+      await (await openStorage(options, { ...deps, logger })).close();
+      return warnings.splice(0);
+    };
+    const counts = { findings: 1, threads: 1, keys: 0, ranges: 0, file: join(room.path, "damage.json") };
+    const warned = [[expect.stringContaining('"heddle check" lists it'), counts]];
+    expect(await start()).toEqual(warned);
+    expect(await start()).toEqual(warned);
+    await acceptDamage(room.path, deps);
+    expect(await start()).toEqual([]);
+  });
+
   test("is accepted once: the thread is served as it is stored", async () => {
     await damage();
     expect(await acceptDamage(room.path, deps)).toMatchObject([{ touches: [`_/t/${one.thread}/`] }]);
@@ -290,7 +331,8 @@ describe("a stretch of the log that LevelDB drops without a word", () => {
     await (await open()).close();
   });
 
-  test("at the end of the log is noticed as well", async () => {
+  /** Stores some appends, and cuts the end of the log. */
+  async function cutLog(): Promise<void> {
     const storage = await open();
     const writer = new Writer(() => storage.journal, one);
     for (let n = 0; n < 20; n++) await writer.append();
@@ -298,10 +340,63 @@ describe("a stretch of the log that LevelDB drops without a word", () => {
     const database = join(room.path, "level");
     const log = join(database, readdirSync(database).find((name) => name.endsWith(".log")) ?? "");
     truncateSync(log, statSync(log).size - 10);
+  }
+
+  test("at the end of the log is noticed as well", async () => {
+    await cutLog();
     const next = await open();
     expect(next.findings()).toMatchObject([{ touches: [`_/t/${one.thread}/`] }]);
     expect(() => next.journal.thread(one)).toThrow(expect.objectContaining({ code: "journal.damaged" }));
     await next.close();
+  });
+
+  const ledger = () => join(room.path, "batches");
+
+  test.each([
+    ["missing", () => rmSync(ledger(), { recursive: true })],
+    ["empty", () => readdirSync(ledger()).forEach((name) => rmSync(join(ledger(), name)))],
+    ["of empty files", () => readdirSync(ledger()).forEach((name) => truncateSync(join(ledger(), name)))],
+  ])(
+    "at its end is not ruled out where the ledger is %s: that is reported until it is accepted",
+    async (_, lose) => {
+      await cutLog();
+      lose();
+      const found = [
+        { what: expect.stringContaining("the ledger of batches (batches/) is missing or empty") },
+      ];
+      const errors: string[] = [];
+      const logger = { ...deps.logger, error: (line: string) => void errors.push(line) };
+      for (let starts = 0; starts < 2; starts++) {
+        const next = await openStorage({ kind: "level", directory: room.path }, { ...deps, logger });
+        expect(next.findings()).toMatchObject(found);
+        expect(next.damage()).toEqual({ threads: 0, keys: 0, ranges: 0 });
+        expect(await next.journal.thread(one)).toMatchObject({ seq: 19 });
+        await next.close();
+        expect(errors).toEqual([expect.stringContaining("the ledger of batches")]);
+      }
+      expect(await acceptDamage(room.path, deps)).toMatchObject(found);
+      const last = await open();
+      expect(last.findings()).toEqual([]);
+      await last.close();
+    },
+  );
+
+  test("is not suspected in a directory that was started once and holds nothing, nor in a backup, which has no ledger", async () => {
+    await (await open()).close();
+    const again = await open();
+    expect(again.findings()).toEqual([]);
+    const writer = new Writer(() => again.journal, one);
+    for (let n = 0; n < 20; n++) await writer.append();
+    await again.close();
+    const copy = temporary();
+    await backupStorage(room.path, copy.path);
+    for (let starts = 0; starts < 2; starts++) {
+      const copied = await open(copy.path);
+      expect(copied.findings()).toEqual([]);
+      expect(await copied.journal.thread(one)).toMatchObject({ seq: 20 });
+      await copied.close();
+    }
+    copy.remove();
   });
 
   test("data of an earlier version, without numbers, opens, and is numbered from then on", async () => {
@@ -327,7 +422,19 @@ test("a directory that cannot be made is named", async () => {
   writeFileSync(join(room.path, "file"), "");
   await expect(open(join(room.path, "file", "data"))).rejects.toMatchObject({
     code: "storage.unavailable",
-    message: expect.stringContaining("file/data") as string,
+    message: expect.stringMatching(
+      /file\/data cannot be made: .*; there is a file in its place, or in its path; choose another directory$/,
+    ) as string,
+  });
+});
+
+test("a directory that cannot be written to is named, with what helps", async () => {
+  // Nobody may write there, root included.
+  await expect(open("/proc")).rejects.toMatchObject({
+    code: "storage.unavailable",
+    message: expect.stringMatching(
+      /^The directory \/proc cannot be written to: .*; choose a directory that this user can write to$/,
+    ) as string,
   });
 });
 
@@ -369,4 +476,21 @@ test("what LevelDB's log and cache take grows with what is written; in memory th
   const forgetful = await openStorage({ kind: "memory" }, deps);
   expect(forgetful.memory()).toBeUndefined();
   await forgetful.close();
+});
+
+test("a directory is closed and opens again although nothing more can be written into it, as on a full disk", async () => {
+  const warned: string[] = [];
+  const logger = { ...deps.logger, warn: (message: string) => void warned.push(message) };
+  const data = join(room.path, "data");
+  const first = await openStorage({ kind: "level", directory: data }, { ...deps, logger });
+  await new Writer(() => first.journal, threadKey(1)).append({});
+  const inTheWay = join(data, "database.json.tmp");
+  mkdirSync(inTheWay);
+  await first.close();
+  expect(warned).toEqual(["the state of the database could not be noted at its close"]);
+  rmSync(inTheWay, { recursive: true });
+  const second = await openStorage({ kind: "level", directory: data }, deps);
+  expect(await second.journal.thread(threadKey(1))).toBeDefined();
+  expect(second.findings()).toEqual([]);
+  await second.close();
 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { ServiceError } from "../../src/model/errors.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { aCheckpoint, add, all, aRun, id, set, someEvents, threadKey, Writer } from "./samples.ts";
@@ -19,6 +20,20 @@ beforeEach(async () => {
 });
 
 const writer = (n: number): Writer => new Writer(() => storage.journal, threadKey(n));
+
+/** Makes a thread as soon as the storage, which comes back after a failure, takes writes. */
+async function created(n: number): Promise<Writer> {
+  for (;;) {
+    const made = writer(n);
+    try {
+      await made.append();
+      return made;
+    } catch (cause) {
+      if (!(cause instanceof ServiceError) || cause.code !== "storage.unavailable") throw cause;
+      await turns(1);
+    }
+  }
+}
 
 describe("a write that fails", () => {
   test("takes with it what was in flight behind it; who reads anew goes on", async () => {
@@ -222,6 +237,41 @@ describe("a deletion that was cut short", () => {
     else await kv.pass();
     while ((await stored()) > atFirst) await turns();
     await writer(1).append();
+    expect(await all(storage.journal.verify())).toEqual([]);
+  });
+
+  test.each(["close", "crash"])("lets the thread be created anew at once after a %s", async (how) => {
+    const one = writer(1);
+    await one.append();
+    const run = aRun(one.key, 1);
+    await one.start(run);
+    for (let n = 0; n < 500; n++) await storage.journal.publish(one.key, 1, someEvents(run.run_id, n, 1));
+    kv.free = false;
+    const removed = storage.journal.remove(one.key, one.record).catch(() => "cut short");
+    await kv.pass();
+    await kv.arrival();
+    if (how === "close") {
+      const closed = storage.close();
+      await kv.pass();
+      await closed;
+      await open();
+    } else {
+      await kv.pass(new Error("the disk is gone"));
+      await timers.fire();
+      await kv.arrival();
+    }
+    await removed;
+    const made = created(1);
+    // The write that tests the disk.
+    if (how === "crash") await kv.pass();
+    await turns();
+    // The first piece of the sweep.
+    kv.free = true;
+    await kv.pass();
+    const anew = await made;
+    await turns(20);
+    expect(await storage.journal.thread(anew.key)).toEqual(anew.record);
+    expect(await storage.journal.run(anew.key, run.run_id)).toBeUndefined();
     expect(await all(storage.journal.verify())).toEqual([]);
   });
 

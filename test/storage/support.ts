@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { DelayedKeyValueStore } from "./delayed-key-value-store.ts";
 import type { Harness } from "../contracts/harness.ts";
 
 export const deps: StorageDeps = {
@@ -94,4 +95,9 @@ export function onLevel(): Promise<Harness> {
 export function inMemory(): Promise<Harness> {
   // Given, so that a close and an open find the same data.
   return harness({ kind: "key-value", store: new MemoryKeyValueStore() }, () => {});
+}
+
+/** A store whose reads take turns, as over a network. */
+export function delayed(): Promise<Harness> {
+  return harness({ kind: "key-value", store: new DelayedKeyValueStore() }, () => {});
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Logger } from "../../src/ports/logger.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
-import { threadKey, Writer } from "./samples.ts";
+import { all, threadKey, Writer } from "./samples.ts";
 import { deps, temporary } from "./support.ts";
 
 const THREADS = 50;
@@ -108,6 +108,8 @@ describe("tables that were verified before", () => {
     const left = served();
     expect(left.length).toBeGreaterThan(0);
     expect(left.length).toBeLessThan(THREADS);
+    const refused = new Set((await all(storage.refusedThreads())).map(({ thread }) => thread));
+    expect(refused.size).toBe(THREADS - left.length);
     // The next start reads them again, and asks for a repair.
     await close();
     await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });

@@ -5,9 +5,9 @@ import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { protocolSse } from "../../src/stream/protocol/render-protocol.ts";
+import { mayBeLarge, protocolSse } from "../../src/stream/protocol/render-protocol.ts";
 import { createView, sseFormat } from "../../src/stream/rendering.ts";
-import { threadEvents } from "../../src/stream/thread-modes.ts";
+import { threadRenderer, threadSseFormat } from "../../src/stream/thread-rendering.ts";
 import { Peer } from "./peers.ts";
 import { HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
@@ -18,7 +18,7 @@ const STATES = 7;
 /** Event ids that a checkpoint takes. */
 const IDS = 6;
 /** Characters of one piece that is given to a connection. */
-const PIECE = 256 * KIB;
+const PIECE = 64 * KIB;
 
 let scheduler: HeldScheduler;
 let journal: Journal;
@@ -176,9 +176,49 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
 
   // The slow journal lists no runs.
   test.runIf(name === "the storage").each([
+    ["a running run", async () => undefined, true],
+    ["an ended run", finish, true],
+    ["an ended run in one chunk", finish, false],
+  ] as readonly [string, (sink: Sink) => Promise<void>, boolean][])(
+    "readers of protocol events wait for each other, and get each event once: %s",
+    async (_, end, withStates) => {
+      await end(await write(LARGE, withStates));
+      const follow = (peer: Peer, memoryOptions: object) => {
+        const reader = hub.followWhole(KEY, 0);
+        pumpRendered(
+          reader,
+          peer,
+          protocolSse(reader, () => true),
+          {
+            scheduler,
+            logger: new Lines(),
+            traffic: new Traffic(),
+            ...memoryOptions,
+          },
+        );
+      };
+      const free = new Peer();
+      follow(free, {});
+      const valuesOf = ({ text }: Peer) => eventsOf(text).filter((event) => event.endsWith(" values"));
+      await expectSoon(() => valuesOf(free).length === STATES);
+      const peers = Array.from({ length: 20 }, () => new Peer(1));
+      for (const peer of peers) follow(peer, { memory: { budget: memory, tenant: "a", mayBeLarge } });
+      await expectSoon(() => peers.filter((peer) => valuesOf(peer).length > 0 || peer.room <= 0).length >= 2);
+      // Three fit, and one more may be read at the same time as the third.
+      expect(peers.filter(({ room }) => room <= 0).length).toBeLessThanOrEqual(4);
+      await expectSoon(() => {
+        for (const peer of peers) if (peer.room <= 0) peer.drain(PIECE);
+        return peers.every((peer) => eventsOf(peer.text).length >= eventsOf(free.text).length);
+      });
+      for (const peer of peers) expect(eventsOf(peer.text)).toEqual(eventsOf(free.text));
+    },
+  );
+
+  test.runIf(name === "the storage").each([
     [
       "the events of a thread",
-      (reader: ReturnType<Hub["followThread"]>) => threadEvents(reader, new Set(["run_modes"])),
+      (reader: ReturnType<Hub["followThread"]>) =>
+        threadRenderer(reader, { modes: new Set(["run_modes"] as const), runModes: [] }, threadSseFormat),
     ],
     ["protocol events", (reader: ReturnType<Hub["followThread"]>) => protocolSse(reader, () => true)],
   ])("the parts make the same events as a small run: %s", async (_, rendered) => {

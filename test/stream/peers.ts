@@ -79,7 +79,12 @@ export class FakeSocket implements Socket {
     this.#drain();
   }
 
-  onMessage(): void {}
+  onMessage(listener: (message: string) => void): void {
+    this.receive = listener;
+  }
+
+  /** Hands the server a message of the peer. */
+  receive: (message: string) => void = () => undefined;
 
   onClose(listener: () => void): void {
     const earlier = this.#close;

@@ -258,8 +258,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       ]);
     });
 
-    test("are left out when not, but for their messages", async () => {
-      expect(await names(false)).toEqual(["messages", "messages"]);
+    test("are left out when not, but for their custom data and their messages", async () => {
+      expect(await names(false)).toEqual(["custom", "messages", "messages"]);
     });
 
     test("a node's name cannot break the framing", async () => {

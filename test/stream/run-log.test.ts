@@ -142,6 +142,24 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(reader.events.map(({ data }) => data)).toEqual(["published", "taken", "after"]);
     });
 
+    test("facts that refer to large states are seen once these are stored, though their chunk was full before", async () => {
+      const reader = follow();
+      const sink = open();
+      const large = { text: "x".repeat(200_000) };
+      const made = (step: number): Fact => ({ t: "checkpoint", id: `c${step}`, ns: "", step, input: false });
+      const chunk = sink.take([0, 1, 2].map((step) => ({ fact: made(step), values: large })));
+      expect(gate.publishes.map(({ facts }) => facts)).toEqual([[made(0)], [made(1)]]);
+      await scheduler.settle();
+      // The append with the checkpoints is still on its way.
+      expect(await reader.read()).toBe("wait");
+      expect(reader.events).toEqual([]);
+      if (chunk !== undefined) sink.stored(chunk);
+      await scheduler.settle();
+      await reader.read();
+      const seen = reader.events.filter(({ event }) => event === "values");
+      expect(seen.map(({ data }) => data)).toEqual([large, large, large]);
+    });
+
     test("with sync: memory a fact is seen while it is still on its way", async () => {
       hub = createHub({ journal: gate.journal, scheduler, logger: lines, sync: "memory" });
       const reader = follow();

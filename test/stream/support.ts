@@ -317,6 +317,7 @@ export function slowJournal(): Journal {
       for (const run of changed) runs.set(`${key.thread} ${run.run_id}`, run);
       if (events !== undefined) keep(events);
     },
+    whenWritable: () => undefined,
     thread: (key) => threads.get(key.thread),
     run: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),
     sharedRun: (key, run) => Promise.resolve(runs.get(`${key.thread} ${run}`)),

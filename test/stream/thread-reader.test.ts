@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { RunRecord } from "../../src/model/run.ts";
+import type { RunRecord, RequestedThreadModes } from "../../src/model/run.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { frameFormat } from "../../src/stream/websocket-frames.ts";
 import { StreamPump } from "../../src/stream/stream-pump.ts";
 import type { ThreadReader } from "../../src/stream/thread-reader.ts";
-import { render, createView } from "../../src/stream/rendering.ts";
+import { threadRenderer } from "../../src/stream/thread-rendering.ts";
 import { SocketWriter } from "../../src/websocket/socket-writer.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
 import { FakeSocket } from "./peers.ts";
@@ -20,6 +20,8 @@ describe("a thread's reader", () => {
   let writer: Writer;
   /** The thread's numbers of all events so far that are shown, in order. */
   let numbers: number[];
+  /** The numbers of the ends of runs. */
+  let ends: number[];
   let count: number;
 
   beforeEach(async () => {
@@ -29,6 +31,7 @@ describe("a thread's reader", () => {
     writer = new Writer(journal);
     await writer.append({ kind: "created" });
     numbers = [];
+    ends = [];
     count = 0;
   });
 
@@ -54,18 +57,17 @@ describe("a thread's reader", () => {
       );
       await between(facts - i - 1);
     }
-    writer.thread = { ...writer.thread, active: null, next_event: next_event + sink.next };
+    ends.push(next_event + sink.next);
+    writer.thread = { ...writer.thread, active: null, next_event: next_event + sink.next + 1 };
     await writer.finish(sink, record);
   }
 
-  function watch(after: number, room = Number.POSITIVE_INFINITY) {
-    const reader: ThreadReader = hub.followThread(KEY, after);
+  function watch(after: number, room = Number.POSITIVE_INFINITY, withEnds = false) {
+    const reader: ThreadReader = hub.followThread(KEY, after, withEnds);
     const socket = new FakeSocket(room);
-    const view = () => {
-      if (reader.run === undefined) throw new TypeError("no run");
-      return createView(["custom"], false, frameFormat(false, reader.run));
-    };
-    const pump = new StreamPump(reader, (segment) => render(segment, view()), new SocketWriter(socket), {
+    const modes: RequestedThreadModes = { modes: new Set(), runModes: ["custom"] };
+    const render = threadRenderer(reader, modes, (of) => frameFormat(false, of));
+    const pump = new StreamPump(reader, render, new SocketWriter(socket), {
       scheduler,
       logger: new Lines(),
     });
@@ -75,14 +77,17 @@ describe("a thread's reader", () => {
     return { socket, pump, ids, reader, after };
   }
 
-  test("whoever comes when, and however slow: every event after the number, in order, once", async () => {
+  test.each([
+    ["every event after the number", false],
+    ["every event and each end of a run after the number", true],
+  ])("a reader that joins at any time, slow or fast, gets %s, in order and once", async (_, withEnds) => {
     const random = new SimulatedRandom(11);
     const watching: ReturnType<typeof watch>[] = [];
     for (let n = 0; n < 60; n++) {
       if (random.below(2) === 0) {
         const slow = random.below(3) === 0;
         const after = random.below(4) === 0 ? 0 : random.below(writer.thread.next_event);
-        watching.push(watch(after, slow ? 3 : Number.POSITIVE_INFINITY));
+        watching.push(watch(after, slow ? 3 : Number.POSITIVE_INFINITY, withEnds));
       }
       await run(random.below(5), async () => {
         if (random.below(2) === 0) await scheduler.settle();
@@ -90,7 +95,8 @@ describe("a thread's reader", () => {
       });
     }
     // Where a disk answers, how many turns that takes is the disk's to choose.
-    const last = numbers.at(-1);
+    const expected = withEnds ? [...numbers, ...ends].toSorted((a, b) => a - b) : numbers;
+    const last = expected.at(-1);
     const isBehind = () => watching.some(({ ids, after }) => (ids().at(-1) ?? after) !== last);
     for (let i = 0; i < 200 || (i < 20_000 && isBehind()); i++) {
       for (const { socket } of watching) socket.drain(50);
@@ -98,7 +104,7 @@ describe("a thread's reader", () => {
     }
     expect(watching.length).toBeGreaterThan(15);
     for (const { ids, after } of watching) {
-      expect(ids(), `after ${after}`).toEqual(numbers.filter((number) => number > after));
+      expect(ids(), `after ${after}`).toEqual(expected.filter((number) => number > after));
     }
     for (const { pump } of watching) pump.left();
     await scheduler.settle();

@@ -9,7 +9,9 @@ import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { followThread } from "../../src/service/thread-events.ts";
+import type { ThreadSystem } from "../../actors/thread-system.ts";
+import { createRuns } from "../../src/service/runs.ts";
+import { visibleThread } from "../../src/service/threads.ts";
 import { createThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 import type { Sink } from "../../src/ports/sink.ts";
@@ -29,15 +31,36 @@ import {
   Writer,
 } from "../stream/support.ts";
 
-/** Of a mirror nothing is asked of runs but to be read. */
-const nobody = {
-  start: () => Promise.reject(new TypeError("not asked for")),
-  cancel: () => Promise.reject(new TypeError("not asked for")),
-  followThread: (key: ThreadKey, after: number | undefined) =>
-    followThread({ journal: gate.journal, hub }, key, after),
-};
-
 const notAsked = () => Promise.reject(new TypeError("not asked for"));
+
+/** Of a mirror nothing is asked of the service but to be read. */
+function reading() {
+  const { journal } = gate;
+  const system = { keepTemporary: () => () => undefined } as unknown as ThreadSystem;
+  const unasked = undefined as never;
+  const runs = createRuns({
+    system,
+    journal,
+    hub,
+    clock: new SimulatedClock(),
+    engine: unasked,
+    newId: unasked,
+    assistants: unasked,
+    webhooks: unasked,
+  });
+  return {
+    threads: { record: (key: ThreadKey) => visibleThread(journal, key) },
+    runs,
+    protocol: createThreadProtocol({
+      journal,
+      hub,
+      runs,
+      threads: { state: notAsked },
+      states: { at: notAsked },
+    }),
+    inspection: unasked,
+  };
+}
 
 let scheduler: HeldScheduler;
 let gate: GatedJournal;
@@ -59,28 +82,28 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   });
 
   function request(path: string, query = "", headers: Record<string, string> = {}): HttpRequest {
-    const header = (name: string) => ({ host: "localhost", ...headers })[name];
-    return { method: "GET", path, query, header, body: async () => new Uint8Array() };
+    const all = { host: "localhost", ...headers };
+    const header = (name: string) => (all as Record<string, string>)[name];
+    return {
+      method: "GET",
+      path,
+      query,
+      header,
+      headers: () => Object.entries(all),
+      body: async () => new Uint8Array(),
+    };
   }
 
   const sockets = new OpenSockets();
   const serving = (options: AccessOptions = {}) =>
     createUpgrade({
-      journal: gate.journal,
-      hub,
-      runs: nobody,
-      protocol: createThreadProtocol({
-        journal: gate.journal,
-        hub,
-        runs: nobody,
-        threads: { state: notAsked },
-        states: { at: notAsked },
-      }),
+      service: reading(),
       scheduler,
       budget: new TimeBudget(new SimulatedClock(), scheduler),
       streamMemory: new MemoryBudget(scheduler),
       access: new AccessControl(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
+      configurableHeaders: () => undefined,
       sockets,
       inspect: (socket) => socket.close(1000, "not here"),
       requestLog: "debug",
@@ -110,7 +133,19 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
     [{ t: "token", m: 8, text: "héllo" }],
     [{ t: "custom", ns: "", json: '{"i":1}' }],
-    [{ t: "custom", ns: "sub:1", json: '{"hidden":true}' }],
+    // Not for those who have not asked for subgraphs.
+    [
+      {
+        t: "result",
+        id: "s",
+        name: "n",
+        ns: "sub:1",
+        checkpoint: "d",
+        at: 1,
+        update: { b: 1 },
+        interrupts: [],
+      },
+    ],
     [{ t: "result", id: "t", name: "n", ns: "", checkpoint: "c", at: 1, update: { a: 1 }, interrupts: [] }],
     [{ t: "error", error: { error: "Error", message: "end" } }],
   ];
@@ -158,8 +193,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       ["2", "values"],
       ["10", "messages"],
       ["13", "custom"],
-      ["15", "updates"],
-      ["21", "error"],
+      ["20", "updates"],
+      ["26", "error"],
     ]);
   });
 
@@ -267,7 +302,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     const none = "0199aaaa-0000-7000-8000-0000000000ff";
     test.each([
       [`/threads/${none}/runs/${RUN}/stream`, "", 4404, /^Thread .* not found$/],
-      [`/threads/${KEY.thread}/runs/${none}/stream`, "", 4404, /^Run .* not found$/],
+      [`/threads/${KEY.thread}/runs/${none}/stream`, "", 4404, /^Run not found$/],
       ["/threads/nope/stream", "", 4422, /thread_id/],
       [`/threads/${none}/stream`, "", 4404, /^Thread .* not found$/],
       [`/threads/${KEY.thread}/stream`, "stream_mode=nope", 4422, /stream_mode/],

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { InspectorFeeds } from "../../src/websocket/inspector/feeds.ts";
+import type { InspectScope } from "../../src/ports/inspector.ts";
 import type { Socket } from "../../src/ports/transport.ts";
-import type { ActorInspection } from "../../src/service/actor-inspection.ts";
+import type { ServerInspection } from "../../src/service/actor-inspection.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { silentLogger } from "../../src/platform/log.ts";
@@ -30,7 +31,10 @@ class Peer implements Socket {
 
 function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: string) => Peer } {
   // What a thread's actors say is still to come when all this has been decided.
-  const inspection = { recorded: () => new Promise(() => undefined) } as unknown as ActorInspection;
+  const inspection = {
+    scopeOf: (scope: InspectScope) => scope,
+    storedActors: () => new Promise(() => undefined),
+  } as unknown as ServerInspection;
   const feeds = new InspectorFeeds({
     inspection,
     clock: systemClock,
@@ -42,7 +46,7 @@ function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: s
     feeds,
     open(tenant) {
       const peer = new Peer();
-      feeds.open(peer, tenant, "thread_id=00000000-0000-4000-8000-000000000000");
+      feeds.open(peer, { tenant, inspection }, "thread_id=00000000-0000-4000-8000-000000000000");
       return peer;
     },
   };

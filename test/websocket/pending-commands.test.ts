@@ -35,7 +35,7 @@ test("a large command waits for its turn before it is parsed, and those after it
   expect(log).toEqual(["done 1", "done 2", "done 3"]);
 });
 
-test("a large command that is sent again is executed once, and one that is no JSON is refused", async () => {
+test("a large command that is sent again is executed once and refused then, and one that is no JSON is refused", async () => {
   const { take, turns, log, settled } = pendingCommands();
   take(1, LARGE);
   take(1, LARGE);
@@ -45,7 +45,11 @@ test("a large command that is sent again is executed once, and one that is no JS
     turns[i]?.();
   }
   await settled();
-  expect(log).toEqual(["done 1", "refused null: Malformed JSON in the command"]);
+  expect(log).toEqual([
+    "done 1",
+    "refused 1: id 1 is that of an earlier command on this socket",
+    "refused null: Malformed JSON in the command",
+  ]);
 });
 
 test("large commands have a bound together", async () => {
@@ -53,4 +57,23 @@ test("large commands have a bound together", async () => {
   for (let id = 1; id <= 3; id++) take(id, 500_000);
   await settled();
   expect(log).toEqual(["refused null: More than 32 commands, or 1 MiB of them, are not done yet"]);
+});
+
+test("a command whose id was used is not executed, and refused after the answer to the first", async () => {
+  const { take, turns, log, settled } = pendingCommands();
+  take(1, LARGE);
+  take(2);
+  take(2);
+  await settled();
+  expect(log).toEqual([]);
+  turns[0]?.();
+  await settled();
+  take(1);
+  await settled();
+  expect(log).toEqual([
+    "done 1",
+    "done 2",
+    "refused 2: id 2 is that of an earlier command on this socket",
+    "refused 1: id 1 is that of an earlier command on this socket",
+  ]);
 });

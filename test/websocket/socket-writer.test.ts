@@ -32,6 +32,15 @@ test("a peer that keeps up no more gets the rest once it has drained", () => {
   expect(socket.messages).toEqual(["a", "b", "c"]);
 });
 
+test("two messages with one id are both sent again, where only the first was taken", () => {
+  const socket = new FakeSocket(2);
+  const outlet = new SocketWriter(socket);
+  const large = "x".repeat(200 * 1024);
+  expect(outlet.put({ messages: ["a", "b", large], ids: [4, 7, 7] })).toBe(false);
+  expect(socket.messages).toEqual(["a", "b"]);
+  expect(outlet.shed()).toBe(4);
+});
+
 test("one that kept up with each message, and not with all of them, is waited for", () => {
   const socket = new FakeSocket();
   socket.together = (work) => {

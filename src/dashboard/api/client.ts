@@ -1,3 +1,4 @@
+import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
@@ -38,7 +39,11 @@ export async function listThreads(
 ): Promise<ThreadListPage> {
   const [sort_by, sort_order] = order === "latest" ? ["updated_at", "desc"] : ["created_at", "asc"];
   const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
-  const response = await sendRequest("threads/search", { body, ...(signal !== undefined && { signal }) });
+  const response = await sendRequest("threads/search", {
+    body,
+    isRead: true,
+    signal,
+  });
   const rows = (await response.json()) as readonly ThreadRow[];
   const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);
   return { rows, total };
@@ -49,18 +54,31 @@ export const extractValues = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
 ): Promise<readonly { readonly thread_id: string; readonly extracted: JsonRecord }[]> =>
-  fetchJson("threads/search", { body: { ids, limit: ids.length, select: ["thread_id"], extract } });
+  fetchJson("threads/search", {
+    body: { ids, limit: ids.length, select: ["thread_id"], extract },
+    isRead: true,
+  });
 
 export const getThreadCount = (filter: ThreadListFilter): Promise<number> =>
-  fetchJson("threads/count", { body: filter });
+  fetchJson("threads/count", { body: filter, isRead: true });
 
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
-export const getThread = (id: string): Promise<Thread> => fetchJson(`threads/${part(id)}`);
+/**
+ * Reads a thread without its state, which may be large. By a search, since it takes a selection of fields.
+ * @throws RequestError 404
+ */
+export async function getThread(id: string, signal?: AbortSignal): Promise<Thread> {
+  const body = { ids: [id], limit: 1, select: [...ROW, "config", "interrupts"] };
+  const [thread] = await fetchJson<readonly Thread[]>("threads/search", { body, isRead: true, signal });
+  if (thread === undefined) throw new RequestError(404, `Thread with ID ${id} not found`);
+  return thread;
+}
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
-export const getState = (id: string): Promise<ThreadState> => fetchJson(`threads/${part(id)}/state`);
+export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
+  fetchJson(`threads/${part(id)}/state`, { signal });
 
 export interface StateHistoryQuery {
   readonly limit: number;
@@ -69,7 +87,7 @@ export interface StateHistoryQuery {
 }
 
 export const getHistory = (id: string, query: StateHistoryQuery): Promise<readonly ThreadState[]> =>
-  fetchJson(`threads/${part(id)}/history`, { body: query });
+  fetchJson(`threads/${part(id)}/history`, { body: query, isRead: true });
 
 export interface StateEdit {
   readonly values: unknown;
@@ -81,8 +99,8 @@ export interface StateEdit {
 export const updateState = (id: string, update: StateEdit): Promise<{ readonly checkpoint_id: string }> =>
   fetchJson(`threads/${part(id)}/state`, { body: update });
 
-export const listRuns = (id: string, limit = 100): Promise<readonly Run[]> =>
-  fetchJson(`threads/${part(id)}/runs?limit=${limit}`);
+export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
+  fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
@@ -93,7 +111,7 @@ export const deleteRun = (id: string, run: string) =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}`, { method: "DELETE" });
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
-  fetchJson("assistants/search", { body: { limit: 200 } });
+  fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 

@@ -36,8 +36,8 @@ export interface ThreadListFilter {
   readonly ids?: readonly string[];
 }
 
+/** A thread without its state. */
 export interface Thread extends ThreadRow {
-  readonly values: JsonRecord | null;
   readonly config: JsonRecord;
   readonly interrupts: { readonly [task: string]: readonly ApiInterrupt[] };
 }

@@ -1,9 +1,10 @@
 import { createRef } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { storeApiKey, ApiKeyRequired, fetchJson } from "../requests.ts";
+import { ApiKeyRequired, RequestError } from "../request-errors.ts";
+import { fetchJson, storeApiKey } from "../requests.ts";
 import { errorMessage } from "./notices.ts";
 
-/** Asks for the API key and tries it. */
+/** Asks for the API key, or the token of a user, and tries it. */
 export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {
   const [wrong, setWrong] = useState("");
   const secret = createRef<HTMLInputElement>();
@@ -14,8 +15,10 @@ export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) 
       await fetchJson("assistants/count", { body: {} });
       onEntered();
     } catch (cause) {
+      // A user whose rules allow something else.
+      if (cause instanceof RequestError && cause.status === 403) return onEntered();
       if (!(cause instanceof ApiKeyRequired)) return setWrong(errorMessage(cause));
-      setWrong("The server does not know this key.");
+      setWrong("The server does not know this key or token.");
       secret.current?.select();
     }
   };
@@ -29,10 +32,10 @@ export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) 
           void submit();
         }}
       >
-        <h1 id="lock-title">API key required</h1>
-        <p class="dim">This server requires an API key. The key is stored in this tab only.</p>
+        <h1 id="lock-title">Key or token required</h1>
+        <p class="dim">This server requires an API key, or a user's token. It is stored in this tab only.</p>
         <input type="text" name="username" autoComplete="username" value="heddle" hidden />
-        <label for="secret">API key</label>
+        <label for="secret">API key or token</label>
         <input id="secret" ref={secret} type="password" autoComplete="current-password" required />
         {wrong !== "" && (
           <p class="bad" role="alert">

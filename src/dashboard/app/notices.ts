@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiKeyRequired } from "../requests.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
 
 /** True while the server requires a key that the user has not given. */
 export const isLocked = signal(false);
@@ -20,6 +20,7 @@ export function showError(cause: unknown): void {
 
 export const errorMessage = (cause: unknown): string => {
   if (cause instanceof TypeError) return "The server cannot be reached.";
+  if (cause instanceof DOMException && cause.name === "TimeoutError") return "The server does not answer.";
   return cause instanceof Error ? cause.message : String(cause);
 };
 

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { JsonSchema } from "../api/records.ts";
 import { type FormError, formErrors } from "./form-schema.ts";
 
@@ -55,6 +55,13 @@ export function useChecks(schema: JsonSchema | null, value: unknown): Checked {
     },
   };
 }
+
+/**
+ * Calls `report` when `inputs` have changed, in the same turn as the input: after the next frame, which a key press may precede, an earlier
+ * answer would be sent.
+ */
+export const useReport = (report: () => void, inputs: readonly unknown[]): void =>
+  useLayoutEffect(report, [...inputs]);
 
 /** Returns the names of required values that are missing. */
 export const missingIn = (faults: Iterable<FormError>): readonly string[] =>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { showError, errorMessage } from "../app/notices.ts";
-import { ApiKeyRequired } from "../requests.ts";
+import { Refresher } from "../live/refresher.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
 
 export interface Resource<T> {
   readonly value: T | undefined;
@@ -9,32 +10,31 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** Loads data, and loads it again when a value in `on` changes. The previous data stays until then. */
+/**
+ * Loads data, and loads it again when a value in `on` changes, and after a failure where that may help. The previous
+ * data stays until then.
+ */
 export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<string | null>(null);
   const [isReading, setReading] = useState(true);
   const [count, setCount] = useState(0);
   useEffect(() => {
-    let isOld = false;
     setReading(true);
-    readIt().then(
-      (found) => {
-        if (isOld) return;
+    const refresher = new Refresher({
+      read: readIt,
+      take(found) {
         setValue(() => found);
         setError(null);
         setReading(false);
       },
-      (cause: unknown) => {
-        if (isOld) return;
+      onError(cause) {
         if (cause instanceof ApiKeyRequired) showError(cause);
         setError(errorMessage(cause));
         setReading(false);
       },
-    );
-    return () => {
-      isOld = true;
-    };
+    });
+    return () => refresher.close();
   }, [...on, count]);
-  return { value, error, isReading, reload: () => setCount(count + 1) };
+  return { value, error, isReading, reload: () => setCount((before) => before + 1) };
 }

@@ -1,8 +1,10 @@
 import readme from "../../../README.md";
 import access from "../../guide/access.md";
+import authentication from "../../guide/authentication.md";
 import clients from "../../guide/clients.md";
 import clocks from "../../guide/clocks.md";
 import configuration from "../../guide/configuration.md";
+import conformance from "../../guide/conformance.md";
 import differences from "../../guide/differences.md";
 import errors from "../../guide/errors.md";
 import graphs from "../../guide/graphs.md";
@@ -44,10 +46,12 @@ const files: { readonly [name: string]: string } = {
   operations,
   configuration,
   access,
+  authentication,
   errors,
   limits,
   clocks,
   differences,
+  conformance,
 };
 
 /** The page that opens first. */

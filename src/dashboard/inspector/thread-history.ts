@@ -1,5 +1,5 @@
 import type { ThreadState } from "../api/records.ts";
-import { RequestError, fetchJson } from "../requests.ts";
+import { fetchJson } from "../requests.ts";
 import type { RecordedTransition } from "./feed-model.ts";
 import type { NodePath } from "./taken-transitions.ts";
 
@@ -16,26 +16,22 @@ export interface ThreadHistory {
   readonly path: NodePath;
   /** The error of the last run; null if it did not fail. */
   readonly error: { readonly error: string; readonly message: string } | null;
-  readonly isMissing: boolean;
 }
 
-export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null, isMissing: false };
+export const EMPTY_THREAD_HISTORY: ThreadHistory = { steps: [], path: [], error: null };
 
+/** @throws ApiKeyRequired, RequestError */
 export async function readThreadHistory(thread: string): Promise<ThreadHistory> {
-  try {
-    const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
-    const [record, states] = await Promise.all([
-      fetchJson<{ readonly error?: ThreadHistory["error"] }>(`threads/${encodeURIComponent(thread)}`),
-      fetchJson<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
-        body: { limit: MAX_STATES, select },
-      }),
-    ]);
-    const line = ancestorsOf(states);
-    return { steps: line.map(stepOf), path: wayOf(line), error: record.error ?? null, isMissing: false };
-  } catch (cause) {
-    const isMissing = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-    return { ...EMPTY_THREAD_HISTORY, isMissing };
-  }
+  const select = ["next", "metadata", "created_at", "checkpoint", "parent_checkpoint"];
+  const [record, states] = await Promise.all([
+    fetchJson<{ readonly error?: ThreadHistory["error"] }>(`threads/${encodeURIComponent(thread)}`),
+    fetchJson<readonly State[]>(`threads/${encodeURIComponent(thread)}/history`, {
+      body: { limit: MAX_STATES, select },
+      isRead: true,
+    }),
+  ]);
+  const line = ancestorsOf(states);
+  return { steps: line.map(stepOf), path: wayOf(line), error: record.error ?? null };
 }
 
 const idOf = ({ checkpoint }: State): string => checkpoint?.checkpoint_id ?? "";

@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
 import { showError } from "../app/notices.ts";
-import { ApiKeyRequired, openSocket } from "../requests.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
+import { openSocket } from "../requests.ts";
+import { retryDelay } from "./retry-delay.ts";
 
 export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused";
 
@@ -12,12 +14,9 @@ interface SocketOptions {
   readonly onMessage: (data: string) => void;
   /** Called when the server has sent everything and closes the socket. */
   readonly onEnd?: () => void;
+  /** Called when what the server sends was deleted, or was never there. */
+  readonly onMissing?: (reason: string) => void;
 }
-
-/** Milliseconds until the first reconnect; doubled for each further one. */
-const FIRST_RETRY_MS = 300;
-/** Milliseconds: the longest pause before a reconnect. */
-const MAX_RETRY_MS = 10_000;
 
 /** A WebSocket that reconnects when it breaks, until it is closed or refused. */
 export class ReconnectingSocket {
@@ -72,6 +71,7 @@ export class ReconnectingSocket {
     socket.addEventListener("close", ({ code, reason }) => {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
+      if (code === 4404) this.#options.onMissing?.(reason);
       // The server refuses again what it has refused once: do not reconnect.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
@@ -85,8 +85,7 @@ export class ReconnectingSocket {
   #later(): void {
     if (this.#closed) return;
     this.state.value = "broken";
-    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#tries++, MAX_RETRY_MS);
-    this.#timer = setTimeout(() => this.#connect(), wait);
+    this.#timer = setTimeout(() => this.#connect(), retryDelay(this.#tries++));
   }
 
   #refuse(reason: string, cause: unknown): void {

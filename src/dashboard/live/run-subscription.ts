@@ -1,17 +1,23 @@
 import { signal } from "@preact/signals";
 import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
-import { isDone, type Run } from "../api/records.ts";
+import { isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isLocked, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, RequestError } from "../requests.ts";
+import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
 import { ChangeCounter } from "./change-counter.ts";
 import { fromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
+import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
-/** Milliseconds between two reads of the record of an unfinished run. */
-const POLL = 1_500;
+/** Milliseconds between two reads of the records while the run has not ended, or no feed reports changes. */
+const POLL_MS = 1_500;
+
+interface Records {
+  readonly run: Run;
+  readonly waiting: PausedRun | null;
+}
 
 /** The events of one run from its first event on, live or long ended. */
 export class RunSubscription {
@@ -29,9 +35,10 @@ export class RunSubscription {
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket | null;
   trace: Trace;
+  readonly #records: Refresher<Records>;
   #last = "-1";
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #closed = false;
+  #history: Refresher<readonly ThreadState[]> | null = null;
+  readonly #poll: ReturnType<typeof setInterval>;
 
   constructor(thread: string, id: string, isLive = true) {
     this.thread = thread;
@@ -41,7 +48,10 @@ export class RunSubscription {
       path: `threads/${thread}/runs/${id}/stream`,
       query: () => new URLSearchParams({ stream_mode: TRACED, last_event_id: this.#last }),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
-      onEnd: () => void this.#ended(),
+      onEnd: () => this.refresh(),
+      onMissing: (reason) => {
+        if (this.run.peek() !== null) this.#deleted(reason);
+      },
     });
     this.feed = isLive
       ? new ReconnectingSocket({
@@ -51,37 +61,65 @@ export class RunSubscription {
           onMessage: (data) => this.#receive(JSON.parse(data) as Told),
         })
       : null;
-    void this.refresh();
+    this.#records = new Refresher({
+      read: () => this.#read(),
+      take: (found) => this.#show(found),
+      onError: (cause) => this.#fail(cause),
+    });
+    this.#poll = setInterval(() => {
+      const run = this.run.peek();
+      const isReported = run !== null && isDone(run) && (this.feed?.state.peek() ?? "open") === "open";
+      if (!isReported && !this.isMissing.peek()) this.refresh();
+    }, POLL_MS);
+  }
+
+  /** The run, or its thread, was deleted: nothing is read any more. */
+  #deleted(reason: string): void {
+    this.error.value = reason;
+    this.isMissing.value = true;
+    this.close();
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    clearInterval(this.#poll);
+    this.#records.close();
+    this.#history?.close();
     this.stream.close();
     this.feed?.close();
   }
 
-  async refresh(): Promise<void> {
-    clearTimeout(this.#timer);
-    try {
-      const run = await getRun(this.thread, this.id);
-      if (this.#closed) return;
-      this.run.value = run;
-      this.error.value = null;
-      if (isDone(run)) {
-        // Events that are still on their way carry more detail.
-        if (this.stream.state.peek() !== "open") this.trace.end(Date.parse(run.updated_at));
-        this.changes.increment();
-        return await this.#wait();
-      }
-    } catch (cause) {
-      if (this.#closed) return;
-      if (cause instanceof ApiKeyRequired) isLocked.value = true;
-      this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-      this.error.value = errorMessage(cause);
-      if (this.isMissing.value) return;
-    }
-    this.#timer = setTimeout(() => void this.refresh(), POLL);
+  /** Schedules a new read of the records. */
+  refresh(): void {
+    this.#records.request();
+  }
+
+  async #read(): Promise<Records> {
+    const run = await getRun(this.thread, this.id);
+    // Whether the thread waits because of this run matters only where it is watched live.
+    if (!isDone(run) || this.feed === null) return { run, waiting: null };
+    const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
+    const waiting = pausedRunOf(record, runs);
+    return { run, waiting: waiting?.run === this.id ? waiting : null };
+  }
+
+  #show({ run, waiting }: Records): void {
+    this.run.value = run;
+    this.waiting.value = waiting;
+    this.error.value = null;
+    this.isMissing.value = false;
+    if (!isDone(run)) return;
+    // Events that are still on their way carry more detail.
+    const stream = this.stream.state.peek();
+    if (stream !== "open") this.trace.end(Date.parse(run.updated_at));
+    if (stream === "ended" && this.trace.tasks.size === 0 && this.trace.steps.length === 0)
+      this.#history ??= this.#readHistory();
+    this.changes.increment();
+  }
+
+  #fail(cause: unknown): void {
+    if (cause instanceof ApiKeyRequired) isLocked.value = true;
+    this.isMissing.value = isNotFound(cause);
+    this.error.value = errorMessage(cause);
   }
 
   #take(event: StreamEvent): void {
@@ -89,34 +127,27 @@ export class RunSubscription {
     if (this.trace.take(event)) this.changes.increment();
   }
 
-  /** Checks whether the thread waits because of this run. Only where the thread is watched live. */
-  async #wait(): Promise<void> {
-    if (this.feed === null) return;
-    const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
-    const waiting = pausedRunOf(record, runs);
-    this.waiting.value = waiting?.run === this.id ? waiting : null;
-  }
-
-  async #ended(): Promise<void> {
-    await this.refresh();
-    const run = this.run.peek();
-    // Tasks that were reported after the record was read have ended with the run too.
-    if (run !== null && isDone(run)) this.trace.end(Date.parse(run.updated_at));
-    if (this.trace.tasks.size > 0 || this.trace.steps.length > 0 || this.#closed) return;
-    const states = await getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }).catch(
-      () => [],
-    );
-    if (states.length === 0 || this.#closed) return;
-    this.trace = fromHistory(this.id, states);
-    this.isRebuilt.value = true;
-    this.changes.increment();
+  /** The server no longer stores the run's events. */
+  #readHistory(): Refresher<readonly ThreadState[]> {
+    return new Refresher({
+      read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
+      take: (states) => {
+        if (states.length === 0) return;
+        this.trace = fromHistory(this.id, states);
+        this.isRebuilt.value = true;
+        this.changes.increment();
+      },
+      // The page shows the run's record without it.
+      onError: () => undefined,
+    });
   }
 
   #receive(message: Told): void {
     this.model.take(message);
     const { kind, sessionId, snapshot, type } = message;
     const isOver = kind === "run" && snapshot?.status !== "active";
-    if (type === "@xstate.snapshot" && (isOver || kind === "thread")) void this.refresh();
+    // The feed begins with the actors as they are: what changed before that may be missing in the last read.
+    if (type !== "@xstate.event" && (isOver || kind === "thread")) this.refresh();
     const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
     if (task !== undefined) this.trace.tried(task, snapshot?.value);
     this.changes.increment();

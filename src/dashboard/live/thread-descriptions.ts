@@ -2,6 +2,7 @@ import { extractValues, getSchemas } from "../api/client.ts";
 import type { JsonRecord, JsonSchema, ThreadRow } from "../api/records.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { toLine } from "../components/value-text.ts";
+import { isTransient } from "../request-errors.ts";
 import { toChatMessage } from "./chat-messages.ts";
 
 /** The largest number of threads in the cache. */
@@ -61,8 +62,14 @@ export class ThreadDescriptions {
   }
 
   async #readOf(assistant: string, rows: readonly ThreadRow[]): Promise<void> {
-    // A description that cannot be read is left out: the row is shown without it.
-    const texts = await this.#textsOf(assistant, rows).catch(() => new Map<string, string>());
+    let texts: ReadonlyMap<string, string> = new Map();
+    try {
+      texts = await this.#textsOf(assistant, rows);
+    } catch (cause) {
+      this.#paths.delete(assistant);
+      // The rows are shown without it, and it is read again with the list.
+      if (isTransient(cause)) return;
+    }
     for (const { thread_id: id, updated_at: at } of rows) {
       this.#known.delete(id);
       this.#known.set(id, { at, text: texts.get(id) ?? "" });

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
 import { isLocked, errorMessage } from "../app/notices.ts";
-import { ApiKeyRequired } from "../requests.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
 /** The number of threads read by one request. */
@@ -117,6 +117,7 @@ export class ThreadList {
         );
         this.#take(page, rows, total);
       }
+      this.#tellAbouts();
       this.error.value = null;
     } catch (cause) {
       if (signal.aborted) return;
@@ -159,7 +160,6 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
-    this.#tellAbouts();
     // The positions of other rows have changed too: they are read anew when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {

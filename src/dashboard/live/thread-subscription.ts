@@ -1,19 +1,24 @@
 import { signal } from "@preact/signals";
-import { getState, getThread, listRuns } from "../api/client.ts";
+import { deleteThread, getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
 import { isLocked, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
-import { ApiKeyRequired, RequestError } from "../requests.ts";
+import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
 import { ChangeCounter } from "./change-counter.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
+import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACED } from "./trace.ts";
 
-/** Milliseconds: changes are gathered for this long before the records are read anew. */
-const GATHER = 120;
-/** Milliseconds between two reads where no feed reports changes. */
-const POLL = 2_500;
+/** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
+const POLL_MS = 2_500;
+/** Milliseconds between two reads otherwise: no feed reports that a run was deleted, or metadata changed. */
+const QUIET_POLL_MS = 15_000;
+/** The largest number of runs that are listed. */
+const RUNS = 100;
 /** The largest number of runs whose events are kept. */
 const TRACES = 20;
+
+type Records = readonly [record: Thread, state: ThreadState, runs: readonly Run[]];
 
 /** Everything about one thread, live: its records, the events of its runs, its live actors. */
 export class ThreadSubscription {
@@ -29,12 +34,9 @@ export class ThreadSubscription {
   readonly changes = new ChangeCounter();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket;
+  readonly #records: Refresher<Records>;
   #last: string | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #reading = false;
-  #again = false;
-  #closed = false;
-  readonly #poll: ReturnType<typeof setInterval>;
+  readonly #polls: readonly ReturnType<typeof setInterval>[];
 
   constructor(id: string) {
     this.id = id;
@@ -46,6 +48,10 @@ export class ThreadSubscription {
       },
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
+      onMissing: (reason) => {
+        // A thread that was never there may still be created.
+        if (this.record.peek() !== null) this.#deleted(reason);
+      },
     });
     this.feed = new ReconnectingSocket({
       path: "inspect",
@@ -53,25 +59,46 @@ export class ThreadSubscription {
       onOpen: () => this.model.clear(),
       onMessage: (data) => this.#receive(JSON.parse(data) as Told),
     });
-    this.refresh();
-    this.#poll = setInterval(() => {
-      const isAtWork = this.runs.peek().some((run) => !isDone(run));
-      if (this.feed.state.peek() !== "open" || isAtWork) this.refresh();
-    }, POLL);
+    this.#records = new Refresher<Records>({
+      read: (signal) => this.#read(signal),
+      take: (found) => this.#show(found),
+      onError: (cause) => this.#fail(cause),
+    });
+    const isReported = () => this.feed.state.peek() === "open" && this.runs.peek().every(isDone);
+    this.#polls = [
+      setInterval(() => !isReported() && this.refresh(), POLL_MS),
+      setInterval(() => this.refresh(), QUIET_POLL_MS),
+    ];
+  }
+
+  /** The thread was deleted: nothing is read any more. */
+  #deleted(reason: string): void {
+    this.error.value = reason;
+    this.isMissing.value = true;
+    this.close();
   }
 
   close(): void {
-    this.#closed = true;
-    clearInterval(this.#poll);
-    clearTimeout(this.#timer);
+    for (const poll of this.#polls) clearInterval(poll);
+    this.#records.close();
     this.stream.close();
     this.feed.close();
   }
 
   /** Schedules a new read of the records. */
   refresh(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#read(), GATHER);
+    this.#records.request();
+  }
+
+  /** Deletes the thread. It is not read meanwhile, since it may be gone before that is answered. */
+  async delete(): Promise<void> {
+    this.#records.suspend();
+    try {
+      await deleteThread(this.id);
+    } catch (cause) {
+      this.#records.resume();
+      throw cause;
+    }
   }
 
   /** The running run, if any. */
@@ -84,37 +111,42 @@ export class ThreadSubscription {
     return this.runs.value.filter(({ status }) => status === "pending").toReversed();
   }
 
-  async #read(): Promise<void> {
-    if (this.#reading) {
-      this.#again = true;
-      return;
+  async #read(signal: AbortSignal): Promise<Records> {
+    const { id } = this;
+    const reads = Promise.all([getThread(id, signal), listRuns(id, RUNS, signal)]);
+    const all = Promise.all([reads, getState(id, signal)]);
+    // At first what is read soon is shown: the state may be large. Later all of them are shown together.
+    if (this.record.peek() === null) {
+      reads.then(
+        ([record, runs]) => this.#showFirst(record, runs),
+        // It fails the whole read.
+        () => undefined,
+      );
     }
-    this.#reading = true;
-    try {
-      const [record, state, runs] = await Promise.all([
-        getThread(this.id),
-        getState(this.id),
-        listRuns(this.id),
-      ]);
-      if (this.#closed) return;
-      this.record.value = record;
-      this.state.value = state;
-      this.runs.value = runs;
-      this.error.value = null;
-      for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
-      this.changes.increment();
-    } catch (cause) {
-      if (this.#closed) return;
-      if (cause instanceof ApiKeyRequired) isLocked.value = true;
-      this.isMissing.value = cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
-      this.error.value = errorMessage(cause);
-    } finally {
-      this.#reading = false;
-      if (this.#again && !this.#closed) {
-        this.#again = false;
-        this.refresh();
-      }
-    }
+    const [[record, runs], state] = await all;
+    return [record, state, runs];
+  }
+
+  #showFirst(record: Thread, runs: readonly Run[]): void {
+    if (this.record.peek() !== null) return;
+    this.record.value = record;
+    this.runs.value = runs;
+  }
+
+  #show([record, state, runs]: Records): void {
+    this.record.value = record;
+    this.state.value = state;
+    this.runs.value = runs;
+    this.error.value = null;
+    this.isMissing.value = false;
+    for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
+    this.changes.increment();
+  }
+
+  #fail(cause: unknown): void {
+    if (cause instanceof ApiKeyRequired) isLocked.value = true;
+    this.isMissing.value = isNotFound(cause);
+    this.error.value = errorMessage(cause);
   }
 
   #take(event: StreamEvent): void {
@@ -130,7 +162,7 @@ export class ThreadSubscription {
       this.refresh();
     }
     if (trace.take(event)) this.changes.increment();
-    if (event.event === "error") this.refresh();
+    if (event.event === "error" || event.event === "run_done") this.refresh();
   }
 
   #receive(message: Told): void {
@@ -140,6 +172,7 @@ export class ThreadSubscription {
     const trace = this.traces.get(run ?? "");
     const task = kind === "task" ? trace?.tasks.get(sessionId) : undefined;
     if (task !== undefined) trace?.tried(task, snapshot?.value);
-    if (message.type === "@xstate.snapshot" && (kind === "thread" || kind === "run")) this.refresh();
+    // The feed begins with the actors as they are: what changed before that may be missing in the last read.
+    if (message.type !== "@xstate.event" && (kind === "thread" || kind === "run")) this.refresh();
   }
 }

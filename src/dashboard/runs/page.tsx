@@ -41,7 +41,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
         Reading…
       </p>
     ) : (
-      <LoadFailure text={error} onRetry={() => void watch.refresh()} />
+      <LoadFailure text={error} onRetry={() => watch.refresh()} />
     );
   const side = (name: string) => runHref(thread, id, { tab: name });
   return (
@@ -60,7 +60,7 @@ export function RunPage({ thread, run: id }: { readonly thread: string; readonly
             : [{ id: "compare", title: "Comparison", href: runHref(thread, id, { with: other }) }]),
         ]}
       />
-      {error !== null && <LoadFailure text={error} onRetry={() => void watch.refresh()} />}
+      {error !== null && <LoadFailure text={error} onRetry={() => watch.refresh()} />}
       {watch.waiting.value !== null && <Asked waiting={watch.waiting.value} thread={thread} />}
       {watch.isRebuilt.value && (
         <p class="note">
@@ -182,7 +182,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
             onClick={() =>
               void runAction(async () => {
                 await cancelRun(thread, id, "interrupt");
-                await watch.refresh();
+                watch.refresh();
               })
             }
           >

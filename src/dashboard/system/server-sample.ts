@@ -2,7 +2,8 @@ import { signal } from "@preact/signals";
 import { getThreadCount } from "../api/client.ts";
 import { THREAD_STATUSES, type ApiThreadStatus } from "../api/records.ts";
 import { showError } from "../app/notices.ts";
-import { sendRequest, ApiKeyRequired, fetchJson } from "../requests.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
+import { sendRequest, fetchJson } from "../requests.ts";
 import { type MetricsSample, parseMetrics } from "./prometheus-metrics.ts";
 
 /** Milliseconds between two samples. */

@@ -1,6 +1,6 @@
-import { useEffect, useId } from "preact/hooks";
+import { useId } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
-import { missingIn, useChecks } from "../components/form-checks.ts";
+import { missingIn, useChecks, useReport } from "../components/form-checks.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
@@ -72,7 +72,7 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
   const checks = useChecks(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
   const { size } = checks.faults;
-  useEffect(() => {
+  useReport(() => {
     onChange(size === 0 && isWhole ? (value ?? {}) : undefined);
   }, [value, size, isWhole]);
   if (schema.properties === undefined)

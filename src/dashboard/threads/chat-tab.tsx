@@ -33,10 +33,17 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
     latest?.status,
   ]);
   const why = trace?.error ?? watch.record.value?.error ?? null;
-  const isEmpty = conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
+  const isReading = state === null && watch.error.value === null;
+  const isEmpty =
+    !isReading && conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
   return (
     <div class="talk">
       <div class="flow" ref={end} tabIndex={0} aria-label="Conversation and state">
+        {isReading && (
+          <p class="dim pad" aria-busy="true">
+            Reading its state…
+          </p>
+        )}
         {isEmpty && (
           <EmptyState title="Nothing has happened on this thread yet.">
             <p class="dim">Start a run below.</p>

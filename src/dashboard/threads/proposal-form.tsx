@@ -1,6 +1,6 @@
-import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 import type { JsonRecord, JsonSchema } from "../api/records.ts";
-import { useChecks } from "../components/form-checks.ts";
+import { useChecks, useReport } from "../components/form-checks.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -46,7 +46,7 @@ function ActionForm({
   const schema = useMemo(() => likeness(action.args), [action.args]);
   const checks = useChecks(schema, args);
   const isWrong = checks.faults.size > 0;
-  useEffect(() => {
+  useReport(() => {
     if (way === "edit") onChange(isWrong ? undefined : { way, args });
   }, [way, args, isWrong]);
   const choose = (next: DecisionKind) => {

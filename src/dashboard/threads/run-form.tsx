@@ -44,6 +44,10 @@ export function RunForm({
   const [text, setText] = useState("");
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
+  /**
+   * Counts the inputs; the key of the fields, so that each input starts with new fields. The assistant is not part of the key: it
+   * changes from the graph's name to an id when the list of assistants arrives, while somebody may be typing.
+   */
   const [round, setRound] = useState(0);
   const [isSending, setSending] = useState(false);
   const fallback = assistants.find(({ assistant_id, graph_id }) =>
@@ -65,6 +69,11 @@ export function RunForm({
   const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   const given = isJsonWanted || talk === null || text.trim() === "" ? input : withMessage(input, talk, text);
   const request = { assistant_id: assistant ?? "", input: given, ...optionsOf(settings, isBusy) };
+  const begin = () => {
+    setInput({});
+    checks.clear();
+    setRound((before) => before + 1);
+  };
   const run = async () => {
     if (isSending) return;
     if (!checks.ask()) {
@@ -79,10 +88,8 @@ export function RunForm({
     setSending(true);
     if (await onRun(request)) {
       setText("");
-      setInput({});
-      checks.clear();
       setOpen(null);
-      setRound(round + 1);
+      begin();
     }
     setSending(false);
   };
@@ -108,7 +115,11 @@ export function RunForm({
             rows={3}
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
-            onChange={(value) => setInput(isJsonRecord(value) ? value : {})}
+            onChange={(value) => {
+              // It stays JSON when the schema can be read after all.
+              if (schemas.error !== null) setJsonWanted(true);
+              setInput(isJsonRecord(value) ? value : {});
+            }}
             onWrong={(why) => checks.onUnread("", why)}
           />
         )
@@ -132,13 +143,7 @@ export function RunForm({
             />
           )}
           {isOpen && hasFields && rest !== null && (
-            <Fields
-              key={`${assistant} ${round}`}
-              schema={rest}
-              value={input}
-              checks={checks}
-              onChange={setInput}
-            />
+            <Fields key={round} schema={rest} value={input} checks={checks} onChange={setInput} />
           )}
         </>
       )}
@@ -155,8 +160,7 @@ export function RunForm({
             value={assistant}
             onChange={({ currentTarget }) => {
               setChosen(currentTarget.value);
-              setInput({});
-              checks.clear();
+              begin();
             }}
           >
             {assistants.map((one) => (
@@ -194,7 +198,7 @@ export function RunForm({
         )}
         {isOpen && <CopyCode thread={thread} request={request} />}
         <span class="space" />
-        <button class="primary" disabled={isSending || assistant === undefined}>
+        <button class="primary" disabled={isSending || !isKnown}>
           {submit}
         </button>
       </div>

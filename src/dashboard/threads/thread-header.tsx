@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { cancelRun, deleteThread } from "../api/client.ts";
+import { cancelRun } from "../api/client.ts";
 import type { Thread } from "../api/records.ts";
 import { navigate, hrefOf } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
@@ -28,7 +28,7 @@ export function ThreadHeader({
     });
   const remove = () =>
     runAction(async () => {
-      await deleteThread(id);
+      await watch.delete();
       showNotice("The thread is deleted.");
       navigate([]);
     });

@@ -1,10 +1,15 @@
 import type { Channel } from "../channel.ts";
-import { parse, type Schema } from "../standard-schema.ts";
+import { refuseGraph, describeType } from "../definition-checks.ts";
+import { isSchema, parse, type Schema } from "../standard-schema.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
 import { onlyWrite } from "./single-write.ts";
 
-/** A key whose value lasts for one step after the write. Two writes in one superstep are an error. */
+/**
+ * A key whose value lasts for one step after the write. Two writes in one superstep are an error.
+ * @throws ServiceError `graph.invalid` if `schema` is none
+ */
 export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
+  checkSchema(schema, "ephemeral");
   return {
     "~channel": {},
     kind: "ephemeral",
@@ -22,8 +27,10 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 /**
  * A key that is neither stored nor shown to clients: its value lasts as long as the run's attempt and need not be storable.
  * Nodes MUST cope with its absence. Two writes in one superstep are an error.
+ * @throws ServiceError `graph.invalid` if `schema` is none
  */
 export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
+  checkSchema(schema, "untracked");
   return {
     "~channel": {},
     kind: "untracked",
@@ -35,4 +42,9 @@ export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
       return { value, change: { kind: "set", value } };
     },
   };
+}
+
+function checkSchema(schema: unknown, channel: string): void {
+  if (schema === undefined || isSchema(schema)) return;
+  refuseGraph(`${channel}() takes a schema (zod, valibot, arktype) or nothing, not ${describeType(schema)}`);
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import type { ChannelResult, Channel } from "../channel.ts";
+import { refuseGraph, requireObject } from "../definition-checks.ts";
 import {
   isRolePair,
   REMOVE_ALL,
@@ -27,14 +28,14 @@ export interface MessagesOptions {
 /**
  * A list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
  * and `{ type: "remove", id }` removes one. A message without an id gets one.
- * @throws ServiceError `graph.invalid` for an unknown `onInterrupt`
+ * @throws ServiceError `graph.invalid` for options that are no object, and for an unknown `onInterrupt`
  */
 export function messages(
   options: MessagesOptions = {},
 ): Channel<readonly Message[], readonly MessageLike[] | MessageLike> {
-  const { onInterrupt = "drop" } = options;
+  const { onInterrupt = "drop" } = requireObject(options, "The options of messages()");
   if (onInterrupt !== "keep" && onInterrupt !== "drop") {
-    throw new ServiceError("graph.invalid", 'messages({ onInterrupt }) must be "keep" or "drop"');
+    refuseGraph('messages({ onInterrupt }) must be "keep" or "drop"');
   }
   /**
    * Positions by message id, for each list. A list shares the map with the longer lists made from it, so that the cost of

@@ -1,5 +1,6 @@
 import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
+import { refuseGraph, describeType } from "../definition-checks.ts";
 import { isSchema, validate, type Schema } from "../standard-schema.ts";
 import { schemaOfInitial } from "./channel-schemas.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
@@ -10,6 +11,7 @@ import { schemaRules, readerOf } from "./last-value.ts";
  *
  * With a schema, the schema validates writes and its default is the initial value; without a default the first write becomes
  * the value. Otherwise `initial` is the initial value.
+ * @throws ServiceError `graph.invalid` if `fold` is no function
  */
 export function reduce<V, I = V>(
   schema: Schema<I, V>,
@@ -17,6 +19,11 @@ export function reduce<V, I = V>(
 ): Channel<V, I>;
 export function reduce<V, U = V>(initial: V, fold: (value: V, update: U) => V): Channel<V, U>;
 export function reduce(start: unknown, fold: (value: never, update: never) => unknown): Channel {
+  if (typeof fold !== "function") {
+    refuseGraph(
+      `reduce(initial, fold): fold must be a function of the value and an update, not ${describeType(fold)}`,
+    );
+  }
   const apply = fold as (value: unknown, update: unknown) => unknown;
   const schema = isSchema(start) ? start : undefined;
   return {

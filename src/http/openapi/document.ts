@@ -19,7 +19,7 @@ export interface DocumentOptions {
   readonly version: string;
   /** The prefix of all paths. */
   readonly mount: string;
-  readonly hasKeys: boolean;
+  readonly needsCredentials: boolean;
 }
 
 const ABOUT = `Heddle speaks the LangGraph Platform API. Every failure is answered with \`{"detail"}\`, and one of validation also
@@ -29,25 +29,28 @@ WebSockets: \`/threads/{thread_id}/runs/{run_id}/stream\` and \`/threads/{thread
 an event; \`/threads/{thread_id}/stream/events\` speaks protocol v2; \`/inspect\` shows actors.`;
 
 /** The OpenAPI 3.1 document, made from the routes and from the schemas that validate requests. */
-export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }: DocumentOptions): object {
+export function openApiOf(
+  routes: readonly Route[],
+  { version, mount, needsCredentials }: DocumentOptions,
+): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
     const operations = (paths[path] ??= {});
     const described = allRouteDescriptions[`${route.method} ${route.path}`];
     if (described !== undefined)
-      operations[route.method.toLowerCase()] = operationOf(route, described, hasKeys);
+      operations[route.method.toLowerCase()] = operationOf(route, described, needsCredentials);
   }
   return {
     openapi: "3.1.0",
     info: { title: "Heddle", version, description: ABOUT },
     servers: [{ url: mount === "" ? "/" : mount }],
-    ...(hasKeys && { security: [{ apiKey: [] }, { bearer: [] }] }),
+    ...(needsCredentials && { security: [{ apiKey: [] }, { bearer: [] }] }),
     tags: [...new Set(Object.values(allRouteDescriptions).map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
       schemas: { ...requestBodies, ...responseSchemas },
-      ...(hasKeys && {
+      ...(needsCredentials && {
         securitySchemes: {
           apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
           bearer: { type: "http", scheme: "bearer" },
@@ -60,7 +63,7 @@ export function openApiOf(routes: readonly Route[], { version, mount, hasKeys }:
 function operationOf(
   route: Route,
   { tag, summary, more, query = [], body, many, answer, instead = {} }: RouteDescription,
-  hasKeys: boolean,
+  needsCredentials: boolean,
 ) {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
     name,
@@ -74,7 +77,7 @@ function operationOf(
     summary,
     ...(more !== undefined && { description: more }),
     operationId: `${route.method.toLowerCase()}${route.path.replaceAll(/[\W_]+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
-    ...(hasKeys && route.keyless === true && { security: [] }),
+    ...(needsCredentials && route.access === "public" && { security: [] }),
     parameters: [...inPath, ...query.map(paramOf)],
     ...(schema && {
       requestBody: {

@@ -14,7 +14,12 @@ const ready = jsonResponse(
   Type.Object({
     ok: Type.Boolean(),
     damaged: Type.Optional(
-      Type.Object({ threads: Type.Integer(), keys: Type.Integer(), ranges: Type.Integer() }),
+      Type.Object({
+        threads: Type.Integer(),
+        keys: Type.Integer(),
+        ranges: Type.Integer(),
+        findings: Type.Integer(),
+      }),
     ),
     verifying: Type.Optional(Type.Object({ tables: Type.Integer(), bytes: Type.Integer() })),
   }),
@@ -41,7 +46,7 @@ export const serverRouteDescriptions: RouteDescriptions = {
   "GET /ready": {
     tag: "Server",
     summary:
-      "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, `verifying` tables whose checksums are still to be verified behind the start",
+      "Can it take work? 503 while it stops, or its storage fails. `damaged` counts what is not served since data was lost, and the `findings` of damage that are not accepted; `verifying` tables whose checksums are still to be verified behind the start",
     answer: ready,
   },
   "GET /info": { tag: "Server", summary: "Get the version and what is served", answer: jsonResponse(object) },

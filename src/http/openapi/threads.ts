@@ -1,3 +1,4 @@
+import { threadModes } from "../../model/run.ts";
 import { Type } from "../../schemas/typebox.ts";
 import { flagParam, limitParam, listParam, textParam } from "./query-params.ts";
 import {
@@ -59,6 +60,11 @@ export const threadRouteDescriptions: RouteDescriptions = {
     summary: "Delete a thread with all that belongs to it",
     answer: emptyResponse(),
   },
+  "GET /threads/:thread_id/storage": {
+    tag,
+    summary: "Get the rows and bytes that a thread has stored",
+    answer: recordResponse("ThreadStorage"),
+  },
   "POST /threads/:thread_id/copy": {
     tag,
     summary: "Copy a thread with its history, without its runs",
@@ -67,7 +73,15 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "GET /threads/:thread_id/stream": {
     tag,
     summary: "Follow the events of all runs of a thread",
-    query: [textParam("last_event_id", "The last event that the client has; -1: from the start")],
+    query: [
+      textParam("last_event_id", "The last event that the client has; -1: from the start"),
+      {
+        name: "stream_mode",
+        about:
+          "run_modes (default): the events of each run in its own modes, and its end (run_done); lifecycle: only starts and ends; state_update: the state whenever it changes. Repeated, with commas, or as a JSON array; also named stream_modes",
+        schema: Type.Array(Type.Enum(threadModes)),
+      },
+    ],
     answer: streamResponse,
   },
   "GET /threads/:thread_id/state": {

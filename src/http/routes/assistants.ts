@@ -16,12 +16,7 @@ import {
 } from "../../schemas/request-schemas.ts";
 import { refuseCheckpointSettings } from "../../schemas/assistant-settings-check.ts";
 
-export function assistantRoutes({
-  service: { assistants, threads },
-  sendList,
-  sendJson,
-  readJson,
-}: RouteDeps): readonly Route[] {
+export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   /** Reads a body with an assistant's settings. */
   async function parts(call: RouteCall): Promise<RawBody> {
     const body = await call.body();
@@ -34,35 +29,42 @@ export function assistantRoutes({
     {
       method: "POST",
       path: "/assistants",
+      access: "users",
       async handle(call) {
         const { assistant_id, ...rest } = assistantCreateSchema.parse(await parts(call));
         const id = parseUuid(assistant_id);
         const asked = id === undefined ? rest : { ...rest, assistant_id: id };
-        const assistant = await assistants.create(call.tenant, asked);
+        const assistant = await call.service.assistants.create(call.tenant, asked);
         await sendJson(call, apiAssistant(assistant));
       },
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id",
+      access: "users",
       async handle(call) {
-        await readJson(call, async () => apiAssistant(await assistants.get(call.tenant, call.param(0))));
+        await sendStored(call, async () =>
+          apiAssistant(await call.service.assistants.get(call.tenant, call.param(0))),
+        );
       },
     },
     {
       method: "PATCH",
       path: "/assistants/:assistant_id",
+      access: "users",
       async handle(call) {
         const asked = assistantUpdateSchema.parse(await parts(call));
-        const assistant = await assistants.update(call.tenant, call.param(0), asked);
+        const assistant = await call.service.assistants.update(call.tenant, call.param(0), asked);
         await sendJson(call, apiAssistant(assistant));
       },
     },
     {
       method: "DELETE",
       path: "/assistants/:assistant_id",
+      access: "users",
       async handle(call) {
         const withThreads = call.query.flag("delete_threads") ?? false;
+        const { assistants, threads } = call.service;
         const { assistant_id } = await assistants.get(call.tenant, call.param(0));
         // Threads first: if that fails half way, the assistant still exists, and the request can be repeated.
         if (withThreads) await threads.removeOf(call.tenant, assistant_id);
@@ -73,9 +75,14 @@ export function assistantRoutes({
     {
       method: "POST",
       path: "/assistants/search",
+      access: "users",
       async handle(call) {
         const { limit = 10, offset = 0, select, ...rest } = assistantSearchSchema.parse(await call.body());
-        const { assistants: found, total } = await assistants.search(call.tenant, { limit, offset, ...rest });
+        const { assistants: found, total } = await call.service.assistants.search(call.tenant, {
+          limit,
+          offset,
+          ...rest,
+        });
         const shown = mapItems(found, (assistant) => pickFields(apiAssistant(assistant), select));
         await sendList(call, shown, { headers: paginationHeaders(offset + limit, total) });
       },
@@ -83,28 +90,36 @@ export function assistantRoutes({
     {
       method: "POST",
       path: "/assistants/count",
+      access: "users",
       async handle(call) {
-        call.json(await assistants.count(call.tenant, assistantCountSchema.parse(await call.body())));
+        call.json(
+          await call.service.assistants.count(call.tenant, assistantCountSchema.parse(await call.body())),
+        );
       },
     },
     {
       method: "POST",
       path: "/assistants/:assistant_id/versions",
+      access: "users",
       async handle(call) {
         const { limit = 10, offset = 0, ...rest } = assistantVersionsSchema.parse(await call.body());
         const query = { limit, offset, ...rest };
         await sendList(
           call,
-          mapItems(await assistants.versions(call.tenant, call.param(0), query), apiAssistantVersion),
+          mapItems(
+            await call.service.assistants.versions(call.tenant, call.param(0), query),
+            apiAssistantVersion,
+          ),
         );
       },
     },
     {
       method: "POST",
       path: "/assistants/:assistant_id/latest",
+      access: "users",
       async handle(call) {
         const { version } = assistantLatestSchema.parse(await call.body());
-        const assistant = await assistants.setLatest(call.tenant, call.param(0), version);
+        const assistant = await call.service.assistants.setLatest(call.tenant, call.param(0), version);
         await sendJson(call, apiAssistant(assistant));
       },
     },

@@ -14,36 +14,34 @@ import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
 
-export function cronRoutes({
-  service: { crons },
-  sendList,
-  sendJson,
-  readJson,
-}: RouteDeps): readonly Route[] {
+export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
       path: "/runs/crons",
+      access: "users",
       async handle(call) {
-        const cron = await crons.create(call.tenant, parseNewCron(await call.body()));
+        const cron = await call.service.crons.create(call.tenant, parseNewCron(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },
     {
       method: "POST",
       path: "/threads/:thread_id/runs/crons",
+      access: "users",
       async handle(call) {
         const key = call.thread();
-        const cron = await crons.createOn(key, parseNewCron(await call.body()));
+        const cron = await call.service.crons.createOn(key, parseNewCron(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },
     {
       method: "POST",
       path: "/runs/crons/search",
+      access: "users",
       async handle(call) {
         const { query, select } = parseCronSearch(await call.body());
-        const { crons: found, total } = await crons.search(call.tenant, query);
+        const { crons: found, total } = await call.service.crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
         const shown = mapItems(found, (cron) => pickFields(apiCron(cron), fields));
         await sendList(call, shown, { headers: paginationHeaders(query.offset + query.limit, total) });
@@ -52,32 +50,38 @@ export function cronRoutes({
     {
       method: "POST",
       path: "/runs/crons/count",
+      access: "users",
       async handle(call) {
-        call.json(await crons.count(call.tenant, cronCountSchema.parse(await call.body()) as CronFilter));
+        call.json(
+          await call.service.crons.count(call.tenant, cronCountSchema.parse(await call.body()) as CronFilter),
+        );
       },
     },
     {
       method: "GET",
       path: "/runs/crons/:cron_id",
+      access: "users",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        await readJson(call, async () => apiCron(await crons.get(call.tenant, id)));
+        await sendStored(call, async () => apiCron(await call.service.crons.get(call.tenant, id)));
       },
     },
     {
       method: "PATCH",
       path: "/runs/crons/:cron_id",
+      access: "users",
       async handle(call) {
         const id = call.uuid(0, "cron_id");
-        const cron = await crons.update(call.tenant, id, parseCronChange(await call.body()));
+        const cron = await call.service.crons.update(call.tenant, id, parseCronChange(await call.body()));
         await sendJson(call, apiCron(cron));
       },
     },
     {
       method: "DELETE",
       path: "/runs/crons/:cron_id",
+      access: "users",
       async handle(call) {
-        await crons.delete(call.tenant, call.uuid(0, "cron_id"));
+        await call.service.crons.delete(call.tenant, call.uuid(0, "cron_id"));
         call.send(204, JSON_HEADERS);
       },
     },

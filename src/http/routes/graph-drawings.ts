@@ -1,41 +1,44 @@
 import type { SubgraphQuery } from "../../service/graph-drawings.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
 /** Drawings and schemas of an assistant's graph. */
-export function drawingRoutes({ service: { drawings } }: HttpDeps): readonly Route[] {
+export function drawingRoutes(): readonly Route[] {
   async function subgraphs(call: RouteCall, ns: string | undefined): Promise<void> {
     const recurse = call.query.flag("recurse") ?? false;
     const query: SubgraphQuery = ns === undefined ? { recurse } : { ns, recurse };
-    call.json(await drawings.subgraphs(call.tenant, call.param(0), query));
+    call.json(await call.service.drawings.subgraphs(call.tenant, call.param(0), query));
   }
 
   return [
     {
       method: "GET",
       path: "/assistants/:assistant_id/graph",
+      access: "users",
       async handle(call) {
         const levels = levelsOf(call.query.text("xray"));
-        call.json(await drawings.drawing(call.tenant, call.param(0), levels));
+        call.json(await call.service.drawings.drawing(call.tenant, call.param(0), levels));
       },
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id/schemas",
+      access: "users",
       async handle(call) {
-        call.json(await drawings.schemas(call.tenant, call.param(0)));
+        call.json(await call.service.drawings.schemas(call.tenant, call.param(0)));
       },
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id/subgraphs",
+      access: "users",
       handle: (call) => subgraphs(call, undefined),
     },
     {
       method: "GET",
       path: "/assistants/:assistant_id/subgraphs/:namespace",
+      access: "users",
       handle: (call) => subgraphs(call, call.param(1)),
     },
   ];

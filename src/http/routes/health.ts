@@ -1,11 +1,12 @@
 import { invalidField } from "../../schemas/error-responses.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function healthRoutes({ about, ready, metrics }: HttpDeps): readonly Route[] {
-  const { version, transport } = about;
-  const info = {
+export function healthRoutes({ about, ready, metrics }: RouteDeps): readonly Route[] {
+  const { version, transport, langGraphVersion } = about;
+  const info = (langgraph = langGraphVersion?.()) => ({
     version,
+    ...(langgraph !== undefined && { langgraph_js_version: langgraph }),
     context: "js",
     // Features that clients may offer.
     flags: {
@@ -24,7 +25,7 @@ export function healthRoutes({ about, ready, metrics }: HttpDeps): readonly Rout
     },
     metadata: {},
     heddle: { version, transport },
-  };
+  });
   const alive: Route["handle"] = (call) => call.json({ ok: true });
   const able: Route["handle"] = async (call) => {
     call.json({ ok: true, ...(await ready()) });
@@ -33,13 +34,13 @@ export function healthRoutes({ about, ready, metrics }: HttpDeps): readonly Rout
     {
       method: "GET",
       path: "/ok",
-      keyless: true,
+      access: "public",
       handle: (call) => (call.query.flag("check_db") === true ? able : alive)(call),
     },
-    { method: "GET", path: "/live", keyless: true, handle: alive },
-    { method: "GET", path: "/ready", keyless: true, handle: able },
+    { method: "GET", path: "/live", access: "public", handle: alive },
+    { method: "GET", path: "/ready", access: "public", handle: able },
     // Clients ask for it before they have a key.
-    { method: "GET", path: "/info", keyless: true, handle: (call) => call.json(info) },
+    { method: "GET", path: "/info", access: "public", handle: (call) => call.json(info()) },
     {
       // Needs a key if there are keys: it reveals what all tenants do.
       method: "GET",

@@ -4,27 +4,29 @@ import type { JsonObject } from "../../model/json.ts";
 import type { ActorSnapshot } from "../../ports/inspector.ts";
 import type { MachineInfo } from "../../service/actor-inspection.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
-import { invalidField } from "../../schemas/error-responses.ts";
+import type { RouteDeps } from "../deps.ts";
+import { invalidUuid } from "../../schemas/error-responses.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 
 /** The inspector's charts and actors. Their events are on the WebSocket `/inspect`. */
-export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] {
-  const { inspection } = service;
+export function inspectRoutes({ inspect }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
       path: "/inspect/machines",
-      handle(call) {
-        call.json({ machines: inspection.machines().map(machineOf), ...inspect });
+      access: "users",
+      async handle(call) {
+        const machines = await call.service.inspection.machines();
+        call.json({ machines: machines.map(machineOf), ...inspect });
       },
     },
     {
       method: "GET",
       path: "/inspect/machines/:machine",
-      handle(call) {
-        const machine = inspection.machine(call.param(0));
+      access: "users",
+      async handle(call) {
+        const machine = await call.service.inspection.machine(call.param(0));
         if (machine === undefined) throw new ServiceError("route.not_found", "There is no such machine");
         call.json(machineOf(machine));
       },
@@ -32,14 +34,17 @@ export function inspectRoutes({ service, inspect }: HttpDeps): readonly Route[] 
     {
       method: "GET",
       path: "/inspect/actors",
+      access: "users",
       async handle(call) {
-        const { tenant, query } = call;
+        const { tenant, query, service } = call;
+        const { inspection } = service;
         const run = uuid(call, "run_id");
         const given = uuid(call, "thread_id");
         const thread = given ?? (run === null ? null : await inspection.threadOf(tenant, run));
         if (thread !== null)
           return call.json({ actors: treeOf(await inspection.actors({ tenant, thread }, run)) });
-        const live = inspection.liveThreads(tenant, query.integer("limit", { ...PAGE_LIMITS, initial: 100 }));
+        const limit = query.integer("limit", { ...PAGE_LIMITS, initial: 100 });
+        const live = await inspection.liveThreads(tenant, limit);
         const actors = live.map(({ thread, value, runs }) => ({
           id: thread,
           kind: "thread",
@@ -63,7 +68,7 @@ function uuid(call: RouteCall, name: string): string | null {
   const text = call.query.text(name);
   if (text === undefined || text === "") return null;
   const id = parseUuid(text);
-  if (id === undefined) throw invalidField(name, "must be a UUID");
+  if (id === undefined) throw invalidUuid(name);
   return id;
 }
 

@@ -1,9 +1,9 @@
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
-export function pageRoutes(deps: HttpDeps): readonly Route[] {
+export function pageRoutes(deps: RouteDeps): readonly Route[] {
   const { mount } = deps.access;
   /** For programs, such as curl: where to find what. */
   const links = {
@@ -18,7 +18,7 @@ export function pageRoutes(deps: HttpDeps): readonly Route[] {
     {
       method: "GET",
       path: "/",
-      keyless: true,
+      access: "public",
       handle(call) {
         const { path } = call.request;
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
@@ -28,14 +28,14 @@ export function pageRoutes(deps: HttpDeps): readonly Route[] {
         sendPage(deps, call, "dashboard.html");
       },
     },
-    { method: "GET", path: "/dashboard/:file", keyless: true, handle: part },
+    { method: "GET", path: "/dashboard/:file", access: "public", handle: part },
     {
       method: "GET",
       path: "/inspector",
-      keyless: true,
+      access: "public",
       handle: (call) => sendPage(deps, call, "inspector.html"),
     },
-    { method: "GET", path: "/inspector/:file", keyless: true, handle: part },
+    { method: "GET", path: "/inspector/:file", access: "public", handle: part },
   ];
 }
 

@@ -4,7 +4,6 @@ import { checkReason } from "../../schemas/cancel-reason-check.ts";
 import { invalidField } from "../../schemas/error-responses.ts";
 import { cancelActions, runsCancelSchema } from "../../schemas/request-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
 const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[];
@@ -13,18 +12,17 @@ const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[
 const MAX_REASON_CHARACTERS = 200;
 
 /** Routes that cancel or delete runs. */
-export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
-  const { runs } = service;
-
+export function cancellationRoutes(): readonly Route[] {
   return [
     {
       method: "POST",
       path: "/threads/:thread_id/runs/:run_id/cancel",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const id = call.run();
         const { wait, action, ...options } = cancelOf(call);
-        await runs.cancel(key, id, action, { wait, ...options });
+        await call.service.runs.cancel(key, id, action, { wait, ...options });
         if (!wait) return call.send(202, {});
         call.send(204, { location: `/threads/${key.thread}/runs/${id}/join` });
       },
@@ -33,20 +31,23 @@ export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
       // Cancels whatever runs or waits on the thread: the client need not know a run's id.
       method: "POST",
       path: "/threads/:thread_id/runs/cancel",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const { wait, action, ...options } = cancelOf(call);
         const which = call.query.choice("status", IN_FLIGHT) ?? "all";
-        await runs.cancelAll(key, action, which, { wait, ...options });
+        await call.service.runs.cancelAll(key, action, which, { wait, ...options });
         call.send(wait ? 204 : 202, {});
       },
     },
     {
       method: "POST",
       path: "/runs/cancel",
+      access: "users",
       async handle(call) {
         const action = actionOf(call);
-        const { tenant } = call;
+        const { tenant, service } = call;
+        const { runs } = service;
         const { thread_id: thread, run_ids: ids, status } = runsCancelSchema.parse(await call.body());
         if (status !== undefined && thread === undefined && ids === undefined) {
           await runs.cancelEverywhere(tenant, action, status);
@@ -66,8 +67,9 @@ export function cancellationRoutes({ service }: HttpDeps): readonly Route[] {
     {
       method: "DELETE",
       path: "/threads/:thread_id/runs/:run_id",
+      access: "users",
       async handle(call) {
-        await runs.remove(call.thread(), call.run());
+        await call.service.runs.remove(call.thread(), call.run());
         call.send(204, {});
       },
     },

@@ -1,10 +1,11 @@
 import { isSmallJson } from "../../codec/json-pieces.ts";
 import { HEARTBEAT } from "../../codec/sse.ts";
+import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
-import { threadEvents } from "../../stream/thread-modes.ts";
+import { showsRunEnds, threadRenderer, threadSseFormat } from "../../stream/thread-rendering.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, pumpSse, SSE_HEADERS } from "../sse.ts";
 import {
@@ -32,8 +33,8 @@ interface Wanted {
   readonly namespaces: readonly string[] | undefined;
 }
 
-export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
-  const { service, scheduler, streamMemory: budget, logger, traffic } = deps;
+export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
+  const { scheduler, streamMemory: budget, logger, traffic } = deps;
   const views = new Views();
 
   function answer(call: RouteCall, started: StartedRun, { modes, namespaces }: Wanted, after: number): void {
@@ -46,7 +47,7 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
       namespaces === undefined
         ? views.of(modes, subgraphs)
         : createView(modes, subgraphs, sseFormat, namespaces);
-    const reader = service.runs.follow(key, run, after);
+    const reader = call.service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
     const memory = { budget, tenant: key.tenant };
@@ -60,27 +61,31 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     const namespaces = namespacesOf(query);
     const asked = streamModesOf(query);
     const cancelOnDisconnect = query.flag("cancel_on_disconnect") ?? false;
-    const run = await service.runs.findForReading(key, id);
-    // Reading a large one has taken the time of a turn.
-    if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
-    const started = { key, run, path: pathOf(run), cancelOnDisconnect };
-    let after = afterOf(call) ?? -1;
-    if (after < 0 && checkpoint !== undefined) after = await service.runs.lastEventAt(key, run, checkpoint);
-    answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
+    const { runs } = call.service;
+    await runs.keepForReading(key, async () => {
+      const run = await runs.findForReading(key, id);
+      // Reading a large one has taken the time of a turn.
+      if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
+      const started = { key, run, path: pathOf(run), cancelOnDisconnect };
+      let after = afterOf(call) ?? -1;
+      if (after < 0 && checkpoint !== undefined) after = await runs.lastEventAt(key, run, checkpoint);
+      answer(call, started, { modes: asked ?? run.kwargs.stream_mode, namespaces }, after);
+    });
   }
 
   /** Streams all runs of a thread, future ones too; event ids are the thread's numbers. The stream never ends by itself. */
   async function joinThread(call: RouteCall): Promise<void> {
     const key = call.thread();
-    const modes = threadModesOf(call.query);
-    const reader = await service.runs.followThread(key, afterOf(call), modes.has("lifecycle"));
+    const modes = threadModesOf(call.query, threadModes);
+    const reader = await call.service.runs.followThread(key, afterOf(call), showsRunEnds(modes));
     const headers = { ...SSE_HEADERS, location: `/threads/${key.thread}/stream` };
     if (call.isHead || call.reply.aborted) {
       reader.close();
       return call.send(200, headers);
     }
     const options = { scheduler, memory: { budget, tenant: key.tenant }, logger, traffic };
-    const left = pumpRendered(reader, call.open(headers, HEARTBEAT), threadEvents(reader, modes), options);
+    const render = threadRenderer(reader, modes, threadSseFormat);
+    const left = pumpRendered(reader, call.open(headers, HEARTBEAT), render, options);
     call.reply.onAbort(left);
   }
 
@@ -88,11 +93,13 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     {
       method: "GET",
       path: "/threads/:thread_id/stream",
+      access: "users",
       handle: joinThread,
     },
     {
       method: "POST",
       path: "/threads/:thread_id/runs/stream",
+      access: "users",
       async handle(call) {
         const namespaces = namespacesOf(call.query);
         const started = await startRun(deps, call);
@@ -102,6 +109,7 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     {
       method: "POST",
       path: "/runs/stream",
+      access: "users",
       async handle(call) {
         const namespaces = namespacesOf(call.query);
         const started = await startThreadlessRun(deps, call, true);
@@ -111,11 +119,13 @@ export function runStreamRoutes(deps: HttpDeps): readonly Route[] {
     {
       method: "GET",
       path: "/threads/:thread_id/runs/:run_id/stream",
+      access: "users",
       handle: (call) => join(call, call.thread(), call.run(), runPath),
     },
     {
       method: "GET",
       path: "/runs/:run_id/stream",
+      access: "users",
       handle(call) {
         const { key, id } = call.threadlessRun();
         return join(call, key, id, threadlessRunPath);

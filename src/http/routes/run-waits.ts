@@ -21,9 +21,14 @@ const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
 
+/** The thread was deleted meanwhile, or the storage has failed, which is in the log already. */
+const isExpected = (cause: unknown): boolean =>
+  cause instanceof ServiceError &&
+  (cause.code === "thread.not_found" || cause.code === "storage.unavailable");
+
 export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
   const keepalive = new JsonHeartbeat(deps.scheduler);
-  const { service, logger } = deps;
+  const { logger } = deps;
 
   /**
    * Responds with the run's result. The headers are sent soon, even before the run ends: a client may hold back other requests until it has
@@ -46,13 +51,14 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
     handleDisconnect(deps, call, started, leave);
     let text: string;
     try {
-      const result = await service.runs.result(key, run);
+      const result = await call.service.runs.result(key, run);
       leave();
       if (!isSmallJson(result)) return await deps.sendJson(call, result, { headers, stream });
       text = JSON.stringify(result);
     } catch (cause) {
       if (stream === undefined) throw cause;
-      logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
+      if (!isExpected(cause))
+        logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
       // Foreign errors may contain file names of this machine, so they are replaced.
       text = JSON.stringify({ __error__: toPlainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
@@ -64,29 +70,36 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
 
   async function join(call: RouteCall, key: ThreadKey, id: string, pathOf: typeof runPath): Promise<void> {
     const cancelOnDisconnect = call.query.flag("cancel_on_disconnect") ?? false;
-    const run = await service.runs.findForReading(key, id);
-    await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
+    const { runs } = call.service;
+    await runs.keepForReading(key, async () => {
+      const run = await runs.findForReading(key, id);
+      await answer(call, { key, run, path: pathOf(run), cancelOnDisconnect });
+    });
   }
 
   return [
     {
       method: "POST",
       path: "/threads/:thread_id/runs/wait",
+      access: "users",
       handle: (call) => answer(call, startRun(deps, call)),
     },
     {
       method: "POST",
       path: "/runs/wait",
+      access: "users",
       handle: (call) => answer(call, startThreadlessRun(deps, call, true)),
     },
     {
       method: "GET",
       path: "/threads/:thread_id/runs/:run_id/join",
+      access: "users",
       handle: (call) => join(call, call.thread(), call.run(), runPath),
     },
     {
       method: "GET",
       path: "/runs/:run_id/join",
+      access: "users",
       handle(call) {
         const { key, id } = call.threadlessRun();
         return join(call, key, id, threadlessRunPath);

@@ -2,14 +2,13 @@ import type { RunStatus } from "../../model/run.ts";
 import type { RunListQuery } from "../../service/runs.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { memorySizeOf } from "../../codec/json-pieces.ts";
+import { memorySizeOf } from "../../model/memory-size.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
 import { checkFilter } from "../../schemas/filter.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
-import { startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
-import { parseBatchRequest } from "../../schemas/run-request.ts";
+import { startBatch, startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
 
 const STATUSES = [
   "pending",
@@ -39,12 +38,11 @@ const FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 export function runRoutes(deps: RouteDeps): readonly Route[] {
-  const { runs } = deps.service;
-  const { sendList, sendJson, readJson } = deps;
+  const { sendList, sendJson, sendStored } = deps;
 
   function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
     // The status at admission: it may be running by now, but a client can ask for that.
-    const shown = { ...runs.show(key, run), status: "pending" };
+    const shown = { ...call.service.runs.show(key, run), status: "pending" };
     const headers = { ...JSON_HEADERS, "content-location": path };
     return sendJson(call, shown, { headers });
   }
@@ -53,16 +51,19 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
     {
       method: "POST",
       path: "/threads/:thread_id/runs",
+      access: "users",
       handle: async (call) => created(call, await startRun(deps, call)),
     },
     {
       method: "POST",
       path: "/runs",
+      access: "users",
       handle: async (call) => created(call, await startThreadlessRun(deps, call, false)),
     },
     {
       method: "GET",
       path: "/threads/:thread_id/runs",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const { query } = call;
@@ -78,6 +79,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
           ...(status !== undefined && { status }),
           ...(metadata !== undefined && { metadata }),
         };
+        const { runs } = call.service;
         const { runs: found, total } = await runs.list(key, page);
         const shown = mapItems(found, (run) => pickFields(runs.show(key, run), select));
         await sendList(call, shown, { headers: paginationHeaders(page.offset + page.limit, total) });
@@ -86,18 +88,22 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
     {
       method: "GET",
       path: "/threads/:thread_id/runs/:run_id",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const id = call.run();
-        await readJson(call, async () => runs.show(key, await runs.find(key, id)));
+        const { runs } = call.service;
+        await sendStored(call, async () => runs.show(key, await runs.find(key, id)));
       },
     },
     {
       method: "POST",
       path: "/runs/batch",
+      access: "users",
       async handle(call) {
-        const { tenant } = call;
-        const started = await runs.startBatch(tenant, parseBatchRequest(await call.list()));
+        const { tenant, service } = call;
+        const { runs } = service;
+        const started = await startBatch(deps, call);
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });

@@ -1,17 +1,19 @@
 import { toIso } from "../../model/time.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import type { Route } from "../router.ts";
 
 const UNSTORED = { ...JSON_HEADERS, "cache-control": "no-store" };
 
-export function socketTokenRoutes({ access }: HttpDeps): readonly Route[] {
+export function socketTokenRoutes({ access }: RouteDeps): readonly Route[] {
   return [
     {
       method: "POST",
       path: "/auth/token",
+      access: "users",
       handle(call) {
-        const { token, expires } = access.token(call.tenant);
+        const { tenant, user } = call;
+        const { token, expires } = access.token(user === undefined ? { tenant } : { tenant, user });
         call.json({ token, expires_at: toIso(expires) }, UNSTORED);
       },
     },

@@ -12,9 +12,9 @@ import type { RouteDeps } from "../deps.ts";
 import { mapItems } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
-export function storeRoutes({ service: { store }, sendList, readJson }: RouteDeps): readonly Route[] {
-  async function ask<O extends StoreOp>({ tenant }: RouteCall, op: O): Promise<StoreResult<O>> {
-    const [result] = await store.batch({ tenant }, [op] as const);
+export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route[] {
+  async function ask<O extends StoreOp>({ tenant, service }: RouteCall, op: O): Promise<StoreResult<O>> {
+    const [result] = await service.store.batch({ tenant }, [op] as const);
     return result as StoreResult<O>;
   }
 
@@ -22,6 +22,7 @@ export function storeRoutes({ service: { store }, sendList, readJson }: RouteDep
     {
       method: "PUT",
       path: "/store/items",
+      access: "users",
       async handle(call) {
         const body = await call.body();
         // `ttl: null` means that the item does not expire; an absent `ttl` means the server's default.
@@ -34,13 +35,14 @@ export function storeRoutes({ service: { store }, sendList, readJson }: RouteDep
     {
       method: "GET",
       path: "/store/items",
+      access: "users",
       async handle(call) {
         const { query } = call;
         const key = query.text("key");
         if (key === undefined || key === "") throw invalidField("key", "is required");
         const namespace = query.labels("namespace");
         const refresh_ttl = query.flag("refresh_ttl");
-        await readJson(call, async () => {
+        await sendStored(call, async () => {
           const found = await ask(call, { kind: "get", namespace, key, refresh_ttl });
           return found && itemOf(found);
         });
@@ -49,6 +51,7 @@ export function storeRoutes({ service: { store }, sendList, readJson }: RouteDep
     {
       method: "DELETE",
       path: "/store/items",
+      access: "users",
       async handle(call) {
         const { namespace = [], key } = itemDeleteSchema.parse(await call.body());
         await ask(call, { kind: "delete", namespace, key });
@@ -58,6 +61,7 @@ export function storeRoutes({ service: { store }, sendList, readJson }: RouteDep
     {
       method: "POST",
       path: "/store/items/search",
+      access: "users",
       async handle(call) {
         const { namespace_prefix = [], ...rest } = itemSearchSchema.parse(await call.body());
         const { filter, query, limit, offset, refresh_ttl } = rest;
@@ -69,6 +73,7 @@ export function storeRoutes({ service: { store }, sendList, readJson }: RouteDep
     {
       method: "POST",
       path: "/store/namespaces",
+      access: "users",
       async handle(call) {
         const { prefix, suffix, max_depth, limit, offset } = namespaceListSchema.parse(await call.body());
         const op = { kind: "namespaces", prefix, suffix, max_depth, limit, offset } as const;

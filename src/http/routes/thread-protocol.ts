@@ -1,30 +1,32 @@
 import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
-import { protocolSse } from "../../stream/protocol/render-protocol.ts";
+import { mayBeLarge, protocolSse } from "../../stream/protocol/render-protocol.ts";
 import { failureDetailsOf } from "../../schemas/error-responses.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../../schemas/protocol-commands.ts";
 import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { pumpRendered, SSE_HEADERS } from "../sse.ts";
 
 /** The thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
-  service: { protocol },
   scheduler,
+  streamMemory: budget,
   logger,
   traffic,
-}: HttpDeps): readonly Route[] {
+  configurableHeaders,
+}: RouteDeps): readonly Route[] {
   async function command(call: RouteCall): Promise<void> {
     const key = call.thread();
     const asked = parseCommand(await call.body());
+    const { protocol } = call.service;
     try {
       if (asked.method.startsWith("subscription.")) {
         throw new ServiceError("unsupported", "Over HTTP a stream is subscribed to by opening it");
       }
-      const result = await executeCommand(protocol, key, asked);
+      const result = await executeCommand(protocol, key, asked, configurableHeaders(call.request));
       call.json(successAnswer(asked.id, result, key.thread, await protocol.lastEventNumber(key)));
     } catch (cause) {
       // Temporary errors use the HTTP status, so that clients retry by themselves.
@@ -36,7 +38,7 @@ export function protocolRoutes({
   async function stream(call: RouteCall): Promise<void> {
     const key = call.thread();
     const { filter, since } = subscriptionOf(await call.body());
-    const reader = await protocol.follow(key, {
+    const reader = await call.service.protocol.follow(key, {
       isNew: since === undefined,
       after: since === undefined ? [] : [since],
     });
@@ -46,6 +48,7 @@ export function protocolRoutes({
     const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
       scheduler,
+      memory: { budget, tenant: key.tenant, mayBeLarge },
       logger,
       traffic,
     });
@@ -53,9 +56,9 @@ export function protocolRoutes({
   }
 
   return [
-    { method: "POST", path: "/threads/:thread_id/commands", handle: command },
-    { method: "POST", path: "/threads/:thread_id/stream/events", handle: stream },
+    { method: "POST", path: "/threads/:thread_id/commands", access: "users", handle: command },
+    { method: "POST", path: "/threads/:thread_id/stream/events", access: "users", handle: stream },
     // The path in the protocol's text.
-    { method: "POST", path: "/threads/:thread_id/stream", handle: stream },
+    { method: "POST", path: "/threads/:thread_id/stream", access: "users", handle: stream },
   ];
 }

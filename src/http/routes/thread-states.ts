@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateSelection } from "../../service/state-snapshot.ts";
-import { invalidField } from "../../schemas/error-responses.ts";
+import { invalidUuid } from "../../schemas/error-responses.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,
@@ -12,74 +12,77 @@ import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function stateRoutes({
-  service: { threads, states },
-  sendList,
-  readJson,
-}: RouteDeps): readonly Route[] {
+export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
       path: "/threads/:thread_id/state",
-      async handle(call) {
+      access: "users",
+      handle(call) {
         const [key, selection] = [call.thread(), selected(call)];
-        await readJson(call, () => threads.stateText(key, selection));
+        return sendStored(call, () => call.service.threads.stateText(key, selection));
       },
     },
     {
       method: "GET",
       path: "/threads/:thread_id/state/:checkpoint_id",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const position = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
         const selection = selected(call);
-        await readJson(call, () => states.at(key, position, selection));
+        await sendStored(call, () => call.service.states.at(key, position, selection));
       },
     },
     {
       method: "POST",
       path: "/threads/:thread_id/state/checkpoint",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const { position, selection } = parseStateRequest(await call.body());
-        await readJson(call, () => states.at(key, position, selection));
+        await sendStored(call, () => call.service.states.at(key, position, selection));
       },
     },
     {
       method: "POST",
       path: "/threads/:thread_id/state",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const { position, update } = parseUpdateRequest(await call.body());
-        call.json(await states.update(key, position, update));
+        call.json(await call.service.states.update(key, position, update));
       },
     },
     {
       method: "GET",
       path: "/threads/:thread_id/interrupts",
+      access: "users",
       async handle(call) {
-        call.json(await states.pendingInterrupts(call.thread()));
+        call.json(await call.service.states.pendingInterrupts(call.thread()));
       },
     },
     {
       method: "GET",
       path: "/threads/:thread_id/history",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const limit = call.query.integer("limit", PAGE_LIMITS);
         const before = beforeOf(call);
         const ns = call.query.text("checkpoint_ns") ?? "";
         const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
-        await sendList(call, states.history(key, asked, selectionOf(call.query.list("select"))));
+        await sendList(call, call.service.states.history(key, asked, selectionOf(call.query.list("select"))));
       },
     },
     {
       method: "POST",
       path: "/threads/:thread_id/history",
+      access: "users",
       async handle(call) {
         const key = call.thread();
         const { asked, selection } = parseHistoryRequest(await call.body());
-        await sendList(call, states.history(key, asked, selection));
+        await sendList(call, call.service.states.history(key, asked, selection));
       },
     },
   ];
@@ -95,6 +98,6 @@ function beforeOf({ query }: RouteCall): string | undefined {
   const text = query.text("before");
   if (text === undefined || text === "") return undefined;
   const id = parseUuid(text);
-  if (id === undefined) throw invalidField("before", "must be a UUID, a checkpoint's id");
+  if (id === undefined) throw invalidUuid("before");
   return id;
 }

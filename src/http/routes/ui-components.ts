@@ -2,13 +2,13 @@ import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import { parseComponentRequest } from "../../schemas/component-request.ts";
 import type { RouteCall } from "../request-context.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
 const MAX_NAME = 256;
 
 /** UI components of a graph's messages: a piece of HTML that loads them, and their files. */
-export function componentRoutes({ components, service: { assistants } }: HttpDeps): readonly Route[] {
+export function componentRoutes({ components }: RouteDeps): readonly Route[] {
   if (components === undefined) return [];
   const bundleOf = (graph: string) => {
     const bundle = components(graph);
@@ -19,12 +19,15 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
     {
       method: "POST",
       path: "/ui/:agent",
+      access: "users",
       async handle(call) {
         const { name } = parseComponentRequest.parse(await call.body());
         // The path names a graph or, in LangGraph's own client, an assistant.
         const asked = call.param(0);
         const graph =
-          parseUuid(asked) === undefined ? asked : (await assistants.resolve(call.tenant, asked)).graph_id;
+          parseUuid(asked) === undefined
+            ? asked
+            : (await call.service.assistants.resolve(call.tenant, asked)).graph_id;
         const { global, files } = await bundleOf(graph);
         const at = escaped(`${addressOf(call)}/${encodeURIComponent(graph)}`);
         const parts = [...files.keys()]
@@ -41,7 +44,7 @@ export function componentRoutes({ components, service: { assistants } }: HttpDep
       method: "GET",
       path: "/ui/:agent/:file",
       // Script tags send no key.
-      keyless: true,
+      access: "public",
       async handle(call) {
         const { files } = await bundleOf(call.param(0));
         const file = files.get(call.param(1));

@@ -8,7 +8,7 @@ import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
 /** Routes of webhook deliveries. */
-export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): readonly Route[] {
+export function webhookRoutes({ sendList }: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
@@ -19,21 +19,21 @@ export function webhookRoutes({ service: { webhooks }, sendList }: RouteDeps): r
         const limit = query.integer("limit", PAGE_LIMITS);
         const offset = query.integer("offset", PAGE_OFFSETS);
         const page = { limit, offset, ...(status !== undefined && { status }) };
-        await sendList(call, await webhooks.list(tenant, page));
+        await sendList(call, await call.service.webhooks.list(tenant, page));
       },
     },
     {
       method: "POST",
       path: "/webhooks/deliveries/:delivery_id/retry",
       async handle(call) {
-        call.json(await webhooks.retry(keyOf(call)));
+        call.json(await call.service.webhooks.retry(keyOf(call)));
       },
     },
     {
       method: "DELETE",
       path: "/webhooks/deliveries/:delivery_id",
       async handle(call) {
-        await webhooks.remove(keyOf(call));
+        await call.service.webhooks.remove(keyOf(call));
         call.send(204, {});
       },
     },

@@ -1,6 +1,8 @@
 import type { CronRecord } from "../../model/cron.ts";
 import { type ErrorCode, ServiceError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
+import type { Journal } from "../../ports/journal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CronBook, CronSlot } from "../../ports/cron-book.ts";
 import type { Logger } from "../../ports/logger.ts";
@@ -11,9 +13,11 @@ import { advancedCron, type Crons } from "./crons.ts";
 import { cronRunRequest } from "./cron-run-request.ts";
 
 interface Deps {
+  readonly journal: Pick<Journal, "whenWritable">;
   readonly book: CronBook;
-  readonly crons: Pick<Crons, "watch">;
-  readonly runs: Pick<Runs, "start" | "startAlone">;
+  readonly crons: Pick<Crons, "watch" | "isUseless">;
+  /** The runs as the user of a cron may use them; null: a cron of nobody. */
+  readonly runsOf: (user: JsonObject | null) => Pick<Runs, "start" | "startAlone">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -46,6 +50,8 @@ export class CronWorker {
   #timer: Cancel | null = null;
   #working: Promise<void> = Promise.resolve();
   #isWorking = false;
+  /** True while the storage refuses writes. */
+  #isWaiting = false;
   #again = false;
   #stopped = false;
 
@@ -70,7 +76,18 @@ export class CronWorker {
     this.#timer?.();
     this.#timer = null;
     this.#again = this.#isWorking;
-    if (!this.#isWorking) this.#working = this.#work();
+    if (this.#isWorking || this.#isWaiting) return;
+    const writable = this.#deps.journal.whenWritable();
+    if (writable === undefined) {
+      this.#working = this.#work();
+      return;
+    }
+    // Outside of the work, whose end a stop waits for.
+    this.#isWaiting = true;
+    void writable.then(() => {
+      this.#isWaiting = false;
+      this.#schedule();
+    });
   }
 
   async #work(): Promise<void> {
@@ -115,14 +132,17 @@ export class CronWorker {
       });
       return true;
     } catch (cause) {
-      logger.warn("a cron could not be fired; retrying", { cron: at.cron, error: String(cause) });
+      // A failed storage is logged once, not for each cron.
+      const isOutage = this.#deps.journal.whenWritable() !== undefined;
+      const line = { cron: at.cron, error: String(cause) };
+      logger[isOutage ? "debug" : "warn"]("a cron could not be fired; retrying", line);
       return false;
     }
   }
 
   /** Starts the run of a slot. Returns true when the cron is useless for good. */
   async #fire(at: CronSlot, cron: CronRecord): Promise<boolean> {
-    const { clock, logger } = this.#deps;
+    const { clock, crons, logger } = this.#deps;
     // The slot was missed, and the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
       return false;
@@ -135,14 +155,16 @@ export class CronWorker {
       // The slot's run has ended and been deleted.
       if (code === "request.gone") return false;
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      return OVER.has(code);
+      // To a user, what may no longer be used is not there either; but the rules may change again.
+      return OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
     }
   }
 
   #start({ tenant, slot }: CronSlot, cron: CronRecord): Promise<RunRecord> {
-    const { runs } = this.#deps;
-    const { cron_id, thread_id: thread } = cron;
-    const request = cronRunRequest(cron);
+    const { cron_id, thread_id: thread, user = null } = cron;
+    const runs = this.#deps.runsOf(user);
+    // Copied, because the rules for users may change it, and the record may be shared.
+    const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
     // The cron's id and slot identify the request, so its content need not be compared. `lasting`: the key stays valid however late the
     // retry comes.
     const again: IdempotencyKey = { key: `cron ${cron_id} ${slot}`, content: "", neverExpires: true };
@@ -150,3 +172,5 @@ export class CronWorker {
     return runs.startAlone(tenant, request, "background", again);
   }
 }
+
+const isNobodys = ({ user }: CronRecord): boolean => (user ?? null) === null;

@@ -1,6 +1,7 @@
 import { type CronFilter, type CronRecord, matchesCron, type OnRunCompleted } from "../../model/cron.ts";
 import { ServiceError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { Permits } from "../../model/permission.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import type { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -52,17 +53,37 @@ export interface CronSearch extends CronFilter {
   readonly sort_order?: "asc" | "desc";
 }
 
+/** Who creates or changes a cron, where there are users. */
+export interface CronOwner {
+  /** The id that a new cron gets. */
+  readonly cron_id: string;
+  /** Whose runs it starts, as it is stored. */
+  readonly user: JsonObject;
+  /** Which assistants it may use; absent: any. */
+  readonly mayUse?: Permits | undefined;
+}
+
+/** `permits`: which crons the request may reach, by their metadata; the others count as ones that do not exist. */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
-  create(tenant: string, asked: NewCron): Promise<CronRecord>;
+  create(tenant: string, asked: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** Creates a cron whose runs use this thread. @throws ServiceError as {@link create}, and `thread.not_found` */
-  createOn(key: ThreadKey, asked: NewCron): Promise<CronRecord>;
+  createOn(key: ThreadKey, asked: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
-  get(tenant: string, id: string): Promise<CronRecord>;
-  /** Replaces the given fields; metadata is merged. @throws ServiceError `cron.not_found`, `validation.failed` */
-  update(tenant: string, id: string, asked: CronSettings): Promise<CronRecord>;
+  get(tenant: string, id: string, permits?: Permits): Promise<CronRecord>;
+  /**
+   * Replaces the given fields; metadata is merged. `user`: whose runs it starts from now on, if what it runs is changed: nobody can have
+   * something run in another's name. @throws ServiceError `cron.not_found`, `validation.failed`
+   */
+  update(
+    tenant: string,
+    id: string,
+    asked: CronSettings,
+    permits?: Permits,
+    user?: JsonObject,
+  ): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
-  delete(tenant: string, id: string): Promise<void>;
+  delete(tenant: string, id: string, permits?: Permits): Promise<void>;
   /** Default order: newest first. `assistant_id` may be a graph's name. */
   search(
     tenant: string,
@@ -73,6 +94,8 @@ export interface Crons {
   deleteWhere(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
   /** Deletes the crons of a thread that is gone. */
   deleteOfThread(key: ThreadKey): Promise<void>;
+  /** True when the cron's thread or assistant is gone. */
+  isUseless(tenant: string, cron: CronRecord): Promise<boolean>;
   /** Registers the one listener that is called when a cron has been created or changed. */
   watch(listener: () => void): void;
 }
@@ -94,15 +117,20 @@ export function createCrons(parts: Deps): Crons {
   let listener: () => void = () => undefined;
   const gone = () => new ServiceError("cron.not_found", "Cron not found");
 
-  async function make(tenant: string, thread: string | null, asked: NewCron): Promise<CronRecord> {
+  async function make(
+    tenant: string,
+    thread: string | null,
+    asked: NewCron,
+    owner: CronOwner | undefined,
+  ): Promise<CronRecord> {
     const { run, schedule, timezone = null, end_time = null, enabled = true } = asked;
     checkWebhook(run);
-    const assistant = await assistants.resolve(tenant, asked.assistant_id);
+    const assistant = await assistants.resolve(tenant, asked.assistant_id, owner?.mayUse);
     const { assistant_id } = assistant;
     const now = clock.now();
     const first = firstSlot({ schedule, timezone }, now);
     const cron: CronRecord = {
-      cron_id: newId(),
+      cron_id: owner?.cron_id ?? newId(),
       assistant_id,
       thread_id: thread,
       on_run_completed: thread === null ? (asked.on_run_completed ?? "delete") : null,
@@ -113,6 +141,7 @@ export function createCrons(parts: Deps): Crons {
       enabled,
       payload: stored(run),
       metadata: storableObject(asked.metadata, "metadata"),
+      user: owner?.user ?? null,
       created_at: now,
       updated_at: now,
     };
@@ -122,9 +151,13 @@ export function createCrons(parts: Deps): Crons {
     return cron;
   }
 
-  async function get(tenant: string, id: string): Promise<CronRecord> {
-    const cron = await book.find({ tenant, cron: id });
-    if (cron === undefined) throw gone();
+  async function get(tenant: string, id: string, permits?: Permits): Promise<CronRecord> {
+    return reachable(await book.find({ tenant, cron: id }), permits);
+  }
+
+  /** @throws ServiceError `cron.not_found` */
+  function reachable(cron: CronRecord | undefined, permits: Permits | undefined): CronRecord {
+    if (cron === undefined || permits?.(cron.metadata) === false) throw gone();
     return cron;
   }
 
@@ -151,33 +184,34 @@ export function createCrons(parts: Deps): Crons {
   }
 
   return {
-    create: (tenant, asked) => make(tenant, null, asked),
+    create: (tenant, asked, owner) => make(tenant, null, asked, owner),
 
-    async createOn(key, asked) {
+    async createOn(key, asked, owner) {
       await visibleThread(journal, key);
-      return make(key.tenant, key.thread, asked);
+      return make(key.tenant, key.thread, asked, owner);
     },
 
     get,
 
-    async update(tenant, id, asked) {
+    async update(tenant, id, asked, permits, user) {
       checkWebhook(asked.run);
       // The run is checked only if it changes: a cron whose graph has changed can still be disabled or rescheduled.
-      if (Object.keys(asked.run).length > 0) {
-        const cron = merged(await get(tenant, id), asked, clock.now());
+      const isRunChanged = Object.keys(asked.run).length > 0;
+      if (isRunChanged) {
+        const cron = merged(await get(tenant, id, permits), asked, clock.now());
         await checkCronRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
       }
       const changed = await book.change({ tenant, cron: id }, (before) => {
-        if (before === undefined) throw gone();
-        return merged(before, asked, clock.now());
+        const after = merged(reachable(before, permits), asked, clock.now());
+        return isRunChanged && user !== undefined ? { ...after, user } : after;
       });
       listener();
       return changed as CronRecord;
     },
 
-    async delete(tenant, id) {
+    async delete(tenant, id, permits) {
       await book.change({ tenant, cron: id }, (before) => {
-        if (before === undefined) throw gone();
+        reachable(before, permits);
         return null;
       });
     },
@@ -190,8 +224,8 @@ export function createCrons(parts: Deps): Crons {
           yield { id: cron.cron_id, by: sort_by === "next_run_date" ? cron.next : cron[sort_by] };
         }
       };
-      // Among equal entries the newest comes first, in both directions.
-      const ordered = new SortedPages(places, (a, b) => sign * compare(a.by, b.by) || compare(b.id, a.id));
+      // Ids grow in the order in which they were made, so equal entries are in that order too.
+      const ordered = new SortedPages(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
       const share = budget.share(tenant);
       const crons: CronRecord[] = [];
       let left = limit;
@@ -221,6 +255,17 @@ export function createCrons(parts: Deps): Crons {
     async deleteOfThread({ tenant, thread }) {
       for (const cron of await book.ofThread(tenant, thread)) {
         await book.change({ tenant, cron }, (now) => (now?.thread_id === thread ? null : undefined));
+      }
+    },
+
+    async isUseless(tenant, { thread_id: thread, assistant_id }) {
+      if (thread !== null && (await journal.thread({ tenant, thread })) === undefined) return true;
+      try {
+        await assistants.get(tenant, assistant_id);
+        return false;
+      } catch (cause) {
+        if (cause instanceof ServiceError && cause.code === "assistant.not_found") return true;
+        throw cause;
       }
     },
 

@@ -5,6 +5,7 @@ import { refuseOperation } from "./item-limits.ts";
 import { SortedPages } from "../sorted-page.ts";
 import { cosine } from "./embedding.ts";
 import type { ItemTest } from "./item-filter.ts";
+import type { ItemGate } from "./item-permission.ts";
 
 /** Bytes of values that one answer may hold. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -17,6 +18,8 @@ export interface ItemSearch {
   readonly test: ItemTest | undefined;
   /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
+  /** Leaves out items that the caller may not reach; undefined: it may reach all. */
+  readonly gate: ItemGate | undefined;
   /** Prefix that names the operation in an error. */
   readonly at: string;
   /** Makes the search yield to other work. */
@@ -40,20 +43,22 @@ interface Candidate {
  * filter) needs. With a query, every vector under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
-  const { tenant, op, now, test, at, share } = search;
+  const { tenant, op, now, test, gate, at, share } = search;
   const { limit = 10, offset = 0 } = op;
   const page: ItemMatch[] = [];
   if (limit < 1) return page;
   let bytes = 0;
   const candidates = await candidatesOf(items, search);
   // Without a filter the number of values to read is known: those of the page.
-  let skip = test === undefined ? 0 : offset;
-  const found = test === undefined ? candidates.from(offset, limit) : candidates.from(0);
+  const isFiltered = test !== undefined || gate !== undefined;
+  let skip = isFiltered ? offset : 0;
+  const found = isFiltered ? candidates.from(0) : candidates.from(offset, limit);
   for await (const { head, score } of found) {
     if (share.isSpent(head.bytes)) await share.next();
     const record = await items.find(tenant, head);
     // The item may have been deleted since the scan.
-    if (record === undefined || !isUnexpired(record, now) || test?.(record.value) === false) continue;
+    if (record === undefined || !isUnexpired(record, now) || gate?.letsItem(record) === false) continue;
+    if (test?.(record.value) === false) continue;
     if (skip-- > 0) continue;
     bytes += record.bytes;
     if (bytes > MAX_ANSWER_BYTES)

@@ -1,14 +1,16 @@
 import type { Namespace, NamespacesOp } from "../../model/store-item.ts";
 import type { StoreItems } from "../../ports/store-items.ts";
+import type { ItemGate } from "./item-permission.ts";
 
 const ANY = "*";
 
-/** A page of the namespaces that match, cut to the requested depth. */
+/** A page of the namespaces that match, cut to the requested depth. `gate` leaves out those that the caller may not see. */
 export async function listNamespaces(
   items: StoreItems,
   tenant: string,
   { prefix = [], suffix = [], max_depth = Infinity, limit = 100, offset = 0 }: NamespacesOp,
   now: number,
+  gate: ItemGate | undefined,
 ): Promise<readonly Namespace[]> {
   const first = prefix.indexOf(ANY);
   const lead = first < 0 ? prefix : prefix.slice(0, first);
@@ -25,6 +27,7 @@ export async function listNamespaces(
     // Namespaces come in order, so those that become equal by the cut are neighbours.
     if (name === last) continue;
     last = name;
+    if (gate?.letsNamespace(namespace) === false) continue;
     if (skip-- > 0) continue;
     page.push(namespace);
     if (page.length >= limit) break;

@@ -1,3 +1,5 @@
+import { ServiceError } from "../../model/errors.ts";
+import type { Permission } from "../../model/permission.ts";
 import type { Item, PutOp, SearchOp, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { TimeBudget } from "../../ports/time-budget.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -19,9 +21,11 @@ import {
 } from "./item-limits.ts";
 import { embedTexts, type StoreIndex } from "./embedding.ts";
 import { type ItemTest, compileFilter } from "./item-filter.ts";
+import { allowsItem, ItemGate } from "./item-permission.ts";
 import { listNamespaces } from "./namespaces.ts";
 import { isUnexpired, searchItems } from "./item-search.ts";
 import { textsAtPaths } from "./indexed-texts.ts";
+import { KeyedMutex } from "../keyed-mutex.ts";
 
 export interface StorePolicy {
   /** Minutes: the default lifetime of items; null: they do not expire. */
@@ -91,13 +95,20 @@ export function createStore(deps: StoreDeps): Store {
     });
   }
 
-  async function search(tenant: string, op: SearchOp, test: ItemTest | undefined, at: string) {
+  async function search(
+    tenant: string,
+    op: SearchOp,
+    test: ItemTest | undefined,
+    gate: ItemGate | undefined,
+    at: string,
+  ) {
     const vector = op.query === undefined || op.query === "" ? undefined : (await vectorsOf([op.query]))[0];
     const found = await searchItems(items, {
       tenant,
       op,
       now: clock.now(),
       test,
+      gate,
       vector,
       at,
       share: budget.share(tenant),
@@ -112,7 +123,7 @@ export function createStore(deps: StoreDeps): Store {
 
   /** Checks an operation. Returns the function that reads it; a write is added to `writes` instead, and undefined returned. */
   function prepare(
-    tenant: string,
+    { tenant, permission }: StoreCaller,
     op: StoreOp,
     at: string,
     writes: (Put | ItemChange)[],
@@ -125,6 +136,8 @@ export function createStore(deps: StoreDeps): Store {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
           if (found === undefined || !isUnexpired(found, now)) return null;
+          // As if it were not there: whether it is, is nothing that the caller may know.
+          if (permission !== undefined && !allowsItem(permission, found)) return null;
           await refresh(tenant, [found], op.refresh_ttl);
           return shown(found);
         };
@@ -134,19 +147,21 @@ export function createStore(deps: StoreDeps): Store {
         if (op.query !== undefined && policy.noIndex !== undefined)
           refuseOperation(`${at}query`, policy.noIndex);
         const test = op.filter === undefined ? undefined : compileFilter(op.filter, `${at}filter`);
-        return () => search(tenant, op, test, at);
+        return () => search(tenant, op, test, permission && new ItemGate(permission), at);
       }
       case "namespaces":
         checkLabels(op.prefix ?? [], `${at}prefix`);
         checkLabels(op.suffix ?? [], `${at}suffix`);
         checkCount(op.max_depth, `${at}max_depth`, 1, 1_000);
         checkPage(op, at);
-        return (now) => listNamespaces(items, tenant, op, now);
+        return (now) => listNamespaces(items, tenant, op, now, permission && new ItemGate(permission));
       case "put": {
         checkItemPlace(op, at);
         checkTtl(op.ttl, `${at}ttl`);
         checkIndex(op.index, `${at}index`);
         const value = checkValue(op.value, `${at}value`);
+        if (permission !== undefined && !allowsItem(permission, { ...op, value }))
+          throw new ServiceError("auth.forbidden", "Not authorized");
         const paths = op.index === false ? [] : (op.index ?? index?.fields ?? []);
         const texts = index === undefined ? [] : textsAtPaths(value, paths);
         if (texts.length > MAX_TEXTS)
@@ -176,18 +191,47 @@ export function createStore(deps: StoreDeps): Store {
     });
   }
 
-  async function batch({ tenant, fence, check }: StoreCaller, ops: readonly StoreOp[]) {
+  /**
+   * Checks the item that is about to be replaced or deleted. A place without an item counts, for a delete, as an item that its place alone
+   * describes: whether there is one is nothing that the caller may know.
+   */
+  async function checkWrite(tenant: string, permission: Permission, change: ItemChange): Promise<void> {
+    const { namespace, key } = change;
+    const found = await items.find(tenant, change);
+    const there = found !== undefined && isUnexpired(found, clock.now()) ? found : undefined;
+    if (there === undefined && change.kind === "put") return;
+    if (!allowsItem(permission, there ?? { namespace, key }))
+      throw new ServiceError("store.item_not_found", "Item not found");
+  }
+
+  /** Changes of one item by callers with a permission wait for each other: none comes between the check of the item and its change. */
+  const guarded = new KeyedMutex();
+
+  async function batch(caller: StoreCaller, ops: readonly StoreOp[]) {
+    const { tenant, fence, check, permission } = caller;
     if (!Array.isArray(ops)) refuseOperation("ops", "must be a list of operations");
+    if (permission !== undefined && ops.length !== 1)
+      throw new TypeError("with a permission, a batch has one operation");
     if (ops.length > MAX_OPS) refuseOperation("ops", `has more than ${MAX_OPS} operations`);
     const writes: (Put | ItemChange)[] = [];
-    const reads = ops.map((op, i) => prepare(tenant, op, ops.length === 1 ? "" : `ops[${i}].`, writes));
+    const reads = ops.map((op, i) => prepare(caller, op, ops.length === 1 ? "" : `ops[${i}].`, writes));
     const results: StoreResult[] = [];
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
     // The embedder took time: the caller may have been replaced meanwhile.
     check?.();
-    await items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
+    const change = () =>
+      items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });
+    const [only] = changes;
+    if (permission === undefined || only === undefined) await change();
+    else {
+      const name = JSON.stringify([tenant, ...only.namespace, only.key]);
+      await guarded.run(name, async () => {
+        await checkWrite(tenant, permission, only);
+        await change();
+      });
+    }
     return results;
   }
 

@@ -1,5 +1,6 @@
 import type { Delivery, DeliveryContent } from "../../model/webhook-delivery.ts";
 import { ServiceError } from "../../model/errors.ts";
+import type { Journal } from "../../ports/journal.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Outbox, OutboxEntry } from "../../ports/outbox.ts";
 import type { Random } from "../../ports/random.ts";
@@ -11,6 +12,7 @@ import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letters.ts";
 import { sendWebhook, type AttemptOutcome, type SenderDeps } from "./webhook-sender.ts";
 
 export interface WebhookWorkerDeps extends SenderDeps {
+  readonly journal: Pick<Journal, "whenWritable">;
   readonly outbox: Outbox;
   readonly scheduler: Scheduler;
   readonly random: Random;
@@ -39,6 +41,8 @@ export class WebhookWorker {
   readonly #tries = new Map<AbortController, TargetQueue>();
   #self: URL | undefined;
   #stopping = false;
+  /** True while the storage refuses writes. */
+  #isWaiting = false;
   #stopped: (() => void) | undefined;
 
   constructor(deps: WebhookWorkerDeps) {
@@ -95,8 +99,18 @@ export class WebhookWorker {
     this.#fill();
   }
 
-  /** Assigns the free slots, one to each queue in turn. */
+  /** Assigns the free slots, one to each queue in turn, when the results of attempts can be stored: else each would be repeated. */
   #fill(): void {
+    const writable = this.#deps.journal.whenWritable();
+    if (writable !== undefined) {
+      if (this.#isWaiting) return;
+      this.#isWaiting = true;
+      void writable.then(() => {
+        this.#isWaiting = false;
+        this.#fill();
+      });
+      return;
+    }
     const waiting: TargetQueue[] = [];
     while (!this.#stopping && this.#tries.size < SLOTS) {
       const queue = this.#waiting.shift();
@@ -173,9 +187,14 @@ export class WebhookWorker {
       await this.#deliver(queue, seen, controller.signal);
     } catch (error) {
       pause = true;
-      logger.warn("the result of a webhook delivery could not be stored; it is repeated", {
-        error: String(error),
-      });
+      // A failed storage is logged once, not for each delivery.
+      const isOutage = this.#deps.journal.whenWritable() !== undefined;
+      logger[isOutage ? "debug" : "warn"](
+        "the result of a webhook delivery could not be stored; it is repeated",
+        {
+          error: String(error),
+        },
+      );
     }
     late();
     this.#tries.delete(controller);

@@ -15,7 +15,9 @@ export type EventTest = (event: ProtocolEvent) => boolean;
  * that a test looks up the segments of the event's namespace, however many prefixes there are.
  */
 export function eventTestOf({ channels, namespaces, depth }: EventFilter): EventTest {
-  if (namespaces.length === 0) return ({ channel }) => channels.has(channel);
+  const isWanted = (channel: string): boolean =>
+    channels.has(channel) || (channel.startsWith("custom:") && channels.has("custom"));
+  if (namespaces.length === 0) return ({ channel }) => isWanted(channel);
   const root = node();
   for (const prefix of namespaces) {
     let at = root;
@@ -26,7 +28,7 @@ export function eventTestOf({ channels, namespaces, depth }: EventFilter): Event
     }
     at.isEnd = true;
   }
-  return ({ channel, namespace }) => channels.has(channel) && isIn(root, namespace, 0, depth);
+  return ({ channel, namespace }) => isWanted(channel) && isIn(root, namespace, 0, depth);
 }
 
 const node = (): PrefixNode => ({ isEnd: false, children: new Map() });

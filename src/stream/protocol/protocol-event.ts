@@ -6,7 +6,7 @@ export interface ProtocolEvent {
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** The channel by which clients subscribe to it. */
+  /** The channel by which clients subscribe to it. Those that begin with `custom:` belong to `custom` too. */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */

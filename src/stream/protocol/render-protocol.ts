@@ -1,6 +1,8 @@
 import { sseEvent } from "../../codec/sse.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
+import { LARGE_OUTPUT } from "../log-tail.ts";
+import { factSize } from "../fact-size.ts";
 import type { ThreadReader } from "../thread-reader.ts";
 import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
@@ -34,6 +36,24 @@ export function protocolSse(
       for (const event of events) if (wanted(event)) text += sent(event);
       return Buffer.from(text);
     });
+}
+
+/**
+ * True if the protocol events of a slice may be large, or are of unknown size. Memory is reserved for them before they are translated, since a
+ * {@link Translator} gets each event once.
+ */
+export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
+  // Of a chunk that is read from storage the weight is not known.
+  if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
+  let size = 0;
+  for (const [i, fact] of entry.chunk.facts.entries()) {
+    const state =
+      fact.t === "checkpoint" ? (entry.states?.get(i)?.values ?? data.snapshot(fact.id)?.state) : undefined;
+    if (fact.t === "checkpoint" && !fact.input && state === undefined) return true;
+    size += factSize(fact, state ?? undefined);
+    if (size > LARGE_OUTPUT) return true;
+  }
+  return false;
 }
 
 const sent = ({ id, method, text }: ProtocolEvent): string => sseEvent(method, text, id);

@@ -103,7 +103,7 @@ export class Translator {
         if (fact.ns === "") this.#paused = true;
         return this.#ask(fact.ns, fact.interrupts);
       case "custom":
-        return this.#put("custom", fact.ns, `{"payload":${fact.json}}`);
+        return this.#custom(fact);
       case "message":
         return this.#messages.begin(id, fact);
       case "token":
@@ -117,6 +117,17 @@ export class Translator {
       case "error":
         return;
     }
+  }
+
+  /** An object with a `name` is the event's data as it is, on a channel of that name; anything else is the data's payload. */
+  #custom({ ns, json }: FactOf<"custom">): void {
+    // Few have one: only those are parsed.
+    const data: unknown = json.startsWith("{") && json.includes('"name"') ? JSON.parse(json) : undefined;
+    if (!isObject(data) || !Object.hasOwn(data, "name"))
+      return this.#put("custom", ns, `{"payload":${json}}`);
+    const { name } = data;
+    const channel = typeof name === "object" ? "custom" : `custom:${String(name)}`;
+    this.#put("custom", ns, json, undefined, channel);
   }
 
   #checkpoint(fact: FactOf<"checkpoint">, page: RenderContext): Eventually<void> {

@@ -5,7 +5,8 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
-import type { ActorInspection } from "../../service/actor-inspection.ts";
+import type { ActorInspection, ServerInspection } from "../../service/actor-inspection.ts";
+import { failureDetailsOf } from "../../schemas/error-responses.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
@@ -14,8 +15,14 @@ const MAX_PEERS_PER_TENANT = 256;
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
-export interface FeedsDeps {
+/** Who watches, and what may be shown to that client. */
+interface FeedClient {
+  readonly tenant: string;
   readonly inspection: ActorInspection;
+}
+
+export interface FeedsDeps {
+  readonly inspection: ServerInspection;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
@@ -28,10 +35,8 @@ interface Asked {
   readonly run: string | null;
 }
 
-/** Close codes: 4000 + the HTTP status of the same request. */
+/** The close code: 4000 + the HTTP status of the same request. */
 const FORBIDDEN = 4403;
-const UNKNOWN = 4404;
-const INVALID = 4422;
 
 /** The WebSocket `/inspect`, in the message format of `@statelyai/inspect`: one text frame for each message. */
 export class InspectorFeeds {
@@ -41,6 +46,8 @@ export class InspectorFeeds {
   /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
+  /** Counts the feeds of users. */
+  #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {
     this.#deps = deps;
@@ -53,7 +60,7 @@ export class InspectorFeeds {
     return this.#watching;
   }
 
-  open(socket: Socket, tenant: string, query: string): void {
+  open(socket: Socket, { tenant, inspection }: FeedClient, query: string): void {
     let gone = false;
     let left: () => void = () => undefined;
     socket.onClose(() => {
@@ -71,15 +78,18 @@ export class InspectorFeeds {
     if (this.#watching >= MAX_PEERS) return refuse(1013, "Too many watch already; try again later");
     this.#count(tenant, 1);
     left = () => this.#count(tenant, -1);
-    this.#ask(tenant, query)
+    this.#ask(tenant, inspection, query)
       .then(async ({ scope, run }) => {
-        const { thread } = scope;
+        const { thread, permits } = scope;
         const recorded =
-          thread === null ? [] : await this.#deps.inspection.storedActors({ tenant, thread }, run);
+          thread === null
+            ? []
+            : await inspection.storedActors({ tenant, thread, ...(permits && { permits }) }, run);
         if (gone) return;
         const watcher = new InspectorPeer(socket, this.#deps.scheduler);
         const viewer = { watcher, run };
-        const name = JSON.stringify(scope);
+        // What one user may see is not another's.
+        const name = JSON.stringify(permits === undefined ? scope : [scope, ++this.#ofUsers]);
         const feed = this.#feeds.get(name) ?? new ScopeFeed(scope, this.#feed);
         this.#feeds.set(name, feed);
         left = () => {
@@ -105,7 +115,7 @@ export class InspectorFeeds {
   }
 
   /** @throws ServiceError `validation.failed`, `run.not_found` */
-  async #ask(tenant: string, query: string): Promise<Asked> {
+  async #ask(tenant: string, inspection: ActorInspection, query: string): Promise<Asked> {
     if (query.length > MAX_QUERY_CHARACTERS)
       throw invalid(`query is longer than ${MAX_QUERY_CHARACTERS} characters`);
     const params = new URLSearchParams(query);
@@ -119,8 +129,8 @@ export class InspectorFeeds {
     const values = params.get("values");
     if (values !== null && !/^(1|0|true|false)$/.test(values)) throw invalid("values must be 1 or 0");
     const [given, run] = [id("thread_id"), id("run_id")];
-    const thread = given ?? (run === null ? null : await this.#deps.inspection.threadOf(tenant, run));
-    return { scope: { tenant, thread, values: isYes(values) }, run };
+    const thread = given ?? (run === null ? null : await inspection.threadOf(tenant, run));
+    return { scope: await inspection.scopeOf({ tenant, thread, values: isYes(values) }), run };
   }
 }
 
@@ -128,6 +138,7 @@ const isYes = (text: string | null): boolean => text === "1" || text === "true";
 
 const invalid = (message: string) => new ServiceError("validation.failed", message);
 
-function codeOf({ code }: ServiceError): number {
-  return code === "validation.failed" ? INVALID : code.endsWith(".not_found") ? UNKNOWN : 1011;
+function codeOf(cause: ServiceError): number {
+  const { status } = failureDetailsOf(cause);
+  return status < 500 ? 4000 + status : 1011;
 }

@@ -7,7 +7,7 @@ import type {
   InspectedEvent,
   InspectedState,
 } from "../../ports/inspector.ts";
-import type { ActorInspection } from "../../service/actor-inspection.ts";
+import type { ServerInspection } from "../../service/actor-inspection.ts";
 import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
 import type { InspectorPeer } from "./inspector-peer.ts";
 
@@ -18,7 +18,7 @@ import type { InspectorPeer } from "./inspector-peer.ts";
 const RECENT = 200;
 
 export interface FeedDeps {
-  readonly inspection: ActorInspection;
+  readonly inspection: ServerInspection;
   readonly clock: Clock;
   /** The number of the next message of the server. */
   readonly nextSeq: () => number;

@@ -277,8 +277,14 @@ proves(
         const leave = new AbortController();
         const follow = client.threads.joinStream(id, { lastEventId: "-", signal: leave.signal });
         const next = async () => (await follow.next()).value as { id?: string; event: string; data: unknown };
-        const first = [await next(), await next(), await next(), await next()];
-        expect(first.map(({ event }) => event)).toEqual(["metadata", "values", "values", "values"]);
+        const first = [await next(), await next(), await next(), await next(), await next()];
+        expect(first.map(({ event }) => event)).toEqual([
+          "metadata",
+          "values",
+          "values",
+          "values",
+          "run_done",
+        ]);
         const { run_id } = await client.runs.create(id, "chat", { input: { topic: "b" } });
         expect(await next()).toMatchObject({ event: "metadata", data: { run_id } });
         leave.abort();

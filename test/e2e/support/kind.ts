@@ -20,6 +20,7 @@ const differences = {
   "unknown keys": "of an update are passed over",
   "timeouts of nodes": "there are none below LangGraph 1.7",
   "the store of a run that has ended": "never answers: LangGraph stops its queue",
+  "refused namespaces of the store": "are refused by LangGraph itself from 1.5 on, in words of its own",
   "types of values": "are not looked at: a reducer takes what it is given",
   "breakpoints in graphs within":
     "are not taken, and a breakpoint at a node that is not there is passed over",

@@ -5,16 +5,24 @@ import { WebSocket } from "ws";
 export const transports = ["sse", "websocket"] as const;
 export type ProtocolTransport = (typeof transports)[number];
 
-/** The official client of a thread over one of its transports. It is closed when the test ends. */
+/**
+ * The official client of a thread over one of its transports. It is closed when the test ends. `token`: what a browser sends with a
+ * WebSocket, as it can set no headers.
+ */
 export function streamOf(
   url: string,
   transport: ProtocolTransport,
   assistantId: string,
   threadId: string = crypto.randomUUID(),
   client: Pick<Client, "threads" | "runs"> = new Client({ apiUrl: url, apiKey: null }),
+  token?: string,
 ) {
   // Node has no WebSocket of its own before version 22.
-  const webSocketFactory = (to: string) => new WebSocket(to) as unknown as globalThis.WebSocket;
+  const webSocketFactory = (to: string) => {
+    const address = new URL(to);
+    if (token !== undefined) address.searchParams.set("token", token);
+    return new WebSocket(address) as unknown as globalThis.WebSocket;
+  };
   const thread = client.threads.stream(threadId, { assistantId, transport, webSocketFactory });
   onTestFinished(() => thread.close());
   return { client, thread, threadId };

@@ -5,9 +5,12 @@ import { onTestFinished } from "vitest";
 import { type App, type AppOptions, createApp } from "../../../src/app.ts";
 import agent from "../../../src/demo/agent.ts";
 import approval from "../../../src/demo/approval.ts";
+import { isDefinition } from "../../../src/graph/definition.ts";
 import { createLogger } from "../../../src/platform/log.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
 import type { Twins } from "../../langgraph/twin.ts";
+import { DelayedKeyValueStore } from "../../storage/delayed-key-value-store.ts";
 
 export interface Server extends App {
   /** The log records of level `warn` or above. */
@@ -15,8 +18,8 @@ export interface Server extends App {
 }
 
 /**
- * The variants over which the suite can run: a transport (`uws`, `node`) and a storage (`memory`, `level`). The
- * defaults are the server's own choice of a transport, and memory. The graphs can be rewritten in LangGraph.js
+ * The variants over which the suite can run: a transport (`uws`, `node`) and a storage (`memory`, `level`, or `delayed`,
+ * whose reads take turns, as over a network). The defaults are the server's own choice of a transport, and memory. The graphs can be rewritten in LangGraph.js
  * (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
  */
 const {
@@ -32,38 +35,57 @@ async function graphsOf(
   const { twin } = await import("../../langgraph/twin.ts");
   const { served } = await import("../../langgraph/support.ts");
   const made: Twins = new Map();
-  const twins = Object.entries(graphs).map(([name, graph]) => [name, twin(graph, made)]);
-  return { graphs: {}, langGraphs: await served(Object.fromEntries(twins)) };
+  const all = Object.entries(graphs);
+  const twins = all.flatMap(([name, graph]) => (isDefinition(graph) ? [[name, twin(graph, made)]] : []));
+  const others = all.filter(([, graph]) => !isDefinition(graph));
+  return { graphs: Object.fromEntries(others), langGraphs: await served(Object.fromEntries(twins)) };
 }
 
-async function surroundings(options: AppOptions): Promise<AppOptions> {
+/** Where to put what has to be undone: at the end of a test, unless a file shares a server among its tests. */
+export type AtEnd = (cleanUp: () => Promise<void>) => void;
+
+async function surroundings(options: AppOptions, atEnd: AtEnd): Promise<AppOptions> {
   const own = options.data !== undefined || options.storage !== undefined;
   return {
     ...(transport === "uws" || transport === "node" ? { transport } : {}),
-    ...(storage === "level" && !own ? { data: await directory() } : {}),
+    ...(storage === "level" && !own ? { data: await directory(atEnd) } : {}),
   };
+}
+
+/** The storage of the variant `delayed`: in memory, or in the directory that the test names. */
+function delayedStorage({ data, storage: opened }: AppOptions): Pick<AppOptions, "data"> {
+  if (storage !== "delayed" || opened !== undefined || (data !== undefined && typeof data !== "string"))
+    return {};
+  const inner = data === undefined ? undefined : new LevelDbKeyValueStore(join(data, "level"), false);
+  return { data: { kind: "key-value", store: new DelayedKeyValueStore(inner) } };
 }
 
 /**
  * Starts a real server in this process, on a free port and, by default, in memory. It closes with the test, and serves
- * the demo's graphs and the given ones.
+ * the demo's graphs (unless `demo` is false) and the given ones.
  */
-export async function serve(options: AppOptions = {}): Promise<Server> {
+export async function serve(
+  options: AppOptions = {},
+  { atEnd = onTestFinished, demo = true }: { readonly atEnd?: AtEnd; readonly demo?: boolean } = {},
+): Promise<Server> {
   const complaints: string[] = [];
   const logger = createLogger({ clock: systemClock, level: "warn", write: (line) => complaints.push(line) });
   const app = await createApp({
     logger,
-    ...(await surroundings(options)),
+    ...(await surroundings(options, atEnd)),
     ...options,
-    ...(await graphsOf({ agent, approval, ...options.graphs })),
+    ...delayedStorage(options),
+    ...(demo || options.graphs !== undefined
+      ? await graphsOf({ ...(demo && { agent, approval }), ...options.graphs })
+      : {}),
   });
-  onTestFinished(() => app.close(0));
+  atEnd(() => app.close(0));
   return Object.assign(app, { complaints });
 }
 
 /** A directory that is deleted after the test. */
-export async function directory(): Promise<string> {
+export async function directory(atEnd: AtEnd = onTestFinished): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), "heddle-"));
-  onTestFinished(() => rm(made, { recursive: true, force: true }));
+  atEnd(() => rm(made, { recursive: true, force: true }));
   return made;
 }

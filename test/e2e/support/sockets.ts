@@ -29,6 +29,8 @@ export class Dialed {
   readonly socket: WebSocket;
   readonly frames: Frame[] = [];
   readonly answers: Told[] = [];
+  /** All messages that are texts. */
+  readonly texts: string[] = [];
   readonly opened: Promise<void>;
   readonly closed: Promise<Closed>;
   /** The number of messages of the wrong kind (text or bytes) for the subprotocol. */
@@ -51,6 +53,7 @@ export class Dialed {
     });
     this.socket.on("message", (bytes: Buffer, isBinary) => {
       if (isBinary !== packed) this.odd++;
+      if (!isBinary) this.texts.push(String(bytes));
       const message = (isBinary ? unpack(bytes) : JSON.parse(bytes.toString())) as Frame | Told;
       if ("type" in message) this.answers.push(message);
       else this.frames.push(message);

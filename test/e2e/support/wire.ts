@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const HEX32 = /^[0-9a-f]{32}$/;
@@ -95,5 +95,21 @@ export class Reading {
     const { done, value } = await this.#reader.read();
     if (value !== undefined) this.#text += this.#decoder.decode(value, { stream: true });
     return !done;
+  }
+}
+
+/** A stream of a response as text, read as it comes. It is left when the test ends. */
+export class Following {
+  text = "";
+  readonly #reader: ReadableStreamDefaultReader<string>;
+
+  constructor({ body }: Response) {
+    if (body === null) throw new Error("there is nothing to read");
+    this.#reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    onTestFinished(() => this.#reader.cancel());
+  }
+
+  async until(part: string): Promise<void> {
+    while (!this.text.includes(part)) this.text += (await this.#reader.read()).value ?? "";
   }
 }

@@ -6,6 +6,8 @@ export interface Story {
   readonly deeds: readonly Deed[];
   /** What is not the same, and why. */
   readonly but?: (seen: Seen) => unknown;
+  /** The minor version of LangGraph.js from which on both are the same, and what it does before. */
+  readonly since?: readonly [minor: number, before: string];
 }
 
 /** By what they tell. */
@@ -29,6 +31,12 @@ export const sub = (name: string) =>
     .addEdge(START, "x")
     .addEdge("x", "y")
     .compile();
+
+/** Hosted graphs fork with every version. */
+export const SINCE_FORKS = [
+  4,
+  "it goes on from an older checkpoint without a fork, and asks nothing again",
+] as const;
 
 /** LangGraph shows an older state with what a later command has written to it; here it stays as it was. */
 export const exceptHistory = ({ streams, state }: Seen): unknown => ({ streams, state });

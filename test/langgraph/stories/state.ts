@@ -10,7 +10,7 @@ import {
   StateGraph,
 } from "@langchain/langgraph";
 import { z } from "zod";
-import { type Config, exceptHistory, Log, say, type Stories } from "./parts.ts";
+import { type Config, exceptHistory, Log, say, SINCE_FORKS, type Stories } from "./parts.ts";
 
 /** What a state can be, and what is done to it. */
 export const stateStories: Stories = {
@@ -25,6 +25,7 @@ export const stateStories: Stories = {
         .addEdge("b", "c")
         .compile({ interruptBefore: ["b"], interruptAfter: ["b"] }),
     deeds: [{ input: { log: ["x"] } }, { input: null }, { input: null }],
+    since: [2, "it has no Overwrite"],
   },
   "updateState as a node, then on; update of older": {
     make: () =>
@@ -44,6 +45,7 @@ export const stateStories: Stories = {
       { input: null },
       { from: ["a"], input: null },
     ],
+    since: SINCE_FORKS,
   },
   "zod 4 state with defaults and context": {
     make: () =>
@@ -158,6 +160,7 @@ export const stateStories: Stories = {
         .addEdge("a", "b")
         .compile(),
     deeds: [{ input: { log: [] } }],
+    since: [1, "its saver loses what bytes are"],
   },
   "updates that undo: the tasks cleared, a copy, as the end": {
     make: () =>

@@ -9,7 +9,7 @@ import {
   START,
   StateGraph,
 } from "@langchain/langgraph";
-import { exceptSteps, Log, pause, say, sub, type Stories } from "./parts.ts";
+import { exceptSteps, Log, pause, say, SINCE_FORKS, sub, type Stories } from "./parts.ts";
 
 /** Graphs within graphs. */
 export const withinStories: Stories = {
@@ -78,6 +78,7 @@ export const withinStories: Stories = {
         .addEdge("sub", "post")
         .compile(),
     deeds: [{ input: { log: [] } }, { from: ["sub"], input: null }, { from: ["post"], input: null }],
+    since: SINCE_FORKS,
   },
   "a graph in a graph in a graph, called in bodies, with questions": {
     make: () => {
@@ -245,6 +246,7 @@ export const withinStories: Stories = {
       { from: ["inner"], input: null },
       { command: { resume: "b" } },
     ],
+    since: SINCE_FORKS,
   },
   "a subgraph with a history of its own that asks, twice in a thread": {
     make: () => {

@@ -70,11 +70,12 @@ async function rig({
   });
   const lines: string[] = [];
   const line = (message: string, fields?: object) => void lines.push(`${message} ${JSON.stringify(fields)}`);
-  const logger = { debug: line, info: line, warn: line, error: line };
+  const logger = { debug: () => undefined, info: line, warn: line, error: line };
   const worker = new CronWorker({
+    journal,
     book: book?.(crons) ?? crons,
     crons: service.crons,
-    runs: service.runs,
+    runsOf: () => service.runs,
     clock,
     scheduler,
     logger,
@@ -259,11 +260,30 @@ describe("over a stop and a start", () => {
     const { batch } = kv;
     const refuse = () => Promise.reject(new Error("the disk is full"));
     kv.batch = refuse as typeof batch;
-    await pass(one, MINUTE / 2 + 5_000);
+    let reads = 0;
+    const { entries } = kv;
+    kv.entries = (...args) => {
+      reads++;
+      return entries.apply(kv, args);
+    };
+    await pass(one, MINUTE / 2 + 25_000);
     expect(await runsOf(one, key)).toEqual([]);
+    // It waits for the storage, and does not try again and again; that the storage has failed is logged by the storage.
+    expect(reads).toBeLessThan(10);
+    expect(one.lines).toEqual([]);
     kv.batch = batch;
     await pass(one, 20_000);
     expect(await runsOf(one, key)).toHaveLength(1);
+  });
+
+  test("a stop does not wait for storage that fails", async () => {
+    const kv = new MemoryKeyValueStore();
+    const one = await rig({ kv });
+    await on(one);
+    kv.batch = () => Promise.reject(new Error("the disk is full"));
+    await pass(one, MINUTE);
+    await one.server.do(one.worker.stop());
+    expect(one.lines).toEqual([]);
   });
 });
 

@@ -95,10 +95,11 @@ export class Rig {
     const { clock, scheduler } = this;
     const log = (message: string, fields?: object) =>
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = { debug: () => undefined, info: log, warn: log, error: log };
     const deps = { scheduler, clock, failpoints: noFailpoints, logger };
     this.#storage = await openStorage({ kind: "key-value", store: this.kv }, deps);
     this.#worker = new WebhookWorker({
+      journal: this.#storage.journal,
       outbox: this.#storage.outbox,
       client: this.receivers,
       policy: readPolicy({ ...this.#config }),

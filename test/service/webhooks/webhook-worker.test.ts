@@ -32,6 +32,28 @@ test("what is owed is sent at once, to the address that was looked at, and is th
   expect(rig.scheduler.timers).toBe(0);
 });
 
+test("while results cannot be stored nothing more is sent, and each delivery is repeated once at most", async () => {
+  const rig = await Rig.start();
+  const answers: (() => void)[] = [];
+  rig.receivers.at("hooks.test", () => new Promise((resolve) => answers.push(() => resolve(200))));
+  for (let n = 1; n <= 100; n++) await rig.owe(n, "https://hooks.test/");
+  await rig.scheduler.settle();
+  const sent = rig.receivers.asked.length;
+  expect(sent).toBeLessThan(100);
+  const { batch } = rig.kv;
+  rig.kv.batch = () => Promise.reject(new Error("the disk is full"));
+  rig.lines.length = 0;
+  for (const answer of answers.splice(0)) answer();
+  await rig.scheduler.advance(600_000);
+  expect(rig.receivers.asked).toHaveLength(sent);
+  expect(rig.lines).toHaveLength(1);
+  rig.kv.batch = batch;
+  rig.receivers.at("hooks.test", () => 200);
+  await rig.scheduler.advance(60_000);
+  expect(await rig.deliveries()).toEqual([]);
+  expect(rig.receivers.asked).toHaveLength(sent + 100);
+});
+
 test("without a secret there is no signature", async () => {
   const rig = await Rig.start();
   await rig.owe(1, "https://hooks.test/");

@@ -3,7 +3,7 @@ import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { halfOpen } from "./connections.ts";
 import { history, largeStates, unreadStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
-import { assistantThreads, dueCrons, largeBodies, wrongBody } from "./work.ts";
+import { assistantThreads, dueCrons, idleStates, largeBodies, largeRuns, wrongBody } from "./work.ts";
 
 /** All known attacks, in the order of the table. */
 export const entries: readonly Entry[] = [
@@ -18,6 +18,8 @@ export const entries: readonly Entry[] = [
   storeIn,
   storeSearch,
   largeBodies,
+  idleStates,
+  largeRuns,
   assistantThreads,
   dueCrons,
 ];

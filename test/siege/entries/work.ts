@@ -63,6 +63,36 @@ export const largeBodies = entry({
   },
 });
 
+export const idleStates = entry({
+  name: "idle-states",
+  sent: "runs on many threads, each of which leaves a large state",
+  full: { size: { threads: 300, bytes: 4 * MIB } },
+  small: { size: { threads: 110, bytes: 2 * MIB }, memory: 200 },
+  async attack({ hostile }, { threads, bytes }: { threads: number; bytes: number }) {
+    for (let i = 0; i < threads; i++) {
+      await hostile.run(await hostile.thread(), "keep", { text: "x".repeat(bytes) });
+    }
+  },
+});
+
+export const largeRuns = entry({
+  name: "large-runs",
+  sent: "runs on many threads at once, whose node makes a large state of a small input",
+  full: { size: { threads: 40, bytes: 6 * MIB, runs: 3 }, memory: 900 },
+  small: { size: { threads: 12, bytes: 2 * MIB, runs: 2 } },
+  async attack(
+    { hostile },
+    size: { readonly threads: number; readonly bytes: number; readonly runs: number },
+  ) {
+    await Promise.all(
+      Array.from({ length: size.threads }, async () => {
+        const thread = await hostile.thread();
+        for (let i = 0; i < size.runs; i++) await hostile.run(thread, "make", { size: size.bytes });
+      }),
+    );
+  },
+});
+
 interface Many {
   readonly count: number;
 }

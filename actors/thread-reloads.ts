@@ -1,0 +1,161 @@
+import { ServiceError } from "../src/model/errors.ts";
+import { threadMapKey, type ThreadKey } from "../src/model/thread.ts";
+import type { Clock } from "../src/ports/clock.ts";
+import type { Journal } from "../src/ports/journal.ts";
+import type { Logger } from "../src/ports/logger.ts";
+import type { Scheduler } from "../src/ports/scheduler.ts";
+
+/** Milliseconds before a thread that was given up is loaded again: the first time, and at most. */
+const FIRST_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 30_000;
+/** Milliseconds after which the failures of a thread are forgotten. */
+const FORGET_MS = 300_000;
+
+interface Deps {
+  readonly journal: Pick<Journal, "whenWritable">;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+}
+
+interface Threads {
+  isLive(key: ThreadKey): boolean;
+  /** True when no thread is loaded any more. */
+  isStopping(): boolean;
+  wake(key: ThreadKey): unknown;
+}
+
+interface Reload {
+  readonly key: ThreadKey;
+  /** How often it was loaded here in vain. */
+  failures: number;
+  /** True when it was loaded here, and not given up since. */
+  isLoaded: boolean;
+  /** Milliseconds on the monotonic clock at which it was given up last. */
+  at: number;
+  isScheduled: boolean;
+}
+
+/**
+ * Loads threads again that were given up while they had runs: once the storage accepts writes, and the later the more often a thread has
+ * failed. Threads that the storage has failed are logged together: one line when they are given up, one when they are loaded again.
+ */
+export class ThreadReloads {
+  readonly #deps: Deps;
+  readonly #threads: Threads;
+  /** By thread, in the order of `at`. */
+  readonly #reloads = new Map<string, Reload>();
+  #ready: Reload[] = [];
+  #isLoading = false;
+  /** Threads that the storage has failed, and that are not loaded again yet. */
+  readonly #failed = new Set<string>();
+  /** The number of threads that were in `#failed` since it was empty. */
+  #count = 0;
+
+  constructor(deps: Deps, threads: Threads) {
+    this.#deps = deps;
+    this.#threads = threads;
+  }
+
+  /** A thread was given up, and is not live any more. `hasRuns`: it has to be loaded again. */
+  givenUp(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
+    const { logger, scheduler } = this.#deps;
+    const name = threadMapKey(key);
+    const isOutage = cause instanceof ServiceError && cause.code === "storage.unavailable";
+    if (!isOutage) {
+      logger.error("a thread's actor was given up", {
+        thread: key.thread,
+        cause: cause instanceof Error ? cause.message : String(cause),
+      });
+    }
+    if (!hasRuns || this.#threads.isStopping()) return;
+    if (isOutage && !this.#failed.has(name)) {
+      this.#failed.add(name);
+      // In a later turn, since many threads fail together.
+      if (this.#count++ === 0) scheduler.soon(() => this.#logFailed());
+    }
+    this.#schedule(this.#noted(name, key));
+  }
+
+  #noted(name: string, key: ThreadKey): Reload {
+    const at = this.#deps.clock.mono();
+    for (const [other, { at: then, isScheduled }] of this.#reloads) {
+      if (at - then < FORGET_MS) break;
+      if (!isScheduled) this.#reloads.delete(other);
+    }
+    const known = this.#reloads.get(name);
+    const reload = known ?? { key, failures: 0, at, isLoaded: false, isScheduled: false };
+    reload.at = at;
+    // Requests may load it too, and do not count.
+    if (reload.isLoaded) reload.failures++;
+    reload.isLoaded = false;
+    this.#reloads.delete(name);
+    this.#reloads.set(name, reload);
+    return reload;
+  }
+
+  #schedule(reload: Reload): void {
+    if (reload.isScheduled) return;
+    reload.isScheduled = true;
+    const ms = Math.min(FIRST_DELAY_MS * 2 ** reload.failures, MAX_DELAY_MS);
+    const { journal, scheduler } = this.#deps;
+    scheduler.after(ms, () => {
+      const writable = journal.whenWritable();
+      if (writable === undefined) this.#enqueue(reload);
+      else void writable.then(() => this.#enqueue(reload));
+    });
+  }
+
+  #enqueue(reload: Reload): void {
+    this.#ready.push(reload);
+    if (!this.#isLoading) void this.#loadAll();
+  }
+
+  /** One after the other, each in a turn of its own: there may be thousands, and others have to get on. */
+  async #loadAll(): Promise<void> {
+    this.#isLoading = true;
+    for (let reload = this.#ready.shift(); reload !== undefined; reload = this.#ready.shift()) {
+      if (this.#threads.isStopping()) return;
+      reload.isScheduled = false;
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the loads of thousands hold up nobody
+      if (await this.#load(reload)) this.#loaded(reload);
+      else {
+        reload.isLoaded = false;
+        reload.failures++;
+        this.#schedule(reload);
+      }
+      // oxlint-disable-next-line no-await-in-loop -- others get a turn
+      await new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve));
+    }
+    this.#isLoading = false;
+  }
+
+  /** Loads a thread. Resolves with false when it has to be tried again. */
+  async #load(reload: Reload): Promise<boolean> {
+    const { key } = reload;
+    if (this.#threads.isLive(key)) return true;
+    // It may be given up before the promise has resolved.
+    reload.isLoaded = true;
+    try {
+      await this.#threads.wake(key);
+      return true;
+    } catch (cause) {
+      return cause instanceof ServiceError && cause.code === "thread.not_found";
+    }
+  }
+
+  #loaded({ key }: Reload): void {
+    if (!this.#failed.delete(threadMapKey(key)) || this.#failed.size > 0) return;
+    this.#deps.logger.info("threads are loaded again", { threads: this.#count });
+    this.#count = 0;
+  }
+
+  #logFailed(): void {
+    this.#deps.logger.warn(
+      "threads were given up because the storage failed; they are loaded again when it stores writes",
+      {
+        threads: this.#count,
+      },
+    );
+  }
+}

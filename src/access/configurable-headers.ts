@@ -1,0 +1,100 @@
+import { ServiceError } from "../model/errors.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { HttpRequest } from "../ports/transport.ts";
+import { headerTexts } from "./config.ts";
+
+/** Which request headers runs find in `config.configurable`. A pattern is a name in any case, in which `*` stands for any characters. */
+export interface HeaderPatterns {
+  /** Default: `x-*` and `user-agent`. */
+  readonly includes?: readonly string[];
+  /** These win over `includes`. */
+  readonly excludes?: readonly string[];
+}
+
+/**
+ * The headers of a request that go into `config.configurable` of the runs it starts, by their lower-case names; undefined when there are
+ * none.
+ * @throws ServiceError `validation.failed` when they are too large
+ */
+export type ConfigurableHeaders = (request: Pick<HttpRequest, "headers">) => JsonObject | undefined;
+
+const DEFAULT_INCLUDES = ["x-*", "user-agent"];
+
+/** They are stored with each run, and shown with it: only a pattern without `*` takes them. */
+const CREDENTIALS: ReadonlySet<string> = new Set([
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "x-api-key",
+  "x-tenant-id",
+  "x-service-key",
+]);
+
+/** Members of `configurable` that have a meaning of their own: no header can be one. Names that begin with `__` belong to LangGraph. */
+const RESERVED =
+  /^(?:__.*|langgraph_.*|thread_id|run_id|graph_id|assistant_id|checkpoint_id|checkpoint_ns|checkpoint_map)$/;
+
+/** Bytes of names and values. */
+const MAX_BYTES = 8 * 1024;
+
+/** Reads `http.configurable_headers`. `refuse` is called with the invalid key and what is wrong with it. */
+export function readHeaderPatterns(
+  http: JsonObject,
+  refuse: (what: string) => never,
+): HeaderPatterns | undefined {
+  const given = http["configurable_headers"];
+  if (given === undefined || given === null || given === false) return undefined;
+  if (!isObject(given)) return refuse("http.configurable_headers must be an object");
+  const list = (key: string) =>
+    headerTexts(given[key], (what) => refuse(`http.configurable_headers.${key} ${what}`));
+  const [includes, excludes] = [list("includes"), list("excludes")];
+  if (includes === undefined && excludes === undefined) return undefined;
+  return { ...(includes && { includes }), ...(excludes && { excludes }) };
+}
+
+/** Undefined patterns take no header. */
+export function headerSelector(patterns: HeaderPatterns | undefined): ConfigurableHeaders {
+  if (patterns === undefined) return () => undefined;
+  const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());
+  const excludes = (patterns.excludes ?? []).map((pattern) => pattern.toLowerCase());
+  const isWanted = (name: string): boolean => {
+    if (RESERVED.test(name) || excludes.some((pattern) => matches(pattern, name))) return false;
+    if (CREDENTIALS.has(name)) return includes.includes(name);
+    return includes.some((pattern) => matches(pattern, name));
+  };
+  return (request) => {
+    const taken = new Map<string, string>();
+    let bytes = 0;
+    for (const [name, value] of request.headers()) {
+      if (!isWanted(name)) continue;
+      const earlier = taken.get(name);
+      taken.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
+      bytes += name.length + value.length;
+      if (bytes > MAX_BYTES) throw tooLarge();
+    }
+    return taken.size === 0 ? undefined : Object.fromEntries(taken);
+  };
+}
+
+function tooLarge(): ServiceError {
+  const message = `that http.configurable_headers names have at most ${MAX_BYTES} bytes together`;
+  return new ServiceError("validation.failed", `headers ${message}`, {
+    fields: [{ at: "headers", message }],
+  });
+}
+
+/** Whether a name fits a pattern. Takes time in proportion to their lengths: the name comes from a client. */
+function matches(pattern: string, name: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return name === first;
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+    return false;
+  let from = first.length;
+  for (const part of rest) {
+    const at = name.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return from <= name.length - last.length;
+}

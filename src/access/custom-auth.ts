@@ -1,0 +1,156 @@
+import { ServiceError } from "../model/errors.ts";
+import type { AuthUser } from "../model/auth-user.ts";
+import type { Permission } from "../model/permission.ts";
+import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { authErrorOf, authFailure, notAuthorized } from "./auth-errors.ts";
+import { compileAuthFilter } from "./auth-filter.ts";
+
+/** Says who sent a request. */
+export interface Authenticator {
+  /** @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable` */
+  authenticate(request: Request): Promise<AuthUser>;
+}
+
+/** Who is let in, and what each user may do. */
+export type Auth = Authenticator & Authorizer;
+
+/** The argument of a handler of `on`. */
+interface HandlerCall {
+  readonly event: AuthEvent;
+  readonly resource: string;
+  readonly action: string;
+  readonly value: AuthValue;
+  readonly user: AuthUser;
+  readonly permissions: readonly string[];
+}
+
+/**
+ * The handlers that an `Auth` object of `@langchain/langgraph-sdk/auth` holds. The object comes from the project's own copy of that
+ * package, in any of its versions, so it is recognised by this shape.
+ */
+export interface AuthHandlers {
+  readonly "~handlerCache": {
+    readonly authenticate?: (request: Request) => unknown;
+    /** Handlers, each of a {@link HandlerCall}, by the name under which they were registered. */
+    readonly callbacks?: { readonly [event: string]: (call: never) => unknown };
+  };
+}
+
+/** Milliseconds that a call of the project's code may take. */
+const MAX_CALL_MS = 10_000;
+/** Calls of `authenticate` in progress, at most: each keeps its request in memory. */
+const MAX_AUTHENTICATIONS = 1_024;
+
+const AUTHENTICATE = "authenticate handler";
+
+/** Why a value cannot be used as `Auth`; undefined: it can. */
+export function authFault(value: unknown): string | undefined {
+  const handlers =
+    typeof value === "object" && value !== null
+      ? (value as { readonly "~handlerCache"?: unknown })["~handlerCache"]
+      : undefined;
+  if (typeof handlers !== "object" || handlers === null)
+    return "is no Auth of @langchain/langgraph-sdk/auth: export what new Auth() gives";
+  const { authenticate } = handlers as { readonly authenticate?: unknown };
+  return typeof authenticate === "function"
+    ? undefined
+    : "has no authenticate handler, so nobody could be told from anybody: call .authenticate(...) on it";
+}
+
+/** Authentication and authorisation by the handlers of an `Auth` object. No answer is kept: each request is asked about anew. */
+export class CustomAuth implements Auth {
+  readonly #handlers: AuthHandlers;
+  readonly #scheduler: Scheduler;
+  #authenticating = 0;
+
+  /** @throws ServiceError `config.invalid` when it is no such object */
+  constructor(auth: AuthHandlers, scheduler: Scheduler) {
+    const fault = authFault(auth);
+    if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);
+    this.#handlers = auth;
+    this.#scheduler = scheduler;
+  }
+
+  async authenticate(request: Request): Promise<AuthUser> {
+    if (this.#authenticating >= MAX_AUTHENTICATIONS)
+      throw new ServiceError("server.busy", "Too many requests are being authenticated; try again later");
+    this.#authenticating++;
+    let answer: unknown;
+    try {
+      answer = await this.#call(AUTHENTICATE, () => this.#handlers["~handlerCache"].authenticate?.(request));
+    } finally {
+      this.#authenticating--;
+    }
+    return userOf(answer);
+  }
+
+  async decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
+    const [resource = "", action = ""] = event.split(":");
+    const handler = this.#handlerOf(event, resource, action);
+    if (handler === undefined) return undefined;
+    const { permissions } = user;
+    const call: HandlerCall = { event, resource, action, value, user, permissions };
+    const what = `handler of ${event}`;
+    const answer = await this.#call(what, () => handler(call));
+    if (answer === undefined || answer === null || answer === true) return undefined;
+    if (answer === false) throw notAuthorized();
+    try {
+      return compileAuthFilter(answer);
+    } catch (cause) {
+      throw authFailure(what, cause);
+    }
+  }
+
+  /** The most specific handler: there is one for the event, its resource, its action, or everything. */
+  #handlerOf(event: AuthEvent, resource: string, action: string) {
+    const { callbacks } = this.#handlers["~handlerCache"];
+    if (callbacks === undefined) return undefined;
+    for (const name of [event, resource, `*:${action}`, "*"]) {
+      const handler = Object.hasOwn(callbacks, name) ? callbacks[name] : undefined;
+      if (handler !== undefined) return handler as (call: HandlerCall) => unknown;
+    }
+    return undefined;
+  }
+
+  /** Calls the project's code, for a limited time. */
+  #call(what: string, call: () => unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#scheduler.after(MAX_CALL_MS, () =>
+        reject(
+          new ServiceError(
+            "auth.unavailable",
+            `The project's ${what} did not answer in ${MAX_CALL_MS / 1_000} s`,
+          ),
+        ),
+      );
+      const failed = (cause: unknown) => reject(authErrorOf(cause, what));
+      try {
+        Promise.resolve(call()).then(resolve, failed).finally(cancel);
+      } catch (cause) {
+        cancel();
+        failed(cause);
+      }
+    });
+  }
+}
+
+/** The user that `authenticate` has answered with: an identity, or an object that has one. */
+function userOf(answer: unknown): AuthUser {
+  if (typeof answer === "string" && answer !== "") return newUser({}, answer, []);
+  if (typeof answer === "object" && answer !== null) {
+    const { identity, permissions } = answer as {
+      readonly identity?: unknown;
+      readonly permissions?: unknown;
+    };
+    if (typeof identity === "string" && identity !== "")
+      return newUser(answer, identity, Array.isArray(permissions) ? permissions.map(String) : []);
+  }
+  const cause = new TypeError("it must give a user's identity, a string, or an object with identity");
+  throw authFailure(AUTHENTICATE, cause);
+}
+
+function newUser(fields: object, identity: string, permissions: readonly string[]): AuthUser {
+  const { is_authenticated = true, display_name = identity } = fields as Partial<AuthUser>;
+  return { ...fields, identity, permissions, is_authenticated, display_name };
+}

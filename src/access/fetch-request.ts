@@ -1,0 +1,57 @@
+import type { HttpRequest } from "../ports/transport.ts";
+import { parseHost } from "./hosts.ts";
+
+/** Methods that `Request` does not take. */
+const METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+
+/** Paths that `URL` would change. */
+const CHANGED = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * The URL of a request, for code of the project: its path is exactly the one for which access was decided. Undefined when no URL has that
+ * path, or no `Request` that method.
+ */
+export function requestUrlOf(request: HttpRequest): string | undefined {
+  const { method, path, query } = request;
+  if (METHODS.has(method.toUpperCase()) || CHANGED.test(path)) return undefined;
+  const named = request.header("host") ?? "";
+  // A host with a slash in it would move a part of itself into the path.
+  const host = parseHost(named) === undefined ? "localhost" : named;
+  const url = `http://${host}${path}${query === "" ? "" : `?${query}`}`;
+  return URL.canParse(url) ? url : undefined;
+}
+
+/** The headers of a request that `isKept` keeps; undefined when `Headers` does not take one of them. */
+export function webHeadersOf(
+  request: HttpRequest,
+  isKept: (name: string, value: string) => boolean = () => true,
+): Headers | undefined {
+  const headers = new Headers();
+  try {
+    for (const [name, value] of request.headers())
+      if (isKept(name, value)) headers.append(name, byteString(value));
+  } catch {
+    return undefined;
+  }
+  return headers;
+}
+
+/**
+ * A request as the project's `authenticate` gets it: with method, URL and headers. It has no body, which has not been read yet when a request
+ * is authenticated. `isTrusted`: false for a request that a page of another origin made. What a browser adds by itself to such a request, whoever
+ * made it, is left out then: cookies, and passwords that it has been told.
+ * Undefined when no `Request` can be made of it.
+ */
+export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
+  const url = requestUrlOf(request);
+  const headers = webHeadersOf(request, (name, value) => isTrusted || !isAmbient(name, value));
+  if (url === undefined || headers === undefined) return undefined;
+  return new Request(url, { method: request.method, headers });
+}
+
+const isAmbient = (name: string, value: string): boolean =>
+  name === "cookie" || (name === "authorization" && /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(value));
+
+/** `Headers` takes one byte a character; a transport may have decoded the header as UTF-8. */
+const byteString = (value: string): string =>
+  /[\u0100-\uffff]/.test(value) ? Buffer.from(value, "utf8").toString("latin1") : value;

@@ -1,0 +1,146 @@
+import type * as Jose from "jose";
+import type { AuthUser } from "../model/auth-user.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Clock } from "../ports/clock.ts";
+import { authFailure } from "./auth-errors.ts";
+import type { Auth, Authenticator } from "./custom-auth.ts";
+import { OwnerRules } from "./owner-rules.ts";
+
+export interface JwtOptions {
+  /** The `iss` that tokens must have. */
+  readonly issuer: string;
+  /** The `aud` that tokens must have; of several, one. */
+  readonly audience: string | readonly string[];
+  /** The provider's public keys: the URL of a JSON Web Key Set, or the set itself. */
+  readonly jwks: URL | JsonObject;
+}
+
+/** Characters of the longest token. */
+const MAX_TOKEN_CHARACTERS = 16 * 1024;
+/** Seconds by which the provider's clock may differ from this one. */
+const CLOCK_TOLERANCE = 5;
+/** Milliseconds in which the provider must answer with its keys. */
+const FETCH_TIMEOUT = 5_000;
+/** Signatures whose key is public. With a shared secret, whoever can check a token could make one. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+const required = (message: string, cause?: unknown) => new ServiceError("auth.required", message, { cause });
+
+/**
+ * Authenticates users by the access tokens of an identity provider (OpenID Connect), and lets each reach what is the user's own. The library is
+ * loaded here, because most servers do without it.
+ * @throws ServiceError `config.invalid` when the key set cannot be used
+ */
+export async function createJwtAuth(options: JwtOptions, clock: Clock): Promise<Auth> {
+  const jose = await import("jose");
+  const authenticator = new JwtAuthenticator(jose, keysOf(jose, options.jwks), options, clock);
+  const rules = new OwnerRules();
+  return {
+    authenticate: (request) => authenticator.authenticate(request),
+    decide: (user, event, value) => rules.decide(user, event, value),
+  };
+}
+
+function keysOf(
+  { createLocalJWKSet, createRemoteJWKSet }: typeof Jose,
+  jwks: URL | JsonObject,
+): Jose.JWTVerifyGetKey {
+  if (jwks instanceof URL) return createRemoteJWKSet(jwks, { timeoutDuration: FETCH_TIMEOUT });
+  try {
+    return createLocalJWKSet(jwks as unknown as Jose.JSONWebKeySet);
+  } catch (cause) {
+    throw new ServiceError("config.invalid", "auth.jwt.jwks is no JSON Web Key Set", { cause });
+  }
+}
+
+class JwtAuthenticator implements Authenticator {
+  readonly #jose: typeof Jose;
+  readonly #keys: Jose.JWTVerifyGetKey;
+  readonly #options: JwtOptions;
+  readonly #clock: Clock;
+
+  constructor(jose: typeof Jose, keys: Jose.JWTVerifyGetKey, options: JwtOptions, clock: Clock) {
+    this.#jose = jose;
+    this.#keys = keys;
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  async authenticate(request: Request): Promise<AuthUser> {
+    const [, token] = /^bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "") ?? [];
+    if (token === undefined || token.length > MAX_TOKEN_CHARACTERS)
+      throw required("A valid token is needed: send it as Authorization: Bearer");
+    return userOf(await this.#verify(token));
+  }
+
+  async #verify(token: string): Promise<Jose.JWTPayload> {
+    const { issuer, audience } = this.#options;
+    try {
+      const { payload } = await this.#jose.jwtVerify(token, this.#keys, {
+        issuer,
+        audience: typeof audience === "string" ? audience : [...audience],
+        algorithms: ALGORITHMS,
+        requiredClaims: ["sub", "exp"],
+        clockTolerance: CLOCK_TOLERANCE,
+        currentDate: new Date(this.#clock.now()),
+      });
+      return payload;
+    } catch (cause) {
+      throw this.#errorOf(cause);
+    }
+  }
+
+  #errorOf(cause: unknown): ServiceError {
+    const { errors } = this.#jose;
+    if (cause instanceof errors.JWTExpired) return required("The token has expired", cause);
+    const isTokens =
+      cause instanceof errors.JWTClaimValidationFailed ||
+      cause instanceof errors.JWTInvalid ||
+      cause instanceof errors.JWSInvalid ||
+      cause instanceof errors.JWSSignatureVerificationFailed ||
+      cause instanceof errors.JOSEAlgNotAllowed ||
+      cause instanceof errors.JOSENotSupported ||
+      cause instanceof errors.JWKSNoMatchingKey;
+    if (isTokens) return required("The token is not valid here", cause);
+    const isKeySets =
+      cause instanceof errors.JWKSInvalid ||
+      cause instanceof errors.JWKInvalid ||
+      cause instanceof errors.JWKSMultipleMatchingKeys;
+    if (isKeySets) return authFailure("key set", cause);
+    return new ServiceError("auth.unavailable", "The keys that tokens are checked with cannot be had", {
+      cause,
+    });
+  }
+}
+
+function userOf(claims: Jose.JWTPayload): AuthUser {
+  const { sub, name, preferred_username, email, scope, scp } = claims;
+  if (typeof sub !== "string" || sub === "") throw required("The token names no user");
+  const shown = [name, preferred_username, email].find((text) => typeof text === "string" && text !== "");
+  return {
+    identity: sub,
+    display_name: (shown as string | undefined) ?? sub,
+    permissions: scopesOf(scope ?? scp),
+    is_authenticated: true,
+    claims,
+  };
+}
+
+/** Scopes are one text, separated by blanks; some providers send a list. */
+function scopesOf(scope: unknown): readonly string[] {
+  if (typeof scope === "string") return scope.split(" ").filter((one) => one !== "");
+  return Array.isArray(scope) ? scope.filter((one) => typeof one === "string") : [];
+}

@@ -1,0 +1,48 @@
+import type { AuthUser } from "../model/auth-user.ts";
+import { sha256Hex } from "../model/ids.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import type { Permission } from "../model/permission.ts";
+import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
+import { compileAuthFilter } from "./auth-filter.ts";
+
+/** Characters of the longest label of a namespace. */
+const MAX_LABEL = 256;
+
+/**
+ * Rules for projects that have none of their own: whoever makes a thread, a run, an assistant or a cron owns it, and nobody else reaches it.
+ * Default assistants can be read by all. In the store each user has a namespace, and sees nothing else.
+ */
+export class OwnerRules implements Authorizer {
+  async decide({ identity }: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
+    if (event.startsWith("store:")) {
+      value["namespace"] = ownNamespace(identity, value["namespace"]);
+      return undefined;
+    }
+    const { metadata } = value;
+    const isWritten = event === "assistants:create" || event === "assistants:update";
+    if (isWritten && isObject(metadata)) value["metadata"] = withoutCreator(metadata);
+    // Whatever the user makes or changes gets this owner: the filter's members are written into its metadata.
+    const owned = { owner: identity };
+    const isShared = event === "assistants:read" || event === "assistants:search";
+    return compileAuthFilter(isShared ? { $or: [owned, { created_by: "system" }] } : owned);
+  }
+}
+
+/** Without `created_by`, by which default assistants are known. */
+function withoutCreator(metadata: JsonObject): JsonObject {
+  const { created_by: _, ...rest } = metadata;
+  return rest;
+}
+
+/** The namespace below the user's own label, unless it is there already, as in the results of a search. */
+function ownNamespace(identity: string, namespace: unknown): readonly unknown[] {
+  const given: readonly unknown[] = Array.isArray(namespace) ? namespace : [];
+  const own = labelOf(identity);
+  return given[0] === own ? given : [own, ...given];
+}
+
+/** `user:` and the identity; what a label cannot have is encoded, and an identity that is too long is its hash. */
+export function labelOf(identity: string): string {
+  const label = `user:${identity.replaceAll("%", "%25").replaceAll(".", "%2E")}`;
+  return label.length <= MAX_LABEL ? label : `user-sha256:${sha256Hex(identity)}`;
+}

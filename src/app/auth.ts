@@ -1,0 +1,32 @@
+import { type Auth, type AuthHandlers, CustomAuth } from "../access/custom-auth.ts";
+import { createJwtAuth } from "../access/jwt-auth.ts";
+import type { Config } from "../config/config.ts";
+import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+
+interface Deps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+}
+
+/**
+ * Makes what authenticates users and decides what they may do; undefined when the server has no users. `given` wins over the configuration.
+ * @throws ServiceError `config.invalid`
+ */
+export async function setUpAuth(
+  given: AuthHandlers | undefined,
+  config: Config | undefined,
+  { clock, random, scheduler }: Deps,
+): Promise<Auth | undefined> {
+  if (given !== undefined) return new CustomAuth(given, scheduler);
+  if (config?.auth === undefined) return undefined;
+  const { users } = config.auth;
+  if (users.kind === "handlers")
+    return new CustomAuth(await loadAuth(config.path, users.file, { random, scheduler }), scheduler);
+  const { issuer, audience, jwks } = users;
+  const keys = jwks.kind === "url" ? jwks.url : jwks.kind === "file" ? loadKeySet(jwks.file) : jwks.set;
+  return createJwtAuth({ issuer, audience, jwks: keys }, clock);
+}

@@ -1,0 +1,128 @@
+import { isLoopback } from "../access/hosts.ts";
+import { readPathPrefix } from "../access/config.ts";
+import { respondToWebRequest } from "../http/web-exchange.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Handlers, HttpRequest } from "../ports/transport.ts";
+import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "../transport/node-handler.ts";
+import { type App, PARTS } from "./options.ts";
+
+export interface HandlerOptions {
+  /** What the paths begin with that are the app's, such as `/api`; it is taken off. Default: all paths are. */
+  readonly prefix?: string;
+}
+
+/** An app as a part of a server that its owner has opened, and closes. */
+export interface Handler {
+  /**
+   * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. A path outside the
+   * prefix goes to `next`, or is answered 404 where there is none.
+   */
+  readonly listener: NodeListener;
+  /** Answers a web request, as Hono and other servers hand them over. A path outside the prefix is answered 404. */
+  fetch(request: Request): Promise<Response>;
+  /** The listener of the server's event `upgrade`. False: the path is outside the prefix, and the socket is the caller's to answer. */
+  readonly upgrade: NodeUpgradeListener;
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const NOT_FOUND = JSON.stringify({ detail: "Not Found" });
+const STOPPED = JSON.stringify({ detail: "The server has stopped" });
+const FOREIGN = JSON.stringify({
+  detail:
+    "Without a key or users, only connections of this machine are served; give createApp keys, auth or insecure",
+});
+
+/**
+ * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends
+ * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
+ * @throws ServiceError `config.invalid` for a prefix that is no path
+ */
+export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOptions = {}): Handler {
+  const { handlers, maxBody, scheduler, webRequests, isOnlyForLoopback, add } = app[PARTS];
+  const prefix =
+    readPathPrefix(options.prefix, (what) => {
+      throw new ServiceError("config.invalid", `prefix ${what}`);
+    }) ?? "";
+  const pathOf = (url: string): string | undefined => {
+    if (prefix === "") return url;
+    if (!url.startsWith(prefix)) return undefined;
+    const path = url.slice(prefix.length);
+    return path === "" ? "/" : path.startsWith("/") ? path : undefined;
+  };
+  const isOwn = (url: string) => pathOf(url.split("?", 1)[0] as string) !== undefined;
+  const within = (request: HttpRequest): HttpRequest =>
+    prefix === "" ? request : new RequestAt(request, pathOf(request.path) ?? request.path);
+  const served: Handlers = {
+    request: (request, reply) => handlers.request(within(request), reply),
+    upgrade: (request) => handlers.upgrade(within(request)),
+  };
+  const node = createNodeHandler(served, { maxBody, scheduler });
+  add(node);
+
+  /** Why nothing is served to a connection to this local address. */
+  const refusalFor = (
+    localAddress: string | undefined,
+  ): readonly [status: number, body: string] | undefined => {
+    if (webRequests.isClosed) return [503, STOPPED];
+    if (isOnlyForLoopback && localAddress !== undefined && !isLoopback(localAddress.replace(/^::ffff:/i, "")))
+      return [403, FOREIGN];
+    return undefined;
+  };
+
+  return {
+    listener(request, response, next) {
+      if (!isOwn(request.url ?? "")) {
+        if (next !== undefined) return next();
+        return void response.writeHead(404, JSON_TYPE).end(NOT_FOUND);
+      }
+      const refusal = refusalFor(request.socket.localAddress);
+      if (refusal === undefined) node.request(request, response);
+      else response.writeHead(refusal[0], JSON_TYPE).end(refusal[1]);
+    },
+
+    async fetch(request) {
+      if (!isOwn(new URL(request.url).pathname))
+        return new Response(NOT_FOUND, { status: 404, headers: JSON_TYPE });
+      return respondToWebRequest(served.request, request, maxBody, webRequests);
+    },
+
+    upgrade(request, socket, head) {
+      if (!isOwn(request.url ?? "")) return false;
+      const refusal = refusalFor(request.socket.localAddress);
+      if (refusal === undefined) node.upgrade(request, socket, head);
+      else node.refuse(socket, refusal[0], JSON_TYPE, refusal[1]);
+      return true;
+    },
+  };
+}
+
+/** A request as if it had come for another path. */
+class RequestAt implements HttpRequest {
+  readonly path: string;
+  readonly method: string;
+  readonly query: string;
+  readonly #request: HttpRequest;
+
+  constructor(request: HttpRequest, path: string) {
+    this.path = path;
+    this.method = request.method;
+    this.query = request.query;
+    this.#request = request;
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.header(name);
+  }
+
+  headers(): Iterable<readonly [name: string, value: string]> {
+    return this.#request.headers();
+  }
+
+  body(tenant?: string): Promise<Uint8Array> {
+    return this.#request.body(tenant);
+  }
+
+  bodyRead(): void {
+    this.#request.bodyRead?.();
+  }
+}

@@ -1,0 +1,80 @@
+import { isObject } from "../model/json.ts";
+import { permitsOf } from "../model/permission.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+import type { AssistantFilter } from "../model/assistant.ts";
+import type { Assistants } from "../service/assistants.ts";
+import { givenIn, isCount, isText } from "./changed-value.ts";
+import type { UserRules } from "./user-rules.ts";
+
+const settingsChecks = {
+  graph_id: isText,
+  name: isText,
+  description: isText,
+  config: isObject,
+  context: isObject,
+  metadata: isObject,
+};
+
+/** Assistants, as one user may use them. */
+export function authorizedAssistants(assistants: Assistants, rules: UserRules): Assistants {
+  const idOf = (name: string) => assistants.defaultId(name) ?? name;
+
+  const readable = async (name: string) =>
+    permitsOf(await rules.decide("assistants:read", { assistant_id: idOf(name) }));
+
+  /** A search or a count, as the rules have changed it, of what they allow. */
+  async function decided({ graph_id, metadata }: AssistantFilter, limit: number, offset: number) {
+    const value: AuthValue = { graph_id, metadata, limit, offset };
+    const permission = await rules.decide("assistants:search", value);
+    const checks = { graph_id: isText, metadata: isObject, limit: isCount, offset: isCount };
+    return { ...givenIn(value, checks), permits: permitsOf(permission) };
+  }
+
+  return {
+    defaultId: (name) => assistants.defaultId(name),
+
+    get: async (tenant, name) => assistants.get(tenant, name, await readable(name)),
+
+    resolve: async (tenant, name) => assistants.resolve(tenant, name, await readable(name)),
+
+    async create(tenant, asked) {
+      const { graph_id, assistant_id, if_exists, name, description, config, context, metadata } = asked;
+      const value = { assistant_id, graph_id, config, context, metadata, if_exists, name, description };
+      const permission = await rules.decide("assistants:create", value);
+      return assistants.create(
+        tenant,
+        { ...asked, ...givenIn(value, settingsChecks) },
+        permitsOf(permission),
+      );
+    },
+
+    async update(tenant, name, asked) {
+      const value = { ...asked, assistant_id: idOf(name), metadata: asked.metadata };
+      const permission = await rules.decide("assistants:update", value);
+      return assistants.update(tenant, name, givenIn(value, settingsChecks), permitsOf(permission));
+    },
+
+    versions: async (tenant, name, query) => assistants.versions(tenant, name, query, await readable(name)),
+
+    async setLatest(tenant, name, version) {
+      const permission = await rules.decide("assistants:update", { assistant_id: idOf(name), version });
+      return assistants.setLatest(tenant, name, version, permitsOf(permission));
+    },
+
+    async delete(tenant, name) {
+      const permission = await rules.decide("assistants:delete", { assistant_id: idOf(name) });
+      return assistants.delete(tenant, name, permitsOf(permission));
+    },
+
+    async search(tenant, query) {
+      const { graph_id: _graph, metadata: _metadata, ...rest } = query;
+      return assistants.search(tenant, { ...rest, ...(await decided(query, rest.limit, rest.offset)) });
+    },
+
+    async count(tenant, filter) {
+      const { graph_id: _graph, metadata: _metadata, ...rest } = filter;
+      const { limit: _limit, offset: _offset, ...asked } = await decided(filter, 0, 0);
+      return assistants.count(tenant, { ...rest, ...asked });
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { ServiceError } from "../model/errors.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+
+/** Reading what a handler has left in a value: it may have put anything there. */
+
+type Check<T> = (value: unknown) => value is T;
+type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
+
+/**
+ * These members of a value, without those that are missing: undefined, or null.
+ * @throws ServiceError `auth.failed` for one that is not what it should be. Leaving it out could let in more than the handler meant.
+ */
+export function givenIn<C extends { readonly [name: string]: Check<unknown> }>(
+  value: AuthValue,
+  checks: C,
+): Checked<C> {
+  const given: { [name: string]: unknown } = {};
+  for (const [name, is] of Object.entries(checks)) {
+    const member = value[name];
+    if (member === undefined || member === null) continue;
+    if (!is(member)) {
+      const cause = new TypeError(`a handler has put a wrong type of value into value.${name}`);
+      throw new ServiceError("auth.failed", "The project's rules failed; the log has the cause", { cause });
+    }
+    given[name] = member;
+  }
+  return given as Checked<C>;
+}
+
+export const isText = (value: unknown): value is string => typeof value === "string";
+
+export const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(isText);
+
+export const isNumber = (value: unknown): value is number =>
+  typeof value === "number" && Number.isFinite(value);
+
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Any value: what it is, is checked where it is used. */
+export const isAnything = (value: unknown): value is unknown => value !== undefined;
+
+/** One of these texts. */
+export const isOneOf =
+  <T extends string>(texts: readonly T[]): Check<T> =>
+  (value): value is T =>
+    (texts as readonly unknown[]).includes(value);

@@ -1,0 +1,112 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { type Permits, permitsOf } from "../model/permission.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import { toIso } from "../model/time.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+import type { CronFilter } from "../model/cron.ts";
+import type { Assistants } from "../service/assistants.ts";
+import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
+import { givenIn, isCount, isText } from "./changed-value.ts";
+import { withoutUserIn } from "./runs.ts";
+import { usableAssistants } from "./usable-assistants.ts";
+import type { UserRules } from "./user-rules.ts";
+
+interface Deps {
+  readonly crons: Crons;
+  readonly assistants: Pick<Assistants, "defaultId">;
+  readonly newId: () => string;
+  readonly rules: UserRules;
+}
+
+/** What handlers may change of a cron. */
+const changes = { payload: isObject, schedule: isText, metadata: isObject };
+
+/** Crons, as one user may use them. Whether their runs may start is decided again at each slot. */
+export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Crons {
+  async function readable(id: string): Promise<Permits | undefined> {
+    return permitsOf(await rules.decide("crons:read", { cron_id: id }));
+  }
+
+  async function created(asked: NewCron, thread: string | undefined): Promise<[NewCron, CronOwner]> {
+    const cron_id = newId();
+    const { schedule, metadata, end_time = null, assistant_id, run } = asked;
+    const value: AuthValue = {
+      payload: { ...withoutUserInRun(run), assistant_id: assistants.defaultId(assistant_id) ?? assistant_id },
+      schedule,
+      cron_id,
+      thread_id: thread,
+      user_id: rules.user.identity,
+      end_time: end_time === null ? undefined : toIso(end_time),
+      metadata,
+    };
+    await rules.decide("crons:create", value);
+    const { payload = {}, ...changed } = givenIn(value, changes);
+    const { assistant_id: chosen = assistant_id, ...fields } = payload;
+    const cron = { ...asked, run: fields, ...changed, assistant_id: String(chosen) };
+    const mayUse = await usableAssistants(cron.assistant_id, assistants, rules);
+    return [cron, { cron_id, user: rules.stored, mayUse }];
+  }
+
+  /** A search or a count, as the rules have changed it, of what they allow. */
+  async function decided(
+    { assistant_id, thread_id, metadata }: CronFilter,
+    limit: number,
+    offset: number,
+  ): Promise<CronFilter & { readonly limit?: number; readonly offset?: number }> {
+    const value: AuthValue = { assistant_id, thread_id, metadata, limit, offset };
+    const permission = await rules.decide("crons:search", value);
+    const checks = { assistant_id: isText, thread_id: isText, metadata: isObject };
+    return {
+      ...givenIn(value, { ...checks, limit: isCount, offset: isCount }),
+      permits: permitsOf(permission),
+    };
+  }
+
+  return {
+    create: async (tenant, asked) => crons.create(tenant, ...(await created(asked, undefined))),
+
+    async createOn(key: ThreadKey, asked) {
+      const permitted = await rules.threadKey(key, "threads:read");
+      return crons.createOn(permitted, ...(await created(asked, key.thread)));
+    },
+
+    get: async (tenant, id) => crons.get(tenant, id, await readable(id)),
+
+    async update(tenant, id, { run, schedule, metadata, ...rest }) {
+      const value: AuthValue = { cron_id: id, payload: withoutUserInRun(run), schedule, metadata };
+      const permission = await rules.decide("crons:update", value);
+      const { payload = {}, ...changed } = givenIn(value, changes);
+      const asked = { ...rest, ...changed, run: payload };
+      return crons.update(tenant, id, asked, permitsOf(permission), rules.stored);
+    },
+
+    async delete(tenant, id) {
+      const permission = await rules.decide("crons:delete", { cron_id: id });
+      return crons.delete(tenant, id, permitsOf(permission));
+    },
+
+    async search(tenant, query) {
+      const { assistant_id: _assistant, thread_id: _thread, metadata: _metadata, ...rest } = query;
+      return crons.search(tenant, { ...rest, ...(await decided(query, rest.limit, rest.offset)) });
+    },
+
+    async count(tenant, filter) {
+      const { assistant_id: _assistant, thread_id: _thread, metadata: _metadata, ...rest } = filter;
+      const { limit: _limit, offset: _offset, ...asked } = await decided(filter, 0, 0);
+      return crons.count(tenant, { ...rest, ...asked });
+    },
+
+    // The server's own affairs, of which no client asks.
+    deleteWhere: () => Promise.reject(new TypeError("a user deletes crons one by one")),
+    deleteOfThread: () => Promise.reject(new TypeError("a user deletes crons one by one")),
+    isUseless: () => Promise.reject(new TypeError("a user asks no such thing")),
+    watch: () => {
+      throw new TypeError("a user watches no crons");
+    },
+  };
+}
+
+function withoutUserInRun(run: JsonObject): JsonObject {
+  const { config } = run;
+  return isObject(config) ? { ...run, config: withoutUserIn(config) } : run;
+}

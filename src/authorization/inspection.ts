@@ -1,0 +1,73 @@
+import { ServiceError } from "../model/errors.ts";
+import { permitsOf } from "../model/permission.ts";
+import type { ActorInspection, MachineInfo, ServerInspection } from "../service/actor-inspection.ts";
+import type { Assistants } from "../service/assistants.ts";
+import type { UserRules } from "./user-rules.ts";
+
+interface Deps {
+  readonly inspection: ServerInspection;
+  /** As the user may use them. */
+  readonly assistants: Assistants;
+  readonly tenant: string;
+  readonly rules: UserRules;
+}
+
+/** The inspector's view, as one user may have it: of threads that the user may read, and of graphs whose assistant the user may read. */
+export function authorizedInspection({ inspection, assistants, tenant, rules }: Deps): ActorInspection {
+  /** Whether the user may see a graph, as its default assistant shows it. Charts of threads, runs and tasks are the same everywhere. */
+  async function isVisible({ id }: MachineInfo): Promise<boolean> {
+    if (!id.startsWith("graph:")) return true;
+    try {
+      await assistants.get(tenant, id.slice("graph:".length));
+      return true;
+    } catch (cause) {
+      const isRefusal =
+        cause instanceof ServiceError &&
+        (cause.code === "assistant.not_found" || cause.code === "auth.forbidden");
+      if (isRefusal) return false;
+      throw cause;
+    }
+  }
+
+  const searchable = async () => permitsOf(await rules.decide("threads:search", { metadata: undefined }));
+
+  return {
+    async machines() {
+      const visible: MachineInfo[] = [];
+      for (const machine of inspection.machines()) if (await isVisible(machine)) visible.push(machine);
+      return visible;
+    },
+
+    async machine(id) {
+      const machine = inspection.machine(id);
+      return machine !== undefined && (await isVisible(machine)) ? machine : undefined;
+    },
+
+    liveThreads: async (of, limit) => inspection.liveThreads(of, limit, await searchable()),
+
+    async threadOf(of, run) {
+      // Its thread is not known before it is decided on.
+      const permission = await rules.decide("threads:read", { thread_id: undefined });
+      return inspection.threadOf(of, run, permitsOf(permission));
+    },
+
+    async scopeOf(scope) {
+      const { thread } = scope;
+      const permits =
+        thread === null
+          ? await searchable()
+          : permitsOf(await rules.decide("threads:read", { thread_id: thread }));
+      return { ...scope, permits };
+    },
+
+    storedActors: async (key, run) =>
+      inspection.storedActors(await rules.threadKey(key, "threads:read"), run),
+
+    actors: async (key, run) => inspection.actors(await rules.threadKey(key, "threads:read"), run),
+
+    // Feeds watch through the server's own inspection, in a scope that `scopeOf` has given.
+    watch: () => {
+      throw new TypeError("a user watches in a scope that was decided on");
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type { ThreadKey } from "../model/thread.ts";
+import type { ThreadProtocol } from "../service/thread-protocol.ts";
+import type { UserRules } from "./user-rules.ts";
+
+/** The thread-centric protocol, as one user may use it. `protocol` starts its runs as that user may, and obeys the keys that it gets. */
+export function authorizedProtocol(protocol: ThreadProtocol, rules: UserRules): ThreadProtocol {
+  const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
+  return {
+    start: async (key, request) => protocol.start(await readable(key), request),
+    respond: async (key, answers, request) => protocol.respond(await readable(key), answers, request),
+    fork: async (key, request) => protocol.fork(await readable(key), request),
+    state: async (key, ns, keys) => protocol.state(await readable(key), ns, keys),
+    checkpoints: async (key, query) => protocol.checkpoints(await readable(key), query),
+    tree: async (key) => protocol.tree(await readable(key)),
+    lastEventNumber: async (key) => protocol.lastEventNumber(await readable(key)),
+    follow: async (key, start) => protocol.follow(await readable(key), start),
+  };
+}

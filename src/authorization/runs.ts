@@ -1,0 +1,190 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+import { userIdOf, withoutUser, withoutUserFields } from "../model/auth-user.ts";
+import { type Permission, permitsOf } from "../model/permission.ts";
+import { multitaskStrategies } from "../model/run.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+import type { Assistants } from "../service/assistants.ts";
+import type { IdempotencyKey } from "../service/idempotency.ts";
+import type { RunRequest, RunStarter } from "../service/run-draft.ts";
+import type { Runs } from "../service/runs.ts";
+import { givenIn, isAnything, isNumber, isOneOf, isText } from "./changed-value.ts";
+import { usableAssistants } from "./usable-assistants.ts";
+import { restricted, type UserRules } from "./user-rules.ts";
+
+interface Deps {
+  readonly runs: Runs;
+  readonly assistants: Pick<Assistants, "defaultId">;
+  readonly newId: () => string;
+  readonly rules: UserRules;
+}
+
+/** The fields of a request that handlers find, and may change, in `value.kwargs`. */
+const kwargsChecks = {
+  input: isAnything,
+  command: isObject,
+  config: isObject,
+  context: isObject,
+  webhook: isText,
+  stream_mode: isAnything,
+  feedback_keys: isAnything,
+  interrupt_before: isAnything,
+  interrupt_after: isAnything,
+} as const satisfies { readonly [name in keyof RunRequest]?: unknown };
+
+const valueChecks = {
+  assistant_id: isText,
+  metadata: isObject,
+  multitask_strategy: isOneOf(multitaskStrategies),
+  if_not_exists: isOneOf(["reject", "create"]),
+  after_seconds: isNumber,
+  kwargs: isObject,
+};
+
+/** A request to start a run, as the rules have changed it, and what it may reach. */
+interface DecidedRun {
+  readonly request: RunRequest;
+  readonly permission: Permission | undefined;
+  readonly by: RunStarter;
+}
+
+/** Runs, as one user may use them. */
+export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
+  const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
+
+  const changeable = (key: ThreadKey, action: string, ids: readonly string[]) =>
+    rules.threadKey(key, "threads:update", {
+      thread_id: key.thread,
+      action,
+      metadata: { run_ids: ids, status: "pending" },
+    });
+
+  async function decided(thread: string | undefined, asked: RunRequest): Promise<DecidedRun> {
+    const run_id = newId();
+    const { input, command, context, webhook, stream_mode, feedback_keys, metadata = {} } = asked;
+    const { interrupt_before, interrupt_after, stream_subgraphs = false, stream_resumable = false } = asked;
+    const { multitask_strategy = "reject", if_not_exists = "reject", after_seconds = 0 } = asked;
+    const assistant_id = assistants.defaultId(asked.assistant_id) ?? asked.assistant_id;
+    const value: AuthValue = {
+      thread_id: thread,
+      assistant_id,
+      run_id,
+      status: "pending",
+      metadata,
+      prevent_insert_if_inflight: multitask_strategy === "reject",
+      multitask_strategy,
+      if_not_exists,
+      after_seconds,
+      kwargs: {
+        input,
+        command,
+        // Who the user is, is not the client's to say.
+        config: asked.config && withoutUserIn(asked.config),
+        context,
+        webhook,
+        stream_mode,
+        feedback_keys,
+        interrupt_before,
+        interrupt_after,
+        subgraphs: stream_subgraphs,
+        resumable: stream_resumable,
+        temporary: thread === undefined,
+      },
+    };
+    const permission = await rules.decide("threads:create_run", value);
+    const { kwargs = {}, ...changed } = givenIn(value, valueChecks);
+    const request = { ...withoutKwargs(asked), ...givenIn(kwargs, kwargsChecks), ...changed } as RunRequest;
+    const mayUse = await usableAssistants(request.assistant_id, assistants, rules);
+    return { request, permission, by: { run_id, user: rules.stored, mayUse } };
+  }
+
+  /** The same key of another user is another key. */
+  const own = (again: IdempotencyKey | undefined): IdempotencyKey | undefined =>
+    again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
+
+  return {
+    async start(key, asked, again) {
+      const { request, permission, by } = await decided(key.thread, asked);
+      return runs.start(restricted(key, permission), request, own(again), by);
+    },
+
+    async startAlone(tenant, asked, temporary, again) {
+      const { request, by } = await decided(undefined, asked);
+      return runs.startAlone(tenant, request, temporary, own(again), by);
+    },
+
+    async startBatch(tenant, asked) {
+      const all: DecidedRun[] = [];
+      for (const one of asked) all.push(await decided(undefined, one));
+      return runs.startBatch(
+        tenant,
+        all.map(({ request }) => request),
+        all.map(({ by }) => by),
+      );
+    },
+
+    find: async (key, run) => runs.find(await readable(key), run),
+
+    findForReading: async (key, run) => runs.findForReading(await readable(key), run),
+
+    // The following take a run that was found, and with that may be read.
+    keepForReading: (key, read) => runs.keepForReading(key, read),
+    result: (key, run) => runs.result(key, run),
+    lastEventAt: (key, run, checkpoint) => runs.lastEventAt(key, run, checkpoint),
+    follow: (key, run, after) => runs.follow(key, run, after),
+
+    show(key, run) {
+      const shown = runs.show(key, run);
+      const { config } = run.kwargs;
+      if (userIdOf(config.configurable) === rules.user.identity) return shown;
+      // What others may know of the user who started it.
+      const configurable = withoutUserFields(config.configurable);
+      return { ...shown, kwargs: { ...run.kwargs, config: { ...config, configurable } } };
+    },
+
+    list: async (key, page) => runs.list(await readable(key), page),
+
+    followThread: async (key, after, ends) => runs.followThread(await readable(key), after, ends),
+
+    cancel: async (key, run, action, options) =>
+      runs.cancel(await changeable(key, action, [run]), run, action, options),
+
+    cancelOnDisconnect(key, run) {
+      const register = async () => {
+        const permitted = await changeable(key, "interrupt", [run]);
+        await runs.find(permitted, run);
+        runs.cancelOnDisconnect(permitted, run);
+      };
+      // It is for a shutdown alone. Where the client disconnects, the cancellation is decided again, and a refusal is logged.
+      register().catch(() => undefined);
+    },
+
+    cancelAll: async (key, action, which, options) =>
+      runs.cancelAll(await changeable(key, action, []), action, which, options),
+
+    cancelSome: async (key, ids, action) => runs.cancelSome(await changeable(key, action, ids), ids, action),
+
+    async cancelEverywhere(tenant, action, which) {
+      const value = { action, metadata: { run_ids: [], status: which } };
+      const permission = await rules.decide("threads:update", value);
+      return runs.cancelEverywhere(tenant, action, which, permitsOf(permission));
+    },
+
+    async remove(key, run) {
+      const value = { run_id: run, thread_id: key.thread };
+      return runs.remove(await rules.threadKey(key, "threads:delete", value), run);
+    },
+  };
+}
+
+/** The request without the fields that handlers find in `kwargs`: one that a handler has removed is gone. */
+function withoutKwargs(request: RunRequest): RunRequest {
+  const entries = Object.entries(request).filter(([name]) => !Object.hasOwn(kwargsChecks, name));
+  return Object.fromEntries(entries) as unknown as RunRequest;
+}
+
+/** A config in which the client does not say who the user is. */
+export function withoutUserIn(config: JsonObject): JsonObject {
+  const { configurable } = config;
+  return isObject(configurable) ? { ...config, configurable: withoutUser(configurable) } : config;
+}

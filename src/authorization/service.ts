@@ -1,0 +1,106 @@
+import type { AuthUser } from "../model/auth-user.ts";
+import { ServiceError } from "../model/errors.ts";
+import { DEFAULT_TENANT } from "../model/thread.ts";
+import type { Authorizer } from "../ports/authorizer.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Journal } from "../ports/journal.ts";
+import { createGraphDrawings } from "../service/graph-drawings.ts";
+import type { Service, ServerService } from "../service/service.ts";
+import { createThreadProtocol } from "../service/thread-protocol.ts";
+import type { Webhooks } from "../service/webhooks/webhooks.ts";
+import type { Hub } from "../stream/hub.ts";
+import { authorizedAssistants } from "./assistants.ts";
+import { authorizedCrons } from "./crons.ts";
+import { authorizedInspection } from "./inspection.ts";
+import { authorizedProtocol } from "./protocol.ts";
+import { authorizedRuns } from "./runs.ts";
+import { authorizedStore } from "./store.ts";
+import { authorizedStates, authorizedThreads } from "./threads.ts";
+import { UserRules } from "./user-rules.ts";
+
+export interface AuthorizationDeps {
+  readonly service: ServerService;
+  readonly authorizer: Authorizer;
+  readonly journal: Journal;
+  readonly hub: Hub;
+  readonly engine: Engine;
+  readonly newId: () => string;
+}
+
+/** The service as users may use it: whatever a user asks for, the project's rules are asked first. */
+export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) => Service {
+  return (user) => new UserService(deps, new UserRules(deps.authorizer, user));
+}
+
+/**
+ * The service as one user may use it. Each part decides on every function of the part that it stands for: the compiler misses a new function
+ * here, so that none is reached undecided. Parts are made when they are used, since most requests use one.
+ */
+class UserService implements Service {
+  readonly #deps: AuthorizationDeps;
+  readonly #rules: UserRules;
+
+  constructor(deps: AuthorizationDeps, rules: UserRules) {
+    this.#deps = deps;
+    this.#rules = rules;
+  }
+
+  get threads(): Service["threads"] {
+    return authorizedThreads(this.#deps.service.threads, this.#rules);
+  }
+
+  get states(): Service["states"] {
+    return authorizedStates(this.#deps.service.states, this.#rules);
+  }
+
+  get runs(): Service["runs"] {
+    const { service, newId } = this.#deps;
+    return authorizedRuns({ ...service, newId, rules: this.#rules });
+  }
+
+  get protocol(): Service["protocol"] {
+    const { service, journal, hub } = this.#deps;
+    const { threads, states } = service;
+    const protocol = createThreadProtocol({ journal, hub, threads, states, runs: this.runs });
+    return authorizedProtocol(protocol, this.#rules);
+  }
+
+  get assistants(): Service["assistants"] {
+    return authorizedAssistants(this.#deps.service.assistants, this.#rules);
+  }
+
+  get drawings(): Service["drawings"] {
+    return createGraphDrawings(this.#deps.engine, this.assistants);
+  }
+
+  get crons(): Service["crons"] {
+    const { service, newId } = this.#deps;
+    return authorizedCrons({ ...service, newId, rules: this.#rules });
+  }
+
+  get webhooks(): Webhooks {
+    return noWebhooks;
+  }
+
+  get inspection(): Service["inspection"] {
+    const { inspection } = this.#deps.service;
+    const { assistants } = this;
+    return authorizedInspection({ inspection, assistants, tenant: DEFAULT_TENANT, rules: this.#rules });
+  }
+
+  get store(): Service["store"] {
+    return authorizedStore(this.#deps.service.store, this.#rules);
+  }
+}
+
+const refusal = () => new ServiceError("auth.forbidden", "No rule says which users may see webhooks");
+
+/** Handlers know nothing of the deliveries of webhooks, so no user reaches them. */
+const noWebhooks: Webhooks = {
+  check: () => {
+    throw refusal();
+  },
+  list: () => Promise.reject(refusal()),
+  retry: () => Promise.reject(refusal()),
+  remove: () => Promise.reject(refusal()),
+};

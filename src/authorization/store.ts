@@ -1,0 +1,60 @@
+import { isObject } from "../model/json.ts";
+import type { StoreOp } from "../model/store-item.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+import type { Store } from "../ports/store.ts";
+import { givenIn, isCount, isText, isTexts } from "./changed-value.ts";
+import type { UserRules } from "./user-rules.ts";
+
+/** The store, as one user may use it: one operation at a time. Handlers may move it to another namespace. */
+export function authorizedStore(store: Store, rules: UserRules): Store {
+  /** The operation, as the rules have changed it, and what it may reach. */
+  async function decided(op: StoreOp) {
+    switch (op.kind) {
+      case "put": {
+        const { namespace, key, value: item } = op;
+        const value: AuthValue = { namespace: [...namespace], key, value: item };
+        const permission = await rules.decide("store:put", value);
+        return { op: { ...op, ...placeIn(value), ...givenIn(value, { value: isObject }) }, permission };
+      }
+      case "get":
+      case "delete": {
+        const value: AuthValue = { namespace: [...op.namespace], key: op.key };
+        const permission = await rules.decide(`store:${op.kind}`, value);
+        return { op: { ...op, ...placeIn(value) }, permission };
+      }
+      case "search": {
+        const { namespace_prefix, filter, query, limit = 10, offset = 0, ...rest } = op;
+        const value: AuthValue = { namespace: [...namespace_prefix], filter, limit, offset, query };
+        const permission = await rules.decide("store:search", value);
+        const checks = { filter: isObject, limit: isCount, offset: isCount, query: isText };
+        const { namespace } = namespaceIn(value);
+        return { op: { ...rest, ...givenIn(value, checks), namespace_prefix: namespace }, permission };
+      }
+      case "namespaces": {
+        const { prefix = [], suffix, max_depth, limit = 100, offset = 0 } = op;
+        const value: AuthValue = { namespace: [...prefix], suffix, max_depth, limit, offset };
+        const permission = await rules.decide("store:list_namespaces", value);
+        const checks = { suffix: isTexts, max_depth: isCount, limit: isCount, offset: isCount };
+        const { namespace } = namespaceIn(value);
+        return { op: { kind: op.kind, ...givenIn(value, checks), prefix: namespace }, permission };
+      }
+    }
+  }
+
+  async function batch({ tenant }: Parameters<Store["batch"]>[0], ops: readonly StoreOp[]) {
+    const [only, ...more] = ops;
+    if (only === undefined || more.length > 0) throw new TypeError("a user's batch has one operation");
+    const { op, permission } = await decided(only);
+    return store.batch(permission === undefined ? { tenant } : { tenant, permission }, [op]);
+  }
+
+  return { batch: batch as Store["batch"] };
+}
+
+/** The namespace that a handler has left; empty when it has left none. */
+const namespaceIn = (value: AuthValue): { readonly namespace: readonly string[] } => ({
+  namespace: [],
+  ...givenIn(value, { namespace: isTexts }),
+});
+
+const placeIn = (value: AuthValue) => ({ ...namespaceIn(value), ...givenIn(value, { key: isText }) });

@@ -1,0 +1,108 @@
+import type { ThreadKey, ThreadStatus } from "../model/thread.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isObject } from "../model/json.ts";
+import { permitsOf } from "../model/permission.ts";
+import type { AuthValue } from "../ports/authorizer.ts";
+import type { Threads } from "../service/threads.ts";
+import type { ThreadSearchFilter, ThreadSearchQuery } from "../service/thread-search.ts";
+import type { ThreadStates } from "../service/thread-states.ts";
+import { givenIn, isCount, isOneOf, isTexts } from "./changed-value.ts";
+import type { UserRules } from "./user-rules.ts";
+
+const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[]);
+
+/** Threads, as one user may use them. */
+export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
+  const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
+
+  /** What a search or a count asks for, as the rules have changed it, and what they allow. */
+  async function decided(
+    { ids, status, values, metadata }: ThreadSearchFilter,
+    { limit, offset }: Pick<ThreadSearchQuery, "limit" | "offset">,
+  ): Promise<ThreadSearchFilter & Partial<Pick<ThreadSearchQuery, "limit" | "offset">>> {
+    const value: AuthValue = { metadata, ids, status, values, limit, offset };
+    const permission = await rules.decide("threads:search", value);
+    const checks = { ids: isTexts, status: isStatus, values: isObject, metadata: isObject };
+    return { ...givenIn(value, { ...checks, limit: isCount, offset: isCount }), permission };
+  }
+
+  return {
+    async create(tenant, asked) {
+      const { thread_id, metadata, if_exists } = asked;
+      const value = { thread_id, metadata, if_exists };
+      const permission = await rules.decide("threads:create", value);
+      const changed = { ...asked, metadata: {}, ...givenIn(value, { metadata: isObject }) };
+      // With a state, it is a change of that too.
+      const isWritten = (asked.supersteps ?? []).length > 0;
+      const written = isWritten ? await rules.decide("threads:update", { thread_id }) : undefined;
+      if (permitsOf(written)?.(changed.metadata) === false)
+        throw new ServiceError("auth.forbidden", "Not authorized");
+      return threads.create(tenant, changed, permitsOf(permission));
+    },
+
+    record: async (key) => threads.record(await readable(key)),
+
+    get: async (key, withTtl) => threads.get(await readable(key), withTtl),
+
+    async search(tenant, query) {
+      const { ids: _ids, status: _status, values: _values, metadata: _metadata, ...rest } = query;
+      return threads.search(tenant, { ...rest, ...(await decided(query, query)) });
+    },
+
+    async count(tenant, asked) {
+      const { limit: _limit, offset: _offset, ...filter } = await decided(asked, { limit: 0, offset: 0 });
+      return threads.count(tenant, filter);
+    },
+
+    async update(key, update) {
+      const value = { thread_id: key.thread, metadata: update.metadata };
+      const permitted = await rules.threadKey(key, "threads:update", value);
+      return threads.update(permitted, { ...update, ...givenIn(value, { metadata: isObject }) });
+    },
+
+    remove: async (key) => threads.remove(await rules.threadKey(key, "threads:delete")),
+
+    removeOf: async (tenant, assistant) =>
+      threads.removeOf(tenant, assistant, await rules.decide("threads:delete", { assistant_id: assistant })),
+
+    async copy(key) {
+      const from = await readable(key);
+      // Read first, so that copying a thread that the user may not reach takes no longer than missing one.
+      const record = await threads.record(from);
+      const value = { thread_id: undefined, metadata: structuredClone(record.metadata) };
+      await rules.decide("threads:create", value);
+      return threads.copy(from, givenIn(value, { metadata: isObject }).metadata);
+    },
+
+    async prune(keys, strategy) {
+      const event = strategy === "delete" ? "threads:delete" : "threads:update";
+      const permitted: ThreadKey[] = [];
+      // All are decided before the first is changed.
+      for (const key of keys) permitted.push(await rules.threadKey(key, event));
+      return threads.prune(permitted, strategy);
+    },
+
+    storage: async (key) => threads.storage(await readable(key)),
+
+    state: async (key, selection) => threads.state(await readable(key), selection),
+
+    stateText: async (key, selection) => threads.stateText(await readable(key), selection),
+  };
+}
+
+/** The states of threads, as one user may use them. */
+export function authorizedStates(states: ThreadStates, rules: UserRules): ThreadStates {
+  const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
+  return {
+    at: async (key, position, selection) => states.at(await readable(key), position, selection),
+
+    async *history(key, asked, selection) {
+      yield* states.history(await readable(key), asked, selection);
+    },
+
+    update: async (key, position, update) =>
+      states.update(await rules.threadKey(key, "threads:update"), position, update),
+
+    pendingInterrupts: async (key) => states.pendingInterrupts(await readable(key)),
+  };
+}

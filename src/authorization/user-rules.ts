@@ -1,0 +1,86 @@
+import type { AuthUser } from "../model/auth-user.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isObject, toStorable, type JsonObject } from "../model/json.ts";
+import { bothPermit, type Permission, permitsOf } from "../model/permission.ts";
+import type { ThreadKey } from "../model/thread.ts";
+import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
+
+/** Characters of a user as JSON: it is stored with each of its runs. */
+const MAX_USER_CHARACTERS = 64 * 1024;
+
+/** Events in which something is made, with metadata. */
+const MAKING: ReadonlySet<AuthEvent> = new Set([
+  "threads:create",
+  "threads:create_run",
+  "assistants:create",
+  "crons:create",
+]);
+/** Events in which metadata are written, if the request has any. */
+const WRITING: ReadonlySet<AuthEvent> = new Set([
+  ...MAKING,
+  "threads:update",
+  "assistants:update",
+  "crons:update",
+]);
+
+/** What one user may do: the project's rules, asked for this user. */
+export class UserRules {
+  readonly user: AuthUser;
+  readonly #authorizer: Authorizer;
+  #stored: JsonObject | undefined;
+
+  constructor(authorizer: Authorizer, user: AuthUser) {
+    this.#authorizer = authorizer;
+    this.user = user;
+  }
+
+  /** See {@link Authorizer.decide}. What is made or changed gets the metadata that the filter asks for: it stays within it. */
+  async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
+    const permission = await this.#authorizer.decide(this.user, event, value);
+    if (permission === undefined || !WRITING.has(event)) return permission;
+    const { metadata = null } = value;
+    if (isObject(metadata) || (metadata === null && MAKING.has(event)))
+      value["metadata"] = { ...metadata, ...permission.members };
+    return permission;
+  }
+
+  /**
+   * Decides on a request about one thread. Resolves with the key to go on with, which permits no thread but those that the rules allow.
+   * Throws as {@link decide} does.
+   */
+  async threadKey(
+    key: ThreadKey,
+    event: AuthEvent,
+    value: AuthValue = { thread_id: key.thread },
+  ): Promise<ThreadKey> {
+    return restricted(key, await this.decide(event, value));
+  }
+
+  /** The user as it is stored with runs and crons. @throws ServiceError `auth.failed` when it has no such form */
+  get stored(): JsonObject {
+    return (this.#stored ??= storedForm(this.user));
+  }
+}
+
+/** The key with a permission added. */
+export function restricted(key: ThreadKey, permission: Permission | undefined): ThreadKey {
+  const permits = bothPermit(key.permits, permitsOf(permission));
+  return permits === undefined ? key : { tenant: key.tenant, thread: key.thread, permits };
+}
+
+function storedForm(user: AuthUser): JsonObject {
+  let text: string | undefined;
+  try {
+    // Functions and the like, which a user's object may have, are left out.
+    text = JSON.stringify(user);
+    if (text.length <= MAX_USER_CHARACTERS) return toStorable(JSON.parse(text), "user") as JsonObject;
+  } catch (cause) {
+    throw new ServiceError("auth.failed", "The user cannot be stored with a run; the log has the cause", {
+      cause,
+    });
+  }
+  const message = `The user has ${text.length} characters as JSON, and may have ${MAX_USER_CHARACTERS}`;
+  throw new ServiceError("auth.failed", "The user is too large to be stored with a run", {
+    cause: new RangeError(message),
+  });
+}

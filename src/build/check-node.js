@@ -1,0 +1,11 @@
+// Exits with 1 on an unsupported Node. Must parse on old versions, which otherwise fail inside tsx or vitest. Users of the package get the
+// same check from `src/cli.ts`.
+const { node } = process.versions;
+const [major = 0, minor = 0] = node.split(".").map(Number);
+const isSupported = major >= 22 || (major === 21 && minor >= 7) || (major === 20 && minor >= 19);
+
+if (!isSupported) {
+  const needed = major === 21 ? "20.19, 21.7, or 22 and later" : "20.19 or later";
+  process.stderr.write(`heddle: needs Node ${needed}; this is Node ${node} (${process.execPath})\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,66 @@
+import type { RouteGroup } from "../access/disabled-routes.ts";
+import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
+
+/** What is told about a server that has started. */
+export interface Started {
+  readonly version: string;
+  /** The URL for clients, with the prefix of its paths. */
+  readonly url: string;
+  readonly graphs: readonly string[];
+  /** The data directory, absolute. */
+  readonly data: string;
+  /** Groups of routes that are not served. */
+  readonly disabled: readonly RouteGroup[];
+  /** Whether pages of LangGraph Studio and Agent Chat may use the server. */
+  readonly allowsStudio: boolean;
+  /** Who may use the server. */
+  readonly access: string;
+  /** What is unusual about this start. */
+  readonly notes: readonly string[];
+}
+
+/** The most graphs that are named. */
+const MAX_GRAPHS = 12;
+
+/** Several lines for people: where everything is, what is served, and what is unusual. */
+export function banner(started: Started, applyStyle: ApplyStyle): string {
+  const { version, url, graphs, data, disabled, access, notes } = started;
+  const pages: readonly (readonly [RouteGroup, name: string, path: string])[] = [
+    ["ui", "Dashboard", "/"],
+    ["meta", "API reference", "/docs"],
+    ["meta", "Inspector", "/inspector"],
+  ];
+  const more = graphs.length - MAX_GRAPHS;
+  const rows: (readonly [name: string, value: string])[] = [
+    ...pages
+      .filter(([group]) => !disabled.includes(group))
+      .map(([, name, path]) => [name, applyStyle("cyan", url + path)] as const),
+    ...(started.allowsStudio
+      ? toolLinks(url, graphs).map(([name, link]) => [name, applyStyle("cyan", link)] as const)
+      : []),
+    [
+      "Graphs",
+      graphs.slice(0, MAX_GRAPHS).map(escapeControls).join(", ") + (more > 0 ? ` and ${more} more` : ""),
+    ],
+    ["Data", escapeControls(data)],
+    ["Access", escapeControls(access)],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  const lines = rows.map(([name, value]) => `  ${applyStyle("dim", name.padEnd(width))}${value}`);
+  const marks = notes.map((note) => `  ${applyStyle("yellow", `! ${escapeControls(note)}`)}`);
+  const title = `${applyStyle("bold", `Heddle ${version}`)} listens on ${applyStyle(["bold", "cyan"], url)}`;
+  return `\n${[title, "", ...lines, ...(marks.length > 0 ? ["", ...marks] : [])].join("\n")}\n\n`;
+}
+
+/** The links of tools that can use a local server. */
+export function toolLinks(
+  url: string,
+  graphs: readonly string[],
+): readonly (readonly [name: string, link: string])[] {
+  const [graph = ""] = graphs;
+  const at = encodeURIComponent(url);
+  return [
+    ["LangGraph Studio", `https://smith.langchain.com/studio?baseUrl=${at}`],
+    ["Agent Chat", `https://agentchat.vercel.app/?apiUrl=${at}&assistantId=${encodeURIComponent(graph)}`],
+  ];
+}

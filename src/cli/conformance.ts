@@ -1,0 +1,54 @@
+import { chapters } from "../conformance/chapters.ts";
+import { connect, loadSdk } from "../conformance/connect.ts";
+import { reportLines } from "../conformance/report.ts";
+import { runChapters } from "../conformance/run-chapters.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Invocation } from "./settings.ts";
+
+type Asked = Extract<Invocation, { command: "conformance" }>;
+
+/**
+ * Checks a server against the interface and prints what holds and what differs.
+ * @param progress told of each check as it ends, and an empty line before the results
+ * @returns how many checks differ
+ * @throws ServiceError `config.invalid` for an unknown chapter, or where the SDK is not installed; `server.address` where no
+ *   server of the conformance project answers
+ */
+export async function checkConformance(
+  { url, key, chapters: names, json }: Asked,
+  say: (line: string) => void,
+  progress: (line: string) => void = () => undefined,
+): Promise<number> {
+  const unknown = names.find((name) => !chapters.some((chapter) => chapter.name === name));
+  if (unknown !== undefined) {
+    const known = chapters.map(({ name }) => name).join(", ");
+    throw new ServiceError("config.invalid", `There is no chapter "${unknown}"; there are: ${known}`);
+  }
+  const sdk = await loadSdk();
+  await checkProject(connect(sdk, url, key));
+  const asked = names.length === 0 ? chapters : chapters.filter(({ name }) => names.includes(name));
+  const results = await runChapters(
+    asked,
+    () => connect(sdk, url, key),
+    ({ chapter, title, holds }) => progress(`${holds ? "holds" : "differs"}: ${chapter}: ${title}`),
+  );
+  progress("");
+  if (json) say(JSON.stringify({ url, results }, null, 2));
+  else for (const line of reportLines(results)) say(line);
+  return results.filter(({ holds }) => !holds).length;
+}
+
+/** @throws ServiceError `server.address` unless the server answers and serves the graphs of the conformance project */
+async function checkProject({ http }: ReturnType<typeof connect>): Promise<void> {
+  const search = { graph_id: "steps", limit: 1 };
+  const answer = await http.send("POST", "/assistants/search", search).catch((cause: unknown) => {
+    const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
+    throw new ServiceError("server.address", `No server answers: ${code ?? (cause as Error).message}`, {
+      cause,
+    });
+  });
+  if (answer.status === 200 && Array.isArray(answer.body) && answer.body.length > 0) return;
+  const told = `POST /assistants/search: ${answer.status} ${JSON.stringify(answer.body)}`;
+  const hint = "serve test/conformance/langgraph.json there; --key is the server's key, if it has one";
+  throw new ServiceError("server.address", `The server does not serve the graph "steps" (${told}): ${hint}`);
+}

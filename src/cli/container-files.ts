@@ -1,0 +1,221 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
+import { findConfig, readConfig } from "../config/config.ts";
+import { isObject, type JsonObject } from "../model/json.ts";
+import { ServiceError } from "../model/errors.ts";
+
+export interface ContainerOptions {
+  /** The path of the configuration file; default: the one in this directory. */
+  readonly config?: string | undefined;
+  /** Whether to write a compose file too. */
+  readonly compose: boolean;
+  /** Whether to replace files that exist. */
+  readonly force: boolean;
+}
+
+/** The version of Node in images, where the configuration names none. */
+const NODE = 24;
+const OLDEST_NODE = 22;
+/** The port in the container. */
+const PORT = 2024;
+
+/** How each package manager installs what its lock file names. The first whose lock file is there counts. */
+const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
+  ["package-lock.json", "npm ci --omit=dev --no-audit --no-fund"],
+  ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
+  ["pnpm-lock.yaml", "corepack enable && pnpm install --prod --frozen-lockfile"],
+];
+/** Yarn from 2 on has other options than Yarn 1. Its configuration file tells which it is. */
+const YARN_1 = "corepack enable && yarn install --production --frozen-lockfile";
+const YARN = "corepack enable && yarn workspaces focus --production";
+/** Files, beside package.json and the lock file, that change what is installed. */
+const SETTINGS = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
+const INSTALL_WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
+
+export interface WrittenContainerFiles {
+  readonly paths: readonly string[];
+  /** Where the image differs from what the project asks for. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Writes a Dockerfile and a `.dockerignore` for a project into the directory of its package.json, and a compose file where asked.
+ * @throws ServiceError `config.invalid` when the configuration is wrong, the project has no package.json, does not depend on heddle, or depends
+ *   on files outside of it, or a file exists and `force` is not set; then none is written
+ */
+export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
+  const read = readConfig(config ?? findConfig(process.cwd()));
+  const { path } = read;
+  const root = dirname(path);
+  const packageFile = join(root, "package.json");
+  if (!existsSync(packageFile))
+    throw new ServiceError(
+      "config.invalid",
+      `there is no ${packageFile}; run npm init and npm install heddle`,
+    );
+  const { dependencies, optionalDependencies } = jsonOf(packageFile);
+  if (!isObject(dependencies) || dependencies["heddle"] === undefined) {
+    throw new ServiceError(
+      "config.invalid",
+      `${packageFile} does not name heddle in its dependencies, so the image would not have it; run npm install heddle`,
+    );
+  }
+  const local = [dependencies, optionalDependencies].flatMap((some) =>
+    localDependencies(root, packageFile, some),
+  );
+  const { notes, ...image } = imageOf(path);
+  const env = read.envFile === undefined ? undefined : relative(root, read.envFile).replaceAll("\\", "/");
+  const files = new Map([
+    [
+      "Dockerfile",
+      dockerfileOf(root, basename(path), { env, mount: read.access?.mount ?? "", local, ...image }),
+    ],
+    [".dockerignore", env === undefined ? DOCKERIGNORE : `${DOCKERIGNORE}${env}\n`],
+    ...(compose ? [["compose.yaml", composeOf(read.auth !== undefined)] as const] : []),
+  ]);
+  const existing = [...files.keys()].filter((name) => existsSync(join(root, name)));
+  if (existing.length > 0 && !force) {
+    throw new ServiceError(
+      "config.invalid",
+      `${root} has ${existing.join(", ")} already; --force replaces that`,
+    );
+  }
+  for (const [name, text] of files) writeFileSync(join(root, name), text);
+  return { paths: [...files.keys()].map((name) => join(root, name)), notes };
+}
+
+/** The paths of dependencies that are files or folders, from the project's folder. @throws ServiceError `config.invalid` */
+function localDependencies(root: string, packageFile: string, dependencies: unknown): readonly string[] {
+  if (!isObject(dependencies)) return [];
+  return Object.entries(dependencies).flatMap(([name, version]) => {
+    const given = typeof version === "string" ? /^(?:file|link):(.+)$/.exec(version)?.[1] : undefined;
+    if (given === undefined) return [];
+    const path = relative(root, resolve(root, given)).replaceAll("\\", "/");
+    if (path !== "" && !path.startsWith("../") && !isAbsolute(path)) return [path];
+    throw new ServiceError(
+      "config.invalid",
+      `${packageFile}: ${name} is ${given}, which is not within the project, so a build of its image cannot read it; put it there`,
+    );
+  });
+}
+
+interface Image {
+  readonly nodeVersion: number;
+  /** Lines of the configuration file for the Dockerfile. */
+  readonly lines: readonly string[];
+}
+
+/** What a configuration file says about its image, and what it does not get. @throws ServiceError `config.invalid` */
+function imageOf(path: string): Image & Pick<WrittenContainerFiles, "notes"> {
+  const { node_version, dockerfile_lines: lines = [] } = jsonOf(path);
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
+    throw new ServiceError("config.invalid", `${path}: dockerfile_lines must be a list of texts`);
+  const nodeVersion = majorVersion(node_version);
+  const isAsAsked = node_version === undefined || majorVersion(node_version, 0) === nodeVersion;
+  const why = `the image has Node ${nodeVersion}, since it takes a number from ${OLDEST_NODE} on`;
+  const notes = isAsAsked ? [] : [`${path}: node_version is ${JSON.stringify(node_version)}; ${why}`];
+  return { nodeVersion, lines: lines as readonly string[], notes };
+}
+
+function jsonOf(path: string): JsonObject {
+  const value = JSON.parse(readFileSync(path, "utf8")) as unknown;
+  return isObject(value) ? value : {};
+}
+
+/** The lock file of a project, and the command that installs what it names. */
+function installOf(root: string): readonly [lock: string | undefined, command: string] {
+  const has = (name: string) => existsSync(join(root, name));
+  if (has("yarn.lock")) return ["yarn.lock", has(".yarnrc.yml") ? YARN : YARN_1];
+  return INSTALLS.find(([lock]) => has(lock)) ?? [undefined, INSTALL_WITHOUT_LOCK];
+}
+
+interface DockerfileOptions extends Image {
+  /** The path of the file with the project's variables, from the project's folder. */
+  readonly env: string | undefined;
+  /** The prefix of all paths. */
+  readonly mount: string;
+  /** Dependencies that are files or folders: their paths from the project's folder. */
+  readonly local: readonly string[];
+}
+
+function dockerfileOf(
+  root: string,
+  config: string,
+  { nodeVersion, lines, env, mount, local }: DockerfileOptions,
+): string {
+  const [lock, install] = installOf(root);
+  const settings = SETTINGS.filter((name) => existsSync(join(root, name)));
+  const copied = ["package.json", ...(lock === undefined ? [] : [lock]), ...settings].join(" ");
+  const image = `node:${nodeVersion}-trixie-slim`;
+  const emptyEnv =
+    env === undefined
+      ? ""
+      : `# Its variables come from the environment of the container: secrets are no part of an image.
+RUN mkdir -p ${posix.dirname(env)} && touch ${env}
+`;
+  return `# Debian 13: its glibc is new enough for uWebSockets.js, which is faster than Node's own server.
+FROM ${image} AS packages
+WORKDIR /app
+COPY ${copied} ./
+${local.map((path) => `COPY ${JSON.stringify([path, `./${path}`])}\n`).join("")}RUN ${install}
+
+FROM ${image}
+WORKDIR /app
+ENV NODE_ENV=production
+COPY --from=packages /app/node_modules ./node_modules
+COPY . .
+${emptyEnv}${lines.map((line) => `${line}\n`).join("")}# The data. Everything else may be read-only, but for the cache of compiled files in /tmp.
+RUN mkdir /data && chown node:node /data
+VOLUME /data
+USER node
+EXPOSE ${PORT}
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \\
+  CMD ["node", "-e", "fetch('http://127.0.0.1:${PORT}${mount}/ok').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# It needs HEDDLE_API_KEYS, or auth in the configuration: without either it refuses to listen on other addresses than loopback.
+CMD ["node", "--max-semi-space-size=64", "node_modules/heddle/dist/src/cli.js", "start", "--config", ${JSON.stringify(config)}, "--host", "0.0.0.0", "--port", "${PORT}", "--data", "/data"]
+`;
+}
+
+/** The major version of Node for the image, which is `oldest` or later. */
+function majorVersion(given: unknown, oldest = OLDEST_NODE): number {
+  const asked = /^\d+/.exec(String(given ?? ""))?.[0];
+  if (asked !== undefined) return Math.max(oldest, Number(asked));
+  return oldest === 0 ? 0 : NODE;
+}
+
+const DOCKERIGNORE = `node_modules
+.git
+.heddle
+.langgraph_api
+.env
+.env.*
+*.log
+Dockerfile
+.dockerignore
+compose.yaml
+`;
+
+/** With users, the server needs no key. */
+const composeOf = (hasUsers: boolean): string => `services:
+  heddle:
+    build: .
+    restart: unless-stopped
+    ports:
+      - "127.0.0.1:${PORT}:${PORT}"
+    environment:
+      # KEY or TENANT:KEY, separated by commas
+      HEDDLE_API_KEYS: \${HEDDLE_API_KEYS${hasUsers ? ":-" : ":?set it to one or more API keys"}}
+    env_file:
+      - path: .env
+        required: false
+    volumes:
+      - data:/data
+    read_only: true
+    tmpfs:
+      - /tmp
+    # Longer than a stop waits for running nodes.
+    stop_grace_period: 30s
+volumes:
+  data:
+`;

@@ -1,0 +1,50 @@
+import { similarName } from "../model/similar-name.ts";
+
+type Env = { readonly [name: string]: string | undefined };
+
+const PREFIX = "HEDDLE_";
+
+/** The variables that a server reads. */
+export const ENVIRONMENT_VARIABLES = [
+  "HEDDLE_CONFIG",
+  "HEDDLE_HOST",
+  "HEDDLE_PORT",
+  "HEDDLE_DATA",
+  "HEDDLE_TRANSPORT",
+  "HEDDLE_WORKERS",
+  "HEDDLE_INSECURE",
+  "HEDDLE_API_KEYS",
+  "HEDDLE_TOKEN_SECRET",
+  "HEDDLE_ALLOWED_HOSTS",
+  "HEDDLE_CORS_ALLOW_ORIGINS",
+  "HEDDLE_MOUNT_PREFIX",
+  "HEDDLE_WEBHOOK_SECRET",
+  "HEDDLE_MAX_BODY",
+  "HEDDLE_STREAMS_SYNC",
+  "HEDDLE_LOG",
+  "HEDDLE_LOG_FORMAT",
+  "HEDDLE_REQUEST_LOG",
+] as const;
+
+/**
+ * Warnings about variables that begin with `HEDDLE_` and that no server reads, such as misspelt ones. They name the variables only: a value
+ * may be a secret.
+ */
+export function warningsOfVariables(env: Env): readonly string[] {
+  const known: readonly string[] = ENVIRONMENT_VARIABLES;
+  const hasKeys = (env["HEDDLE_API_KEYS"] ?? "") !== "";
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && env[name] !== "" && !known.includes(name))
+    .filter((name) => !isOfKubernetes(name, env[name] ?? "") && !(name === "HEDDLE_API_KEY" && hasKeys))
+    .map((name) => {
+      const names = ENVIRONMENT_VARIABLES.map((variable) => variable.slice(PREFIX.length));
+      const similar = similarName(name.slice(PREFIX.length), names);
+      const meant = similar === undefined ? undefined : PREFIX + similar;
+      const hint = meant === undefined ? '"heddle --help" lists them' : `did you mean ${meant}?`;
+      return `${name} is none of Heddle's variables; ${hint}`;
+    });
+}
+
+/** Whether Kubernetes sets the variable, as it does in pods beside a service whose name begins with `heddle`. */
+const isOfKubernetes = (name: string, value: string): boolean =>
+  /_SERVICE_(?:HOST|PORT)|_PORT_\d/.test(name) || /^(?:tcp|udp|sctp):\/\//.test(value);

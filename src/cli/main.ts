@@ -1,0 +1,138 @@
+import { enableCompileCache } from "../graph-loader/compile-cache.ts";
+import { ServiceError } from "../model/errors.ts";
+import { systemClock } from "../platform/clock.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import { escapeLines, type OutputStream } from "../platform/terminal.ts";
+import { VERSION } from "../platform/version.ts";
+import type { OnProgress } from "../ports/progress.ts";
+import { HELP, parseCommandLine, portHint, type Invocation } from "./settings.ts";
+
+const { stdout, stderr } = process;
+/** What is on a disk may have come from anybody. */
+const shown = (text: string, { isTTY }: OutputStream) => (isTTY === true ? escapeLines(text) : text);
+const say = (line: string) => void stdout.write(`${shown(line, stdout)}\n`);
+
+/** Does long work, whose progress is shown on stderr. */
+async function withProgress(
+  work: (say: (line: string) => void, onProgress: OnProgress) => Promise<void>,
+): Promise<void> {
+  const { ProgressDisplay } = await import("./progress-display.ts");
+  const display = new ProgressDisplay({
+    clock: systemClock,
+    scheduler: systemScheduler,
+    ...(stderr.isTTY && { terminal: stderr }),
+    line: (text) => stderr.write(`${text}\n`),
+  });
+  try {
+    await work((line) => display.beside(() => say(line)), display.onProgress);
+  } finally {
+    display.end();
+  }
+}
+
+// What a command needs is loaded with it: the others would have to wait for all of it.
+async function run(asked: Invocation): Promise<void> {
+  switch (asked.command) {
+    case "help":
+      return void stdout.write(HELP);
+    case "version":
+      return say(VERSION);
+    case "refused":
+      stderr.write(`heddle: ${asked.why}\nTry: heddle --help\n`);
+      process.exitCode = 2;
+      return;
+    case "dev":
+    case "start":
+      return (await import("./serve.ts")).serve(asked);
+    case "init": {
+      const { initProject } = await import("./init.ts");
+      for (const path of initProject(asked.directory)) say(`wrote ${path}`);
+      const enter = asked.directory === "." ? "" : `cd ${JSON.stringify(asked.directory)} && `;
+      return say(`Next: ${enter}npm install && npm run dev`);
+    }
+    case "build": {
+      const { writeContainerFiles } = await import("./container-files.ts");
+      const { paths, notes } = writeContainerFiles(asked);
+      for (const path of paths) say(`wrote ${path}`);
+      for (const note of notes) say(`note: ${note}`);
+      return;
+    }
+    case "check": {
+      const { check } = await import("./maintenance.ts");
+      return withProgress(async (sayBeside, onProgress) => {
+        if ((await check(asked.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
+      });
+    }
+    case "repair": {
+      const { accept, check, repair } = await import("./maintenance.ts");
+      return withProgress(async (sayBeside, onProgress) => {
+        if (asked.accept) return accept(asked.data, sayBeside, onProgress);
+        await repair(asked.data, onProgress);
+        sayBeside(`${asked.data} was rebuilt`);
+        if ((await check(asked.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
+      });
+    }
+    case "inspect": {
+      const { inspect } = await import("./inspect.ts");
+      await inspect(asked, process.env, say);
+      return;
+    }
+    case "conformance": {
+      const { checkConformance } = await import("./conformance.ts");
+      // On a terminal, one line that changes: some servers take minutes.
+      const show = (line: string) => void (stderr.isTTY && stderr.write(`\r\x1b[K${line}`));
+      if ((await checkConformance(asked, say, show)) > 0) process.exitCode = 1;
+      return;
+    }
+    case "backup": {
+      const { backup } = await import("./maintenance.ts");
+      await withProgress((_, onProgress) => backup(asked.data, asked.target, onProgress));
+      return say(`${asked.data} was copied to ${asked.target}`);
+    }
+  }
+}
+
+/** Runs a command. One whose work is not done when nothing keeps the process alive any more has failed, whatever it printed. */
+async function runToEnd(asked: Invocation): Promise<void> {
+  const fail = (code: number) => {
+    if (code !== 0 || asked.command === "dev" || asked.command === "start") return;
+    stderr.write("heddle: ended before its work was done\n");
+    process.exitCode = 1;
+  };
+  process.once("exit", fail);
+  await run(asked);
+  process.off("exit", fail);
+}
+
+/** Runs the command that the process was started with. A failure is printed to stderr, and ends the process with exit code 1. */
+export function main(): void {
+  enableCompileCache();
+  const asked = parseCommandLine(process.argv.slice(2), process.env);
+  const isServer = asked.command === "dev" || asked.command === "start";
+  runToEnd(asked).catch((cause: unknown) => {
+    const text =
+      cause instanceof ServiceError
+        ? `${cause.message}${isServer ? addressHint(cause) : ""}`
+        : cause instanceof Error
+          ? cause.stack
+          : String(cause);
+    stderr.write(shown(`heddle: ${text}\n`, stderr));
+    process.exit(1);
+  });
+}
+
+/** How to choose another address, if the server cannot listen at this one. */
+function addressHint({ code, cause }: ServiceError): string {
+  if (code !== "server.address") return "";
+  switch ((cause as NodeJS.ErrnoException | undefined)?.code) {
+    case "EADDRINUSE":
+    case "EACCES":
+      return `; ${portHint("--port")}`;
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+    case "EADDRNOTAVAIL":
+      return "; --host names the address to listen on, 0.0.0.0 all of this machine";
+    default:
+      return `; ${portHint("--port")}, or another address with --host`;
+  }
+}

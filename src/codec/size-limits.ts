@@ -1,0 +1,19 @@
+import { ServiceError } from "../model/errors.ts";
+
+/** Bytes: the largest encoded value. Before Node 24, `Buffer.write` writes nothing into a buffer that is larger, without an error. */
+export const MAX_ENCODED_BYTES = 2 ** 31 - 1;
+/** @throws ServiceError `value.unstorable` */
+export function throwValueTooLarge(): never {
+  throw new ServiceError(
+    "value.unstorable",
+    "A value of more than 2 GiB cannot be stored: store it outside the state",
+  );
+}
+
+/** @throws ServiceError `value.unstorable` */
+export function throwTextTooLong(): never {
+  throw new ServiceError(
+    "value.unstorable",
+    "A text of more than 512 MiB cannot be stored: store it outside the state",
+  );
+}

@@ -1,0 +1,27 @@
+import { assistantChecks } from "./chapters/assistants.ts";
+import { cronChecks } from "./chapters/crons.ts";
+import { errorChecks } from "./chapters/errors.ts";
+import { interruptChecks } from "./chapters/interrupts.ts";
+import { multitaskChecks } from "./chapters/multitask.ts";
+import { runChecks } from "./chapters/runs.ts";
+import { stateChecks } from "./chapters/states.ts";
+import { statelessRunChecks } from "./chapters/stateless-runs.ts";
+import { storeChecks } from "./chapters/store.ts";
+import { streamModeChecks } from "./chapters/stream-modes.ts";
+import { threadChecks } from "./chapters/threads.ts";
+import type { Chapter } from "./check.ts";
+
+/** All chapters, in the order of the report. */
+export const chapters: readonly Chapter[] = [
+  assistantChecks,
+  threadChecks,
+  runChecks,
+  statelessRunChecks,
+  streamModeChecks,
+  interruptChecks,
+  multitaskChecks,
+  stateChecks,
+  storeChecks,
+  cronChecks,
+  errorChecks,
+];

@@ -1,0 +1,44 @@
+import { defineChapter, UNKNOWN_ID } from "../check.ts";
+import { anything, aUuid, expectMatch, expectRefusal } from "../pattern.ts";
+
+/** At the first of January: none of these comes due while the checks run, unless they run then. */
+const YEARLY = "0 0 1 1 *";
+
+export const cronChecks = defineChapter("crons", {
+  "a schedule of a thread is made, found, counted and deleted": async ({ client }) => {
+    const { thread_id } = await client.threads.create();
+    const made = await client.crons.createForThread(thread_id, "steps", {
+      schedule: YEARLY,
+      input: { topic: "tea" },
+    });
+    const [found] = await client.crons.search({ threadId: thread_id });
+    expectMatch("the schedule", found, {
+      cron_id: aUuid,
+      thread_id,
+      schedule: YEARLY,
+      next_run_date: anything,
+      payload: { input: { topic: "tea" } },
+    });
+    expectMatch("what create answers", made, { cron_id: found?.cron_id });
+    expectMatch("the count", await client.crons.count({ threadId: thread_id }), 1);
+    await client.crons.delete(found?.cron_id ?? "");
+    expectMatch("those left", await client.crons.search({ threadId: thread_id }), []);
+  },
+  "a schedule without a thread is made": async ({ client }) => {
+    await client.crons.create("steps", { schedule: YEARLY, metadata: { for: "conformance" } });
+    const found = await client.crons.search({
+      assistantId: (await client.assistants.get("steps")).assistant_id,
+    });
+    const mine = found.filter(({ schedule }) => schedule === YEARLY);
+    expectMatch("it is there", mine.length > 0, true);
+    for (const { cron_id } of mine)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await client.crons.delete(cron_id);
+  },
+  "a schedule that is none is refused": async ({ client }) => {
+    await expectRefusal("the schedule", client.crons.create("steps", { schedule: "now and then" }), 422);
+  },
+  "an unknown schedule is 404": async ({ client }) => {
+    await expectRefusal("its deletion", client.crons.delete(UNKNOWN_ID), 404);
+  },
+});

@@ -1,0 +1,33 @@
+import type { Client } from "@langchain/langgraph-sdk";
+import type { PlainHttpClient } from "./http-client.ts";
+
+/** The server under test, by both ways of asking it. */
+export interface TestedServer {
+  /** The official SDK. */
+  readonly client: Client;
+  readonly http: PlainHttpClient;
+  /** Waits some milliseconds between two looks at something that is not there yet. */
+  pause(ms: number): Promise<void>;
+}
+
+export interface ConformanceCheck {
+  /** What holds, in a sentence. Unique in its chapter. */
+  readonly title: string;
+  /** @throws Difference where the server answers otherwise */
+  readonly run: (server: TestedServer) => Promise<void>;
+}
+
+/** The checks of one part of the interface. */
+export interface Chapter {
+  readonly name: string;
+  readonly checks: readonly ConformanceCheck[];
+}
+
+/** A chapter of checks by their titles. */
+export const defineChapter = (
+  name: string,
+  checks: { readonly [title: string]: (server: TestedServer) => Promise<void> },
+): Chapter => ({ name, checks: Object.entries(checks).map(([title, run]) => ({ title, run })) });
+
+/** A well-formed id that belongs to nothing. */
+export const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";

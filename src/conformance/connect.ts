@@ -1,0 +1,54 @@
+import type { Client } from "@langchain/langgraph-sdk";
+import { ServiceError } from "../model/errors.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import type { TestedServer } from "./check.ts";
+import { PlainHttpClient } from "./http-client.ts";
+import { RecordedFetch } from "./recorded-fetch.ts";
+
+/** What is needed of the SDK. Both of its lines have it. */
+export interface Sdk {
+  readonly Client: typeof Client;
+}
+
+export interface RecordedConnection extends TestedServer {
+  readonly recorded: RecordedFetch;
+}
+
+const SDK_PACKAGE = "@langchain/langgraph-sdk";
+
+/**
+ * The SDK that is installed. It is loaded for the command only: a server does not need it.
+ * @throws ServiceError `config.invalid` that says how to install it, where it is missing
+ */
+export async function loadSdk(
+  load: () => Promise<Sdk> = () => import("@langchain/langgraph-sdk"),
+): Promise<Sdk> {
+  try {
+    return await load();
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new ServiceError(
+      "config.invalid",
+      `The checks go through the official SDK, which is not installed: npm install ${SDK_PACKAGE}, ` +
+        `or npx -p heddle -p ${SDK_PACKAGE} heddle conformance --url URL`,
+      { cause },
+    );
+  }
+}
+
+/** @param url without a slash at its end */
+export function connect(sdk: Sdk, url: string, key?: string): RecordedConnection {
+  const recorded = new RecordedFetch(url);
+  const client = new sdk.Client({
+    apiUrl: url,
+    apiKey: key ?? null,
+    // No retries: a failure is an answer.
+    callerOptions: { maxRetries: 0, fetch: recorded.fetch },
+  });
+  return {
+    client,
+    http: new PlainHttpClient(url, key, recorded.fetch),
+    pause: (ms) => new Promise((resolve) => void systemScheduler.after(ms, resolve, true)),
+    recorded,
+  };
+}

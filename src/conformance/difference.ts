@@ -1,0 +1,13 @@
+/** A server answered otherwise than a check expects. */
+export class Difference extends Error {
+  override readonly name = "Difference";
+  /** As JSON; a pattern is described in words. */
+  readonly expected: unknown;
+  readonly actual: unknown;
+
+  constructor(message: string, expected: unknown, actual: unknown) {
+    super(message);
+    this.expected = expected;
+    this.actual = actual;
+  }
+}

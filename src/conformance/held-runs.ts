@@ -1,0 +1,79 @@
+import type { TestedServer } from "./check.ts";
+import { Difference } from "./difference.ts";
+
+/** Milliseconds between two looks. */
+const PERIOD = 20;
+/** Looks until a state that has to come is given up. */
+const MAX_LOOKS = 500;
+
+/** Runs of the graph `held`, which wait in their second node until their gate is opened. Each run is named by its topic. */
+export class HeldRuns {
+  readonly thread: string;
+  readonly #server: TestedServer;
+
+  private constructor(server: TestedServer, thread: string) {
+    this.#server = server;
+    this.thread = thread;
+  }
+
+  /** On a new thread. */
+  static async on(server: TestedServer): Promise<HeldRuns> {
+    const { thread_id } = await server.client.threads.create();
+    return new HeldRuns(server, thread_id);
+  }
+
+  /** The topic of a run: unique on the server, because gates stay open. */
+  topic(name: string): string {
+    return `${this.thread} ${name}`;
+  }
+
+  input(name: string): { readonly topic: string } {
+    return { topic: this.topic(name) };
+  }
+
+  /** What its nodes write into the log. */
+  log(...names: readonly string[]): string[] {
+    return names.flatMap((name) => [`${this.topic(name)} began`, `${this.topic(name)} ended`]);
+  }
+
+  async start(name: string, multitaskStrategy?: "reject" | "enqueue" | "interrupt" | "rollback") {
+    return this.#server.client.runs.create(this.thread, "held", {
+      input: this.input(name),
+      ...(multitaskStrategy !== undefined && { multitaskStrategy }),
+    });
+  }
+
+  /** Waits until the run is in its second node. */
+  async reached(name: string): Promise<void> {
+    await waitUntil(this.#server, `the run ${name} waits`, async () => {
+      const { items } = await this.#server.client.store.searchItems(["conformance", "reached"], {
+        filter: {},
+        limit: 1_000,
+      });
+      return items.some(({ key }) => key === this.topic(name));
+    });
+  }
+
+  async open(name: string): Promise<void> {
+    await this.#server.client.store.putItem(["conformance", "gates"], this.topic(name), { open: true });
+  }
+
+  async status(run: { readonly run_id: string }): Promise<string> {
+    return (await this.#server.client.runs.get(this.thread, run.run_id)).status;
+  }
+}
+
+/** @throws Difference when it does not come true */
+export async function waitUntil(
+  server: TestedServer,
+  what: string,
+  isTrue: () => Promise<boolean>,
+): Promise<void> {
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    if (await isTrue()) return;
+    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    await server.pause(PERIOD);
+  }
+  throw new Difference(`it never comes true that ${what}`, what, "not so");
+}

@@ -1,0 +1,87 @@
+import { Difference } from "./difference.ts";
+
+/** An event of a stream, as it is on the wire. */
+export interface SentEvent {
+  readonly event: string;
+  readonly data: unknown;
+  readonly id?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** JSON, or the text that is not JSON. */
+  readonly body: unknown;
+}
+
+/** Plain HTTP to the server under test: what the SDK hides. */
+export class PlainHttpClient {
+  readonly #base: string;
+  readonly #key: string | undefined;
+  readonly #fetch: typeof fetch;
+
+  constructor(base: string, key: string | undefined, via: typeof fetch) {
+    this.#base = base;
+    this.#key = key;
+    this.#fetch = via;
+  }
+
+  /** @param body an object, or a text that is sent as it is */
+  async send(method: string, path: string, body?: unknown): Promise<Answer> {
+    const response = await this.#request(method, path, body);
+    return { status: response.status, headers: response.headers, body: parseText(await response.text()) };
+  }
+
+  /**
+   * Reads a stream to its end.
+   * @throws Difference when the answer is no stream of server-sent events
+   */
+  async stream(method: string, path: string, body?: unknown): Promise<SentEvent[]> {
+    const response = await this.#request(method, path, body);
+    const text = await response.text();
+    const type = response.headers.get("content-type") ?? "";
+    if (!response.ok || !type.startsWith("text/event-stream"))
+      throw new Difference("no stream", "200 text/event-stream", `${response.status} ${type}: ${text}`);
+    return parseServerSentEvents(text);
+  }
+
+  #request(method: string, path: string, body: unknown): Promise<Response> {
+    const headers = {
+      ...(this.#key !== undefined && { "x-api-key": this.#key }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    };
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    return this.#fetch(`${this.#base}${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: text }),
+    });
+  }
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** Comments are heartbeats, and left out. */
+function parseServerSentEvents(text: string): SentEvent[] {
+  const found: SentEvent[] = [];
+  for (const block of text.split(/\r?\n\r?\n/)) {
+    const fields = new Map<string, string>();
+    for (const line of block.split(/\r?\n/)) {
+      const [, name, value = ""] = /^(event|data|id): ?(.*)$/s.exec(line) ?? [];
+      if (name === undefined) continue;
+      const before = fields.get(name);
+      fields.set(name, before === undefined ? value : `${before}\n${value}`);
+    }
+    const event = fields.get("event");
+    if (event === undefined) continue;
+    const id = fields.get("id");
+    found.push({ event, data: parseText(fields.get("data") ?? ""), ...(id !== undefined && { id }) });
+  }
+  return found;
+}

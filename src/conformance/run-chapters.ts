@@ -1,0 +1,62 @@
+import { systemScheduler } from "../platform/scheduler.ts";
+import type { Chapter, ConformanceCheck } from "./check.ts";
+import type { RecordedConnection } from "./connect.ts";
+import { Difference } from "./difference.ts";
+import type { RecordedRequest } from "./recorded-fetch.ts";
+
+/** Milliseconds for one check. */
+const CHECK_TIMEOUT = 30_000;
+
+export interface CheckResult {
+  readonly chapter: string;
+  readonly title: string;
+  readonly holds: boolean;
+  /** Only where it differs. */
+  readonly difference?: {
+    readonly message: string;
+    /** The latest request before the difference was seen. */
+    readonly request: RecordedRequest | null;
+    readonly expected: unknown;
+    readonly actual: unknown;
+  };
+}
+
+/** Runs checks one after the other, each over a connection of its own, and reports each as it ends. */
+export async function runChapters(
+  chapters: readonly Chapter[],
+  open: () => RecordedConnection,
+  report: (result: CheckResult) => void,
+): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  for (const { name, checks } of chapters)
+    for (const check of checks) {
+      // oxlint-disable-next-line no-await-in-loop -- a server under load would answer later, not otherwise
+      const result = { chapter: name, title: check.title, ...(await runCheck(check, open())) };
+      results.push(result);
+      report(result);
+    }
+  return results;
+}
+
+async function runCheck(
+  check: ConformanceCheck,
+  connection: RecordedConnection,
+): Promise<Pick<CheckResult, "holds" | "difference">> {
+  let cancel: () => void = () => undefined;
+  const late = new Promise<never>((_, reject) => {
+    const why = `no answer in ${CHECK_TIMEOUT / 1000} s`;
+    cancel = systemScheduler.after(CHECK_TIMEOUT, () => reject(new Difference(why, "an answer", why)), true);
+  });
+  try {
+    await Promise.race([check.run(connection), late]);
+    return { holds: true };
+  } catch (cause) {
+    const request = connection.recorded.latest ?? null;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const { expected, actual } =
+      cause instanceof Difference ? cause : { expected: "the request is served", actual: message };
+    return { holds: false, difference: { message, request, expected, actual } };
+  } finally {
+    cancel();
+  }
+}

@@ -1,0 +1,20 @@
+export class ApiKeyRequired extends Error {}
+
+/** An error response of the server, with its reason. */
+export class RequestError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Returns whether a request failed because there is no such record. */
+export const isNotFound = (cause: unknown): boolean =>
+  cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
+
+/** Returns whether the same request may succeed later: the server was not reached, is busy, or failed. */
+export const isTransient = (cause: unknown): boolean =>
+  !(cause instanceof ApiKeyRequired) &&
+  !(cause instanceof RequestError && cause.status < 500 && cause.status !== 429);

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
+import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
+import { ServiceError } from "../model/errors.ts";
+import {
+  callFactory,
+  type LoadedGraphs,
+  type LoadOptions,
+  notAGraph,
+  withLoadTimeout,
+} from "./load-graphs.ts";
+
+/**
+ * Loads the graphs that a program gives.
+ * @throws ServiceError `graph.invalid` for what is no graph, `config.invalid` where LangGraph.js cannot be served; both name the graph
+ */
+export async function loadGivenGraphs(
+  given: { readonly [name: string]: unknown },
+  options: LoadOptions,
+): Promise<LoadedGraphs> {
+  const graphs: Record<string, GraphDefinition> = {};
+  const langGraphs = new Map<string, LoadedLangGraph>();
+  for (const [name, found] of Object.entries(given)) {
+    const loaded = await loadGivenGraph(name, found, options);
+    if (isDefinition(loaded)) graphs[name] = loaded;
+    else langGraphs.set(name, loaded);
+  }
+  return { graphs, langGraphs };
+}
+
+async function loadGivenGraph(
+  name: string,
+  found: unknown,
+  options: LoadOptions,
+): Promise<GraphDefinition | LoadedLangGraph> {
+  if (isDefinition(found)) return found;
+  const refuse = (what: string, cause?: unknown): never => {
+    throw new ServiceError("graph.invalid", `graphs.${name}: ${what}`, { cause });
+  };
+  const made = await withLoadTimeout(typeof found === "function" ? callFactory(found) : found, options).catch(
+    (cause: unknown) => refuse(`the function gave no graph: ${String(cause)}`, cause),
+  );
+  if (isDefinition(made)) return made;
+  const [file = "", ...alsoIn] = filesOfProgram();
+  const hosted = await withLoadTimeout(loadLangGraph({ file, alsoIn, found, given: made }), options).catch(
+    (cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new ServiceError("config.invalid", `graphs.${name}: the graph cannot be served: ${why}`, {
+        cause,
+      });
+    },
+  );
+  return hosted ?? refuse(`it is no graph: ${notAGraph(made)}`);
+}
+
+/** Files from which the program may have imported LangGraph.js: its main file, one of its directory, and this one of Heddle's. */
+function filesOfProgram(): readonly string[] {
+  const { argv } = process;
+  const main = argv[1] === undefined ? [] : [argv[1]];
+  return [...main, join(process.cwd(), "index.js"), fileURLToPath(import.meta.url)];
+}

@@ -1,0 +1,120 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readableStack } from "../model/stack-trace.ts";
+import { packageUrl } from "./package-files.ts";
+
+/**
+ * Describes in one line why a file of the user's could not be loaded: the message, the place in the user's files that it comes from, and
+ * how to fix it, where these are known.
+ */
+export async function describeLoadError(file: string, cause: unknown): Promise<string> {
+  if (!(cause instanceof Error)) return textOf(cause);
+  const transform = transformError(cause.message);
+  const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
+  const shown = place === undefined ? "" : ` (at ${place})`;
+  return `${transform?.message ?? cause.message}${shown}${hintOf(cause, place)}`;
+}
+
+/** A thrown value that is no error, and so has no stack. */
+function textOf(thrown: unknown): string {
+  if (typeof thrown === "string") return thrown;
+  try {
+    return JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    return String(thrown);
+  }
+}
+
+/** The message of esbuild, with which tsx compiles TypeScript, for a file with one error. */
+function transformError(text: string): { readonly message: string; readonly place: string } | undefined {
+  const [, path, at, message] =
+    /^Transform failed with 1 error:\n([^\n]*?):(\d+:\d+): ERROR: ([^\n]*)$/.exec(text) ?? [];
+  if (path === undefined || at === undefined || message === undefined) return undefined;
+  // tsx calls a `.cts` file `.ts`.
+  const named = [path, path.replace(/\.ts$/, ".cts")].find((name) => existsSync(name)) ?? path;
+  return { message, place: `${named}:${at}` };
+}
+
+/** The first place in a stack that is in the user's own files. */
+function placeOf({ stack = "" }: Error): string | undefined {
+  const [first = "", ...lines] = readableStack(stack).split("\n");
+  // Node puts the place of most syntax errors, and of imports that do not exist, before the stack.
+  const before = userPlace(first);
+  if (before !== undefined) return before;
+  for (const line of lines) {
+    const [, inBrackets, plain] = /^ {4}at (?:.*\((.*)\)|(?:async )?(.*))$/.exec(line) ?? [];
+    const place = userPlace(inBrackets ?? plain ?? "");
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
+const FILE_URL = /^file:\/\/[^?]*/;
+
+/** `PATH:LINE:COLUMN` of a place in a file of the user's project; undefined for others. */
+function userPlace(text: string): string | undefined {
+  const [, name = text, at = ""] = /^(.*?)((?::\d+){1,2})$/.exec(text) ?? [];
+  const [url] = FILE_URL.exec(name) ?? [];
+  const path = url === undefined ? name.replace(/\?.*$/, "") : fileURLToPath(url);
+  if (!/^(?:\/|[A-Za-z]:[\\/])/.test(path) || !existsSync(path)) return undefined;
+  return /[\\/]node_modules[\\/]/.test(path) || isOfHeddle(path) ? undefined : path + at;
+}
+
+/** The folders of the running package's code. The demo in them is a project like a user's. */
+const HEDDLE = ["src/", "actors/", "dist/"].map((folder) => fileURLToPath(packageUrl(folder)));
+
+const isOfHeddle = (path: string): boolean =>
+  HEDDLE.some((folder) => path.startsWith(folder)) && !/[\\/]src[\\/]demo[\\/]/.test(path);
+
+/**
+ * The place of a syntax error in an ES module. Node prints it, but the error object lacks it. esbuild finds it: it reads the file and the
+ * files that it imports.
+ */
+async function syntaxErrorPlace(file: string, cause: Error): Promise<string | undefined> {
+  if (cause.name !== "SyntaxError") return undefined;
+  // Without esbuild the error is shown without its place.
+  const esbuild = await import("esbuild").catch(() => undefined);
+  if (esbuild === undefined) return undefined;
+  const folder = dirname(file);
+  const { errors } = await esbuild
+    .build({
+      entryPoints: [file],
+      bundle: true,
+      packages: "external",
+      format: "esm",
+      platform: "node",
+      write: false,
+      logLevel: "silent",
+      absWorkingDir: folder,
+    })
+    .catch((failure: { readonly errors?: readonly Failure[] }) => ({ errors: failure.errors ?? [] }));
+  const isSyntax = ({ text }: Failure) => !/^(?:Could not resolve|No loader|No matching)/.test(text);
+  const { file: name, line, column } = errors.find(isSyntax)?.location ?? {};
+  return name === undefined ? undefined : `${join(folder, name)}:${line}:${Number(column) + 1}`;
+}
+
+interface Failure {
+  readonly text: string;
+  readonly location: { readonly file: string; readonly line: number; readonly column: number } | null;
+}
+
+/** How to fix the error, if that is known. */
+function hintOf(cause: Error, place: string | undefined): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (
+    /top-level await is currently not supported|await is only valid in async functions and the/i.test(message)
+  ) {
+    const rename = "let its name end in .mts or .mjs";
+    // The type of the package says nothing about these.
+    const remedy = /\.c[jt]s:/.test(place ?? "")
+      ? rename
+      : `set "type": "module" in its package.json, or ${rename}`;
+    return `; the file counts as CommonJS, which has no top-level await: ${remedy}`;
+  }
+  const isMissing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  const [, name] = /'(@langchain\/[a-z-]+|langchain)/.exec(message) ?? [];
+  return isMissing && name !== undefined
+    ? `; install it in the project of the graph: npm install ${name}`
+    : "";
+}

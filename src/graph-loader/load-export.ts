@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { dirname, extname } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { GraphFile } from "../config/config.ts";
+import { ServiceError } from "../model/errors.ts";
+import {
+  exportNamed,
+  type LoadOptions,
+  exportNames,
+  withLoadTimeout,
+  TYPESCRIPT_EXTENSIONS,
+} from "./load-graphs.ts";
+import { describeLoadError } from "./load-error.ts";
+import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
+
+/**
+ * Loads something other than a graph that a configuration names as `./file.ts:export`. `read` takes what the file exports, and returns
+ * undefined when it is none of what `setting` needs; `needed` says what that is.
+ * @param config the absolute path of the configuration file
+ * @throws ServiceError `config.invalid`
+ */
+export async function loadProjectExport<T>(
+  config: string,
+  { file, name }: GraphFile,
+  {
+    setting,
+    needed,
+    read,
+  }: { readonly setting: string; readonly needed: string; read(found: unknown): T | undefined },
+  options: LoadOptions,
+): Promise<T> {
+  const refuse = (what: string, cause?: unknown): never => {
+    throw new ServiceError("config.invalid", `${setting}: ${what}`, { cause });
+  };
+  if (!existsSync(file)) return refuse(`there is no file ${file}`);
+  // A fresh load goes through tsx as well, since its namespaces separate one load from another.
+  const modules =
+    options.fresh === true || TYPESCRIPT_EXTENSIONS.has(extname(file))
+      ? await typescriptModuleLoader(dirname(config), options)
+      : await nodeModuleLoader([file]);
+  const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
+    async (cause: unknown) => {
+      modules.report?.();
+      return refuse(`${file} cannot be loaded: ${await describeLoadError(file, cause)}`, cause);
+    },
+  );
+  modules.report?.();
+  const found = read(exportNamed(module, name));
+  if (found !== undefined) return found;
+  const others = `it exports: ${exportNames(module).join(", ") || "nothing"}`;
+  return refuse(`the export "${name}" of ${file} is no ${needed}; ${others}`);
+}

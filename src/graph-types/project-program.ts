@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type ts from "typescript-5";
+import type { Compiler } from "./schema-writer.ts";
+
+/** Packages that may have the compiler, in this order. The second one is TypeScript 6 beside TypeScript 7. */
+const PACKAGES = ["typescript", "@typescript/typescript6"];
+
+/** The project has no TypeScript whose compiler can be called. */
+export class NoCompilerError extends Error {
+  override name = "NoCompilerError";
+  /** The version that it has; null when it has none. */
+  readonly installed: string | null;
+  constructor(installed: string | null) {
+    super("no compiler");
+    this.installed = installed;
+  }
+}
+
+/** The compiler of a file's project, never one of Heddle's. @throws NoCompilerError */
+export function compilerFor(file: string): Compiler {
+  const require = createRequire(file);
+  let installed: string | null = null;
+  for (const name of PACKAGES) {
+    try {
+      const found = require(name) as Partial<Compiler>;
+      // From version 7 on, the package has no functions.
+      if (typeof found.createProgram === "function") return found as Compiler;
+      installed ??= found.version ?? null;
+    } catch {
+      // It is not installed, or no module of this form.
+    }
+  }
+  throw new NoCompilerError(installed);
+}
+
+/** Reads programs; what packages declare is parsed once for programs that follow each other. */
+export class ProgramReader {
+  readonly #parsed = new Map<string, ts.SourceFile>();
+  #last: { readonly compiler: Compiler; readonly options: string } | undefined;
+
+  /** The program of a file: what it imports, under the options of its project's `tsconfig.json`. */
+  read(compiler: Compiler, file: string): { readonly program: ts.Program; readonly hashes: Hashes } {
+    const hashes: Record<string, string> = {};
+    const note = (path: string, text: string) => {
+      if (!isOfPackage(path)) hashes[path] = hashOf(text);
+    };
+    const options = optionsFor(compiler, file, note);
+    const key = JSON.stringify(options);
+    if (this.#last?.compiler !== compiler || this.#last.options !== key) this.#parsed.clear();
+    this.#last = { compiler, options: key };
+    const host = compiler.createCompilerHost(options, true);
+    const parse = host.getSourceFile.bind(host);
+    host.getSourceFile = (path, ...how) => {
+      const known = this.#parsed.get(path);
+      if (known !== undefined) return known;
+      const parsed = parse(path, ...how);
+      if (parsed === undefined) return undefined;
+      if (isOfPackage(path)) this.#parsed.set(path, parsed);
+      else note(path, parsed.text);
+      return parsed;
+    };
+    const program = compiler.createProgram({ rootNames: [file], options, host });
+    return { program, hashes };
+  }
+}
+
+export type Hashes = { readonly [path: string]: string };
+
+/** A hash of a text file; the compiler drops its byte order mark. */
+export const hashOf = (text: string): string =>
+  createHash("sha1")
+    .update(text.replace(/^\uFEFF/, ""))
+    .digest("base64");
+
+/** Packages do not change under a running process: they are loaded once. */
+const isOfPackage = (path: string) => /[\\/]node_modules[\\/]/.test(path);
+
+/** The options of a file's project. Whatever the project is written for, its types are read as strictly as can be. */
+function optionsFor(
+  ts: Compiler,
+  file: string,
+  note: (path: string, text: string) => void,
+): ts.CompilerOptions {
+  const path = ts.findConfigFile(dirname(file), ts.sys.fileExists);
+  const own = path === undefined ? {} : readOptions(ts, path, note);
+  const { Node10, Classic, Bundler } = { Classic: 1, Node10: 2, Bundler: 100 };
+  const { moduleResolution } = own;
+  // They know no `exports` of packages, by which LangGraph.js declares its types.
+  const isOld =
+    moduleResolution === undefined ? isCommonJs(ts, own) : [Node10, Classic].includes(moduleResolution);
+  return {
+    ...own,
+    ...(isOld && { module: ts.ModuleKind.ESNext, moduleResolution: Bundler }),
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    incremental: false,
+    composite: false,
+    declaration: false,
+  };
+}
+
+/** Modules that are resolved in the old way by default. */
+function isCommonJs(ts: Compiler, { module }: ts.CompilerOptions): boolean {
+  return module === undefined || module < ts.ModuleKind.Node16;
+}
+
+function readOptions(
+  ts: Compiler,
+  path: string,
+  note: (path: string, text: string) => void,
+): ts.CompilerOptions {
+  const read = (name: string) => {
+    const text = readFileSync(name, "utf8");
+    note(name, text);
+    return text;
+  };
+  const { config } = ts.readConfigFile(path, read) as { readonly config?: unknown };
+  // Not its files: only the graph's own are read.
+  const host: ts.ParseConfigHost = { ...ts.sys, readFile: read, readDirectory: () => [] };
+  return ts.parseJsonConfigFileContent(config ?? {}, host, dirname(path)).options;
+}

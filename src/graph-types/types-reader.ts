@@ -1,0 +1,186 @@
+import { readFile, stat } from "node:fs/promises";
+import type { GraphExport, GraphTypes, TypeSchemas } from "../ports/graph-types.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { WorkerThread } from "../ports/worker-thread.ts";
+import { hashOf, type Hashes } from "./project-program.ts";
+import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
+
+/** Milliseconds for the types of one graph, after which its thread is ended. */
+export const READ_TYPES_TIMEOUT = 30_000;
+/** Milliseconds that the thread stays for a next graph, which it reads faster: it knows what packages declare. */
+const IDLE_TIME = 10_000;
+
+export interface TypesReaderDeps {
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** Starts the thread that reads types. */
+  spawn(): WorkerThread<GraphTypesRequest, GraphTypesMessage>;
+  readonly timeout?: number;
+}
+
+type Schemas = ReadonlyMap<string, TypeSchemas> | null;
+
+interface Reading {
+  readonly graph: GraphExport;
+  /** Hashes of the project's own files that its types are in; null while they are not known. */
+  hashes: Hashes | null;
+  readonly schemas: Promise<Schemas>;
+  readonly settle: (schemas: Schemas) => void;
+}
+
+/**
+ * Reads the types of graphs in a thread of its own, one after the other, and keeps their schemas until a file changes that they
+ * were read from. What takes too much time or memory has no schemas; the log names it once.
+ */
+export class TypesReader implements GraphTypes {
+  readonly #deps: TypesReaderDeps;
+  /** What was read, or is being read, by export. */
+  readonly #readings = new Map<string, Reading>();
+  readonly #queue: Reading[] = [];
+  #current: Reading | undefined;
+  #worker: WorkerThread<GraphTypesRequest, GraphTypesMessage> | undefined;
+  #timer: Cancel | undefined;
+  #hasHinted = false;
+  #isClosed = false;
+
+  constructor(deps: TypesReaderDeps) {
+    this.#deps = deps;
+  }
+
+  async read(graph: GraphExport): Promise<Schemas> {
+    const file = await typedFile(graph.file);
+    if (file === undefined) return null;
+    const key = JSON.stringify([file, graph.name]);
+    const known = this.#readings.get(key);
+    if (known !== undefined && (await isCurrent(known))) return known.schemas;
+    if (this.#isClosed) return null;
+    // Another call may have begun it while this one compared the files.
+    const newest = this.#readings.get(key);
+    if (newest !== undefined && newest !== known) return newest.schemas;
+    let settle: Reading["settle"] = () => {};
+    const schemas = new Promise<Schemas>((resolve) => (settle = resolve));
+    const reading: Reading = { graph: { ...graph, file }, hashes: null, schemas, settle };
+    this.#readings.set(key, reading);
+    this.#queue.push(reading);
+    this.#next();
+    return schemas;
+  }
+
+  /** Ends the thread. What is being read has no schemas. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { settle } of this.#queue.splice(0)) settle(null);
+    await this.#end();
+  }
+
+  #next(): void {
+    if (this.#current !== undefined) return;
+    const reading = this.#queue.shift();
+    this.#timer?.();
+    if (reading === undefined) {
+      this.#timer = this.#deps.scheduler.after(IDLE_TIME, () => void this.#end());
+      return;
+    }
+    this.#current = reading;
+    const { timeout = READ_TYPES_TIMEOUT } = this.#deps;
+    const late = () => this.#fail(`it took more than ${timeout / 1000} s`);
+    this.#timer = this.#deps.scheduler.after(timeout, late);
+    this.#worker ??= this.#start();
+    this.#worker.post(reading.graph);
+  }
+
+  #start(): WorkerThread<GraphTypesRequest, GraphTypesMessage> {
+    const worker = this.#deps.spawn();
+    worker.onMessage((message) => {
+      if (this.#worker === worker) this.#take(message);
+    });
+    worker.onEnd((why) => {
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
+      if (this.#current !== undefined) this.#fail(why);
+    });
+    return worker;
+  }
+
+  #take(message: GraphTypesMessage): void {
+    const reading = this.#current;
+    if (reading === undefined) return;
+    switch (message.t) {
+      case "files":
+        reading.hashes = message.hashes;
+        return;
+      case "schemas":
+        return this.#settle(message.schemas && new Map(Object.entries(message.schemas)));
+      case "no-compiler":
+        this.#hint(reading.graph.file, message.installed);
+        return this.#settle(null);
+      case "failed":
+        this.#warn(reading, message.why);
+        return this.#settle(null);
+    }
+  }
+
+  #settle(schemas: Schemas): void {
+    const reading = this.#current;
+    this.#current = undefined;
+    reading?.settle(schemas);
+    this.#next();
+  }
+
+  /** The thread cannot go on: its graph has no schemas, and the next one gets a new thread. */
+  #fail(why: string): void {
+    const reading = this.#current;
+    if (reading !== undefined) this.#warn(reading, why);
+    void this.#end();
+    if (!this.#isClosed) this.#next();
+  }
+
+  async #end(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#timer?.();
+    this.#current?.settle(null);
+    this.#current = undefined;
+    await worker?.terminate();
+  }
+
+  #warn({ graph: { file, name } }: Reading, why: string): void {
+    this.#deps.logger.warn("the schemas of a graph cannot be read from its types", {
+      file,
+      export: name,
+      why,
+    });
+  }
+
+  #hint(file: string, installed: string | null): void {
+    if (this.#hasHinted) return;
+    this.#hasHinted = true;
+    const why =
+      installed === null
+        ? "its project has no TypeScript: npm install --save-dev typescript@6"
+        : `TypeScript ${installed} has no compiler that can be called: npm install --save-dev @typescript/typescript6`;
+    this.#deps.logger.info("graphs have schemas without the types of their state", { file, why });
+  }
+}
+
+/** True while the files are as they were read; also while they are not known yet. */
+async function isCurrent({ hashes }: Reading): Promise<boolean> {
+  if (hashes === null) return true;
+  const same = Object.entries(hashes).map(async ([path, hash]) => {
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    return text !== undefined && hashOf(text) === hash;
+  });
+  return (await Promise.all(same)).every(Boolean);
+}
+
+/** The file that holds the types of a graph file: itself, or the declarations beside a compiled one. */
+async function typedFile(file: string): Promise<string | undefined> {
+  if (/\.[cm]?tsx?$/.test(file)) return file;
+  const declarations = file.replace(/\.([cm]?)js$/, ".d.$1ts");
+  if (declarations === file) return undefined;
+  return stat(declarations).then(
+    () => declarations,
+    () => undefined,
+  );
+}

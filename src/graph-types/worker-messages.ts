@@ -1,0 +1,12 @@
+import type { GraphExport, TypeSchemas } from "../ports/graph-types.ts";
+
+/** What the server asks of the worker: one graph at a time. */
+export type GraphTypesRequest = GraphExport;
+
+export type GraphTypesMessage =
+  /** Hashes of the project's own files that the program has read, by path. Sent before their types are looked at. */
+  | { readonly t: "files"; readonly hashes: { readonly [path: string]: string } }
+  | { readonly t: "schemas"; readonly schemas: { readonly [path: string]: TypeSchemas } | null }
+  /** The project has no TypeScript whose compiler can be called; `installed`: the version that it has. */
+  | { readonly t: "no-compiler"; readonly installed: string | null }
+  | { readonly t: "failed"; readonly why: string };

@@ -1,0 +1,25 @@
+import { GraphReader } from "./graph-reader.ts";
+import { compilerFor, NoCompilerError, ProgramReader } from "./project-program.ts";
+import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
+
+/** The work of the thread that reads types: it answers each graph with its files and then its schemas, or with why not. */
+export class GraphTypesWorker {
+  readonly #programs = new ProgramReader();
+  readonly #post: (message: GraphTypesMessage) => void;
+
+  constructor(post: (message: GraphTypesMessage) => void) {
+    this.#post = post;
+  }
+
+  read({ file, name }: GraphTypesRequest): void {
+    try {
+      const compiler = compilerFor(file);
+      const { program, hashes } = this.#programs.read(compiler, file);
+      this.#post({ t: "files", hashes });
+      this.#post({ t: "schemas", schemas: new GraphReader(compiler, program).read(file, name) });
+    } catch (cause) {
+      if (cause instanceof NoCompilerError) this.#post({ t: "no-compiler", installed: cause.installed });
+      else this.#post({ t: "failed", why: cause instanceof Error ? cause.message : String(cause) });
+    }
+  }
+}

@@ -1,0 +1,347 @@
+import { requestUrlOf, webHeadersOf } from "../access/fetch-request.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { ByteStream, Handlers, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
+
+/** Bytes that a stream may be ahead of its reader. */
+const HIGH_WATER_MARK = 64 * 1024;
+
+/**
+ * Answers a web `Request` with a handler of HTTP requests. `maxBody`: bytes of the largest body. Rejects with the signal's reason when the
+ * request is aborted before its response. `open`: where the request is while it is being answered.
+ */
+export function respondToWebRequest(
+  handle: Handlers["request"],
+  request: Request,
+  maxBody: number,
+  open?: OpenWebRequests,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    if (open?.isClosed) return resolve(stopped());
+    const exchange = new WebExchange(request, maxBody, { resolve, reject }, open);
+    if (!exchange.aborted) handle(exchange, exchange);
+  });
+}
+
+const stopped = (): Response => Response.json({ detail: "The server has stopped" }, { status: 503 });
+
+/** The web requests that a server is answering. */
+export class OpenWebRequests {
+  readonly #open = new Set<{ close(): void }>();
+  #isClosed = false;
+
+  /** Whether the server has closed: further requests get 503. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  add(request: { close(): void }): void {
+    this.#open.add(request);
+  }
+
+  delete(request: { close(): void }): void {
+    this.#open.delete(request);
+  }
+
+  /** The server has closed: what has no response gets 503, and streams break. */
+  close(): void {
+    this.#isClosed = true;
+    for (const request of this.#open) request.close();
+  }
+}
+
+/** A web `Request`, and the `Response` to it. */
+class WebExchange implements HttpRequest, Reply {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #request: Request;
+  readonly #maxBody: number;
+  readonly #promise: { resolve(response: Response): void; reject(reason: unknown): void };
+  readonly #open: OpenWebRequests | undefined;
+  #stream: WebStream | undefined;
+  #isAnswered = false;
+  #isAborted = false;
+  #onAbort: (() => void) | undefined;
+
+  constructor(
+    request: Request,
+    maxBody: number,
+    promise: { resolve(response: Response): void; reject(reason: unknown): void },
+    open: OpenWebRequests | undefined,
+  ) {
+    const { pathname, search } = new URL(request.url);
+    this.method = request.method;
+    this.path = pathname;
+    this.query = search.slice(1);
+    this.#request = request;
+    this.#maxBody = maxBody;
+    this.#promise = promise;
+    this.#open = open;
+    open?.add(this);
+    if (request.signal.aborted) this.#abort();
+    else request.signal.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  get aborted(): boolean {
+    return this.#isAborted;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers.get(name) ?? undefined;
+    // A web request has its host in its URL.
+    return name === "host" ? (value ?? new URL(this.#request.url).host) : value;
+  }
+
+  headers(): Iterable<readonly [name: string, value: string]> {
+    return this.#request.headers;
+  }
+
+  async body(): Promise<Uint8Array> {
+    const { body } = this.#request;
+    if (body === null) return new Uint8Array(0);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of body) {
+      size += piece.length;
+      if (size > this.#maxBody)
+        throw new ServiceError("body.too_large", `The body is larger than ${this.#maxBody} bytes`);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces, size);
+  }
+
+  onAbort(listener: () => void): void {
+    this.#onAbort = listener;
+  }
+
+  readonly #abort = (): void => {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#open?.delete(this);
+    if (!this.#isAnswered) this.#promise.reject(this.#request.signal.reason);
+    this.#onAbort?.();
+  };
+
+  /** The server has closed: nobody will answer any more. */
+  close(): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    if (!this.#isAnswered) this.#promise.resolve(stopped());
+    this.#stream?.close();
+    this.#complete();
+    this.#onAbort?.();
+  }
+
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
+    const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    this.#answer(status, { ...headers, ...length }, body === undefined || body === "" ? null : body);
+    this.#complete();
+  }
+
+  open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream {
+    const stream = new WebStream(this.#abort, () => this.#complete());
+    this.#stream = stream;
+    stream.write(first);
+    this.#answer(status, headers, stream.readable);
+    if (this.method === "HEAD") stream.end();
+    return stream;
+  }
+
+  #answer(status: number, headers: ReplyHeaders, body: ReadableStream | Uint8Array | string | null): void {
+    if (this.#isAnswered) throw new TypeError("the request has been answered already");
+    this.#isAnswered = true;
+    const hasNoBody = this.method === "HEAD" || status === 204 || status === 304;
+    this.#promise.resolve(new Response(hasNoBody ? null : body, { status, headers: webHeaders(headers) }));
+  }
+
+  /** The response is complete; a later disconnect is ignored. */
+  #complete(): void {
+    this.#request.signal.removeEventListener("abort", this.#abort);
+    this.#open?.delete(this);
+  }
+}
+
+/** What the body of a response of Heddle's fails with when the server cuts it off, as it does at a stop. */
+class ConnectionClosedError extends Error {}
+
+/** The stream of a response's body. */
+class WebStream implements ByteStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  readonly #onEnd: () => void;
+  #onDrain: (() => void) | undefined;
+  #isFull = false;
+
+  /** `onCancel` is called when the reader cancels, `onEnd` when the stream has ended. */
+  constructor(onCancel: () => void, onEnd: () => void) {
+    this.#onEnd = onEnd;
+    this.readable = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          if (!this.#isFull) return;
+          this.#isFull = false;
+          this.#onDrain?.();
+        },
+        cancel: () => {
+          this.#controller = undefined;
+          onCancel();
+        },
+      },
+      { highWaterMark: HIGH_WATER_MARK, size: (piece) => piece?.length ?? 0 },
+    );
+  }
+
+  write(piece: Uint8Array | string): boolean {
+    const controller = this.#controller;
+    if (controller === undefined) return true;
+    controller.enqueue(typeof piece === "string" ? Buffer.from(piece) : piece);
+    this.#isFull = (controller.desiredSize ?? 0) <= 0;
+    return !this.#isFull;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  end(piece?: Uint8Array | string): void {
+    if (piece !== undefined) this.write(piece);
+    const controller = this.#controller;
+    this.#controller = undefined;
+    if (controller === undefined) return;
+    controller.close();
+    this.#onEnd();
+  }
+
+  close(): void {
+    const controller = this.#controller;
+    this.#controller = undefined;
+    if (controller === undefined) return;
+    controller.error(new ConnectionClosedError("the connection was closed"));
+    this.#onEnd();
+  }
+}
+
+function webHeaders(headers: ReplyHeaders): Headers {
+  const made = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") made.set(name, value);
+    else for (const one of value) made.append(name, one);
+  }
+  return made;
+}
+
+/**
+ * The web `Request` of a request as a transport received it. `body` is called when somebody reads the body.
+ * @throws ServiceError `route.not_found` when a web request cannot express it, such as one with the method TRACE
+ */
+export function webRequestOf(
+  request: HttpRequest,
+  body: () => Promise<Uint8Array>,
+  signal: AbortSignal,
+): Request {
+  const url = requestUrlOf(request);
+  const headers = webHeadersOf(request);
+  if (url === undefined || headers === undefined) throw new ServiceError("route.not_found", "Not Found");
+  const { method } = request;
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const init = { method, headers, signal, ...(hasBody && { body: streamOf(body), duplex: "half" }) };
+  return new Request(url, init as RequestInit);
+}
+
+function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const bytes = await body();
+        if (bytes.length > 0) controller.enqueue(bytes);
+        controller.close();
+      },
+    },
+    // 0: nothing is pulled until somebody reads.
+    { highWaterMark: 0 },
+  );
+}
+
+/** Bytes of a body up to which it is sent in one piece, with its length. */
+const WHOLE = 1024 * 1024;
+
+/**
+ * Sends a web `Response` as the reply to a request. `headers`: those of every response, unless the response has its own. `onAbort` is called
+ * when the client leaves before the end; `onLateError` with what the body fails with after its first bytes were sent, when the connection is
+ * cut off. Rejects with what it fails with before that.
+ */
+export async function sendWebResponse(
+  response: Response,
+  reply: Reply,
+  options: {
+    readonly headers: ReplyHeaders;
+    readonly isHead: boolean;
+    onAbort(): void;
+    onLateError(cause: unknown): void;
+  },
+): Promise<void> {
+  const headers: { [name: string]: string | readonly string[] } = { ...options.headers };
+  for (const [name, value] of response.headers) if (!OWN.has(name)) headers[name] = value;
+  const cookies = response.headers.getSetCookie();
+  if (cookies.length > 0) headers["set-cookie"] = cookies;
+  const { body, status } = response;
+  const length = response.headers.get("content-length");
+  if (body === null) {
+    // To HEAD, the length is that of the response to GET.
+    if (options.isHead && length !== null) headers["content-length"] = length;
+    return reply.send(status, headers);
+  }
+  if (length !== null && Number(length) <= WHOLE) {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (!reply.aborted) reply.send(status, headers, bytes);
+    return;
+  }
+  const reader = body.getReader();
+  let hasLeft = reply.aborted;
+  const leave = () => {
+    hasLeft = true;
+    options.onAbort();
+    reader.cancel().catch(() => undefined);
+  };
+  if (hasLeft) return leave();
+  reply.onAbort(leave);
+  let stream: ByteStream | undefined;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (hasLeft) return;
+      if (done) break;
+      if (value.length === 0) continue;
+      if (stream === undefined) stream = reply.open(status, headers, value);
+      else if (!stream.write(value)) await drained(stream);
+    }
+  } catch (cause) {
+    if (hasLeft) return;
+    if (stream === undefined) throw cause;
+    stream.close();
+    if (!(cause instanceof ConnectionClosedError)) options.onLateError(cause);
+    return;
+  }
+  if (stream === undefined) reply.send(status, headers);
+  else stream.end();
+}
+
+/** @throws TypeError when it is no response, or has a status that cannot be sent, as `Response.error()` has */
+export function assertSendable(response: unknown): asserts response is Response {
+  const { status, headers } = (typeof response === "object" && response !== null ? response : {}) as {
+    readonly status?: unknown;
+    readonly headers?: unknown;
+  };
+  if (typeof status !== "number" || headers === undefined)
+    throw new TypeError(`the HTTP application's answer is no Response but of the type ${typeof response}`);
+  if (status < 200 || status > 599)
+    throw new TypeError(`the HTTP application's answer has the status ${status}, which cannot be sent`);
+}
+
+/** Headers that the transport writes itself. */
+const OWN: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "connection", "set-cookie"]);
+
+const drained = (stream: ByteStream): Promise<void> => new Promise((resolve) => stream.onDrain(resolve));

@@ -1,0 +1,81 @@
+import { parseUuid } from "../model/ids.ts";
+import { readableStack } from "../model/stack-trace.ts";
+import type { LogFields, LogLevel } from "../ports/logger.ts";
+import { escapeControls, type ApplyStyle } from "./terminal.ts";
+
+const STYLES = {
+  debug: "dim",
+  info: "green",
+  warn: "yellow",
+  error: "red",
+} as const satisfies Readonly<Record<LogLevel, string>>;
+
+const INDENT = "  ";
+/** Causes of an error that are printed. */
+const MAX_CAUSES = 4;
+/** Fields whose ids are shortened to their last characters, as in the dashboard: the first ones are a time, which many share. */
+const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "run_id"]);
+const SHORT_ID = 8;
+
+/**
+ * A line for people: local time, level, message, fields. What has several lines, such as a stack, stands indented below it. Control
+ * characters are escaped: a logged value may be what a client sent.
+ */
+export function textLine(
+  at: Date,
+  level: LogLevel,
+  message: string,
+  fields: LogFields | undefined,
+  applyStyle: ApplyStyle,
+  encode: (value: unknown) => string,
+): string {
+  let words = "";
+  let blocks = "";
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    const block = blockOf(value);
+    if (block === undefined)
+      words += ` ${applyStyle("dim", `${escapeControls(name)}=`)}${word(name, value, encode)}`;
+    else {
+      blocks += `${INDENT}${applyStyle("dim", `${escapeControls(name)}:`)}\n`;
+      for (const line of block) blocks += `${INDENT}${INDENT}${blockLine(line, applyStyle)}\n`;
+    }
+  }
+  const painted = applyStyle(STYLES[level], level.padEnd(5));
+  return `${applyStyle("dim", timeOf(at))} ${painted} ${escapeControls(message)}${words}\n${blocks}`;
+}
+
+function timeOf(at: Date): string {
+  const two = (number: number) => String(number).padStart(2, "0");
+  const seconds = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  return `${seconds}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+}
+
+function word(name: string, value: unknown, encode: (value: unknown) => string): string {
+  if (typeof value !== "string") return escapeControls(encode(value));
+  if (SHORTENED.has(name) && parseUuid(value) !== undefined) return `…${value.slice(-SHORT_ID)}`;
+  return /^[\w./:@-]+$/.test(value) ? value : escapeControls(encode(value));
+}
+
+/** By what tsx tells apart the loads of one file; terminals open a file by its plain path. */
+const FRESH_FILE = /file:\/\/(\/[^\s?]*)\?tsx-namespace=[\w-]+/;
+
+/** Where an error came from is what is looked for; frames of packages and of Node stand back. */
+function blockLine(line: string, applyStyle: ApplyStyle): string {
+  const text = escapeControls(line.replace(FRESH_FILE, "$1"));
+  return /^\s+at .*(?:node_modules|node:)/.test(line) ? applyStyle("dim", text) : text;
+}
+
+/** The lines of a value that is printed below the message: an error, or a text of several lines. */
+function blockOf(value: unknown): readonly string[] | undefined {
+  if (value instanceof Error) return stackOf(value).split("\n");
+  return typeof value === "string" && value.includes("\n") ? value.trimEnd().split("\n") : undefined;
+}
+
+/** The stack of an error, and of its causes. */
+function stackOf(error: Error, depth = 0): string {
+  const { name, message, stack, cause } = error;
+  const own = typeof stack === "string" ? readableStack(stack) : `${name}: ${message}`;
+  return cause instanceof Error && depth < MAX_CAUSES
+    ? `${own}\ncaused by ${stackOf(cause, depth + 1)}`
+    : own;
+}

@@ -1,0 +1,111 @@
+import { isObject } from "../model/json.ts";
+import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
+
+/** What `getLogger()` of `@langchain/langgraph-sdk/logging` looks for: every copy of every version looks in the same place. */
+const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
+
+/** The methods of the SDK's logger, with the levels of their lines. */
+const LEVELS = {
+  error: "error",
+  warn: "warn",
+  help: "info",
+  data: "info",
+  info: "info",
+  prompt: "info",
+  input: "info",
+  http: "debug",
+  verbose: "debug",
+  debug: "debug",
+  silly: "debug",
+} as const satisfies { readonly [method: string]: LogLevel };
+
+interface Server {
+  readonly logger: Logger;
+}
+
+/** The loggers of this process's servers, in the order in which they have begun: the first gets the lines. */
+const SERVERS = Symbol("heddle.loggers");
+
+type SdkLogger = {
+  -readonly [method in keyof typeof LEVELS]: (...given: readonly unknown[]) => SdkLogger;
+} & {
+  readonly [SERVERS]: Server[];
+};
+
+/**
+ * Gives `getLogger()` of the official SDK a logger, whose lines go to `logger`; without one, a graph file that calls it does not load. There is
+ * one for the process: of several servers, the one that began first has it. The function that is returned takes it back; then the next has it.
+ */
+export function registerSdkLogger(logger: Logger): () => void {
+  const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };
+  const made = (holder[SDK_LOGGER] ??= createSdkLogger());
+  const servers = made[SERVERS] as Server[] | undefined;
+  // It is somebody else's.
+  if (servers === undefined) return () => undefined;
+  const own: Server = { logger };
+  servers.push(own);
+  return () => {
+    const at = servers.indexOf(own);
+    if (at >= 0) servers.splice(at, 1);
+    if (servers.length === 0 && holder[SDK_LOGGER] === made) delete holder[SDK_LOGGER];
+  };
+}
+
+function createSdkLogger(): SdkLogger {
+  const servers: Server[] = [];
+  const made = { [SERVERS]: servers } as SdkLogger;
+  for (const [method, level] of Object.entries(LEVELS)) {
+    made[method as keyof typeof LEVELS] = (...given: readonly unknown[]) => {
+      try {
+        const { message, fields } = lineOf(given);
+        servers[0]?.logger[level](message, { ...fields, ...placeOf() });
+      } catch {
+        // What cannot be printed must not fail a run.
+      }
+      return made;
+    };
+  }
+  return made;
+}
+
+/** The line of a call: a message and its metadata, or one object that is both. What is no object is kept in `data`. */
+function lineOf([first, ...rest]: readonly unknown[]): {
+  readonly message: string;
+  readonly fields: LogFields;
+} {
+  const fields: { [name: string]: unknown } = {};
+  const data: unknown[] = [];
+  for (const one of rest) {
+    if (one instanceof Error) fields["error"] = one;
+    else if (isObject(one)) Object.assign(fields, one);
+    else data.push(one);
+  }
+  if (data.length > 0) fields["data"] = data.length === 1 ? data[0] : data;
+  if (first instanceof Error) return { message: first.message, fields: { error: first, ...fields } };
+  if (!isObject(first)) return { message: String(first), fields };
+  const { message, ...own } = first;
+  return { message: message === undefined ? "" : String(message), fields: { ...own, ...fields } };
+}
+
+/** Where LangChain keeps the configuration of the runnable that calls, and under which name. */
+const STORAGE = Symbol.for("ls:tracing_async_local_storage");
+const CONFIG = Symbol.for("lc:child_config");
+
+interface Storage {
+  getStore?(): { readonly extra?: { readonly [CONFIG]?: unknown } } | undefined;
+}
+
+/** The node of LangGraph.js that calls, with its run and thread; nothing outside a node. */
+function placeOf(): LogFields {
+  const storage = (globalThis as { readonly [STORAGE]?: Storage })[STORAGE];
+  const config = storage?.getStore?.()?.extra?.[CONFIG];
+  if (!isObject(config)) return {};
+  const { metadata, configurable } = config;
+  const node = isObject(metadata) ? metadata["langgraph_node"] : undefined;
+  const { run_id, thread_id } = isObject(configurable) ? configurable : {};
+  return {
+    ...(typeof run_id === "string" && { run_id }),
+    ...(typeof thread_id === "string" && { thread_id }),
+    ...(typeof node === "string" && { node }),
+  };
+}

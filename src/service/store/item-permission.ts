@@ -1,0 +1,55 @@
+import { ServiceError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { memberOf, type Permission } from "../../model/permission.ts";
+import type { ItemKey, Namespace } from "../../model/store-item.ts";
+
+/** Items and namespaces that one operation passes at most because the caller may not reach them: they cost as much as those that it finds. */
+const MAX_PASSED = 10_000;
+
+/** An item, or the place of one that does not exist. */
+interface PlacedValue extends ItemKey {
+  readonly value?: JsonObject;
+}
+
+/** Whether the caller may reach an item; for an item that does not exist, as far as its place tells. */
+export function allowsItem(permission: Permission, { namespace, key, value }: PlacedValue): boolean {
+  return permission.allows((name) => {
+    if (name === "namespace") return namespace;
+    if (name === "key") return key;
+    return value && memberOf(value, name);
+  });
+}
+
+/** Whether the caller may see a namespace: of a namespace nothing is known but its labels. */
+function allowsNamespace(permission: Permission, namespace: Namespace): boolean {
+  return permission.allows((name) => (name === "namespace" ? namespace : undefined));
+}
+
+/** Leaves out, in one operation, what the caller may not reach. */
+export class ItemGate {
+  readonly #permission: Permission;
+  #passed = 0;
+
+  constructor(permission: Permission) {
+    this.#permission = permission;
+  }
+
+  /** @throws ServiceError `store.scan_limit` */
+  letsItem(item: PlacedValue): boolean {
+    return this.#counted(allowsItem(this.#permission, item));
+  }
+
+  /** @throws ServiceError `store.scan_limit` */
+  letsNamespace(namespace: Namespace): boolean {
+    return this.#counted(allowsNamespace(this.#permission, namespace));
+  }
+
+  #counted(isAllowed: boolean): boolean {
+    if (!isAllowed && ++this.#passed > MAX_PASSED) {
+      const message =
+        "The store would have to be searched too far for what you may see: name a longer namespace";
+      throw new ServiceError("store.scan_limit", message);
+    }
+    return isAllowed;
+  }
+}

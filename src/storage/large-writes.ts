@@ -1,0 +1,175 @@
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { PendingWrite } from "./committer.ts";
+
+export interface LargeWriteLimits {
+  /** Bytes from which on a write is large. */
+  readonly large: number;
+  /** Bytes of large writes that are queued or in flight, from which on no further one is encoded. One write may exceed them. */
+  readonly most: number;
+}
+
+/** A write of a quarter of a megabyte takes the store and the event loop some milliseconds. */
+const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
+
+interface QueuedWrite {
+  readonly write: PendingWrite;
+  readonly bytes: number;
+  /** The number of ordinary writes submitted before it. */
+  readonly ordinaryBefore: number;
+}
+
+/**
+ * Large writes, apart from the others: a write of a few hundred bytes does not wait for all large ones that were submitted before it. Those
+ * of one thread keep their order; so a thread's later writes join its large one here. The tenants take turns, one write each.
+ *
+ * Also bounds the memory that large writes take: {@link waitForBudget} is called before one is encoded.
+ */
+export class LargeWrites {
+  readonly #scheduler: Scheduler;
+  readonly #limits: LargeWriteLimits;
+  /** By tenant; the tenant whose turn it is comes first. */
+  readonly #queues = new Map<string, QueuedWrite[]>();
+  /** The number of writes in the queues, by thread. */
+  readonly #threads = new Map<string, number>();
+  /** Callers that wait for the budget, by tenant; the tenant whose turn it is comes first. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  /** Bytes queued or in flight. */
+  #bytes = 0;
+  #queuedBytes = 0;
+  #isAdmitting = false;
+
+  constructor(scheduler: Scheduler, limits: LargeWriteLimits = LIMITS) {
+    this.#scheduler = scheduler;
+    this.#limits = limits;
+  }
+
+  get isEmpty(): boolean {
+    return this.#threads.size === 0;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get isWaitedFor(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /**
+   * Whether a write belongs here. One that names no thread never does: it keeps its place among the ordinary ones. `bytes`: its size.
+   */
+  accepts({ thread }: PendingWrite, bytes: number): boolean {
+    return (
+      thread !== undefined &&
+      (bytes >= this.#limits.large || (this.#threads.size > 0 && this.#threads.has(thread)))
+    );
+  }
+
+  /** Queues a write that is {@link accepts | accepted}. `ordinaryBefore`: the number of ordinary writes submitted before it. */
+  add(write: PendingWrite, bytes: number, ordinaryBefore: number): void {
+    const thread = write.thread as string;
+    const queued = { write, bytes, ordinaryBefore };
+    const queue = this.#queues.get(tenantOf(thread));
+    if (queue === undefined) this.#queues.set(tenantOf(thread), [queued]);
+    else queue.push(queued);
+    this.#threads.set(thread, (this.#threads.get(thread) ?? 0) + 1);
+    this.#queuedBytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  /**
+   * Takes the writes of a batch: at least one, and more while they are within `maxBytes`. Empty when none may be taken yet: `ordinaryTaken` is
+   * the number of ordinary writes taken so far, and a write does not overtake those submitted before it.
+   */
+  take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
+    const writes: PendingWrite[] = [];
+    let bytes = 0;
+    for (;;) {
+      const next = this.#first(ordinaryTaken);
+      if (next === undefined || (writes.length > 0 && bytes + next.first.bytes > maxBytes)) return writes;
+      this.#remove(next.tenant, next.queue);
+      writes.push(next.first.write);
+      bytes += next.first.bytes;
+    }
+  }
+
+  #first(ordinaryTaken: number) {
+    for (const [tenant, queue] of this.#queues) {
+      const [first] = queue;
+      if (first !== undefined && first.ordinaryBefore <= ordinaryTaken) return { tenant, queue, first };
+    }
+    return undefined;
+  }
+
+  #remove(tenant: string, queue: QueuedWrite[]): void {
+    const { write, bytes } = queue.shift() as QueuedWrite;
+    const thread = write.thread as string;
+    const left = (this.#threads.get(thread) ?? 0) - 1;
+    if (left > 0) this.#threads.set(thread, left);
+    else this.#threads.delete(thread);
+    this.#queuedBytes -= bytes;
+    // The tenant goes behind the others.
+    this.#queues.delete(tenant);
+    if (queue.length > 0) this.#queues.set(tenant, queue);
+  }
+
+  /** Called when large writes are stored. */
+  stored(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#admit();
+  }
+
+  /** After a failed write: returns the queued writes, to be refused, and releases all callers that wait. */
+  clear(): readonly PendingWrite[] {
+    const writes = [...this.#queues.values()].flatMap((queue) => queue.map(({ write }) => write));
+    this.#queues.clear();
+    this.#threads.clear();
+    this.#queuedBytes = 0;
+    this.#bytes = 0;
+    const waiting = [...this.#waiting.values()].flat();
+    this.#waiting.clear();
+    for (const admitted of waiting) admitted();
+    return writes;
+  }
+
+  /**
+   * Called before a write is encoded; `sizeOf` estimates its bytes. Returns a promise when it is large and the budget is used up; undefined when
+   * it may be encoded at once.
+   */
+  waitForBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
+    if (this.#bytes < this.#limits.most && this.#waiting.size === 0) return undefined;
+    if (sizeOf() < this.#limits.large) return undefined;
+    return new Promise<void>((resolve) => {
+      const waiting = this.#waiting.get(tenant);
+      if (waiting === undefined) this.#waiting.set(tenant, [resolve]);
+      else waiting.push(resolve);
+      this.#admit();
+    });
+  }
+
+  /**
+   * Admits one in each turn: others get the event loop between them. Its bytes are known when it is encoded; over a storage that answers reads
+   * later, several may be encoded at once.
+   */
+  #admit(): void {
+    if (this.#isAdmitting || this.#waiting.size === 0) return;
+    this.#isAdmitting = true;
+    this.#scheduler.soon(this.#admitNext);
+  }
+
+  readonly #admitNext = (): void => {
+    this.#isAdmitting = false;
+    if (this.#bytes >= this.#limits.most) return;
+    for (const [tenant, waiting] of this.#waiting) {
+      const admitted = waiting.shift();
+      this.#waiting.delete(tenant);
+      if (waiting.length > 0) this.#waiting.set(tenant, waiting);
+      admitted?.();
+      break;
+    }
+    this.#admit();
+  };
+}
+
+/** The first part of a thread's prefix, as it is escaped there. */
+const tenantOf = (thread: string): string => thread.slice(0, thread.indexOf("/"));

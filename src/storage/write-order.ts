@@ -1,0 +1,40 @@
+import type { Eventually } from "../ports/eventually.ts";
+
+/**
+ * Keeps the order of writes that read before they write. A write begins at once, and usually has ended when its call returns. Only over a
+ * store that answers reads later does it take longer: then later writes of the same record wait for it, so that none overtakes it, and
+ * nothing changes between its reads and its write. Records are named by their keys, or the prefix of their keys.
+ */
+export class WriteOrder {
+  /** The last write of each record that has not ended. Never rejects. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /**
+   * Calls `write` when the earlier writes of all these records have ended: synchronously when none is in progress. Its result is that of
+   * `write`, which ends when it has handed its operations over; MUST NOT return the promise that they are stored.
+   */
+  run<T>(records: readonly string[], write: () => Eventually<T>): Eventually<T> {
+    const before = this.#last.size === 0 ? undefined : this.#before(records);
+    const result = before === undefined ? write() : before.then(write);
+    if (result instanceof Promise) this.hold(records, result);
+    return result;
+  }
+
+  /** Makes later writes of these records wait for `until`. */
+  hold(records: readonly string[], until: Promise<unknown>): void {
+    const before = this.#before(records);
+    const settled = until.then(ignore, ignore);
+    const over = before === undefined ? settled : Promise.all([before, settled]).then(ignore);
+    for (const record of records) this.#last.set(record, over);
+    void over.then(() => {
+      for (const record of records) if (this.#last.get(record) === over) this.#last.delete(record);
+    });
+  }
+
+  #before(records: readonly string[]): Promise<unknown> | undefined {
+    const found = records.flatMap((record) => this.#last.get(record) ?? []);
+    return found.length === 0 ? undefined : Promise.all(found);
+  }
+}
+
+const ignore = (): void => undefined;

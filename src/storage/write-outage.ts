@@ -1,0 +1,62 @@
+import { type ServiceError, withCauses } from "../model/errors.ts";
+import { diskFull, isDiskFull } from "./abstract-level-store.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+
+/**
+ * The time from a failed write until a write is stored again. However long it is, and however many writes are refused, its start and its end are
+ * one line each in the log, and another tells of each new cause.
+ */
+export class WriteOutage {
+  #error: ServiceError;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #since: number;
+  #cause: string;
+  #refused: number;
+
+  /** `refused`: the writes that failed with the first one. */
+  constructor(error: ServiceError, refused: number, { clock, logger }: { clock: Clock; logger: Logger }) {
+    this.#error = error;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#since = clock.mono();
+    this.#cause = innermostMessage(error);
+    this.#refused = refused;
+    logger.error("a write to the storage failed; writes are refused until it stores one again", {
+      error: withCauses(error),
+    });
+  }
+
+  /** The error of every write meanwhile. */
+  get error(): ServiceError {
+    return this.#error;
+  }
+
+  /** Counts a refused write. */
+  refused(): void {
+    this.#refused++;
+  }
+
+  /** The storage could not be opened again, or did not store the write that tests it. */
+  goesOn(cause: unknown): void {
+    const message = innermostMessage(cause);
+    if (message === this.#cause) return;
+    this.#cause = message;
+    if (isDiskFull(cause)) this.#error = diskFull(cause);
+    this.#logger.warn("the storage is still not available", { error: withCauses(cause) });
+  }
+
+  /** A write was stored again. */
+  ended(): void {
+    const seconds = Math.round((this.#clock.mono() - this.#since) / 100) / 10;
+    this.#logger.info("the storage stores writes again", { seconds, refused: this.#refused });
+  }
+}
+
+/** The message of the first cause, without what was wrapped around it. */
+function innermostMessage(error: unknown): string {
+  let one = error;
+  while (one instanceof Error && one.cause !== undefined) one = one.cause;
+  return one instanceof Error ? one.message : String(one);
+}

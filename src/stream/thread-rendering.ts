@@ -1,0 +1,99 @@
+import { SseBatch } from "../codec/sse.ts";
+import type { RunRecord, StreamMode, RequestedThreadModes } from "../model/run.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { ThreadReader } from "./thread-reader.ts";
+import { type OutputFormat, render, type ChunkSlice, type StreamView, createView } from "./rendering.ts";
+
+/** The end of each run in a thread's stream: `{"run_id","status"}`, where `status` is null for a run that was rolled back. */
+const RUN_END = "run_done";
+
+/** True when the events of the runs themselves are shown. */
+const showsRuns = ({ modes, runModes }: RequestedThreadModes): boolean =>
+  modes.has("run_modes") || runModes.length > 0;
+
+/** True when the starts and ends of runs are shown: the reader then has to report the ends. */
+export const showsRunEnds = (wanted: RequestedThreadModes): boolean =>
+  showsRuns(wanted) || wanted.modes.has("lifecycle");
+
+/**
+ * Renders a thread's runs for a pump that reads `reader`, which has to report the ends of runs if {@link showsRunEnds}.
+ * `formatOf`: the format of one run's events, with the thread's event numbers as ids.
+ */
+export function threadRenderer<Out>(
+  reader: ThreadReader,
+  wanted: RequestedThreadModes,
+  formatOf: (run: RunRecord) => OutputFormat<Out>,
+): (segment: ChunkSlice) => Eventually<Out> {
+  let of: RunRecord | undefined;
+  let view: StreamView<Out> | undefined;
+  return (segment) => {
+    const { run } = reader;
+    if (run === undefined) throw new TypeError("no run is being read");
+    if (segment.ended !== undefined) return runEnd(run, segment, formatOf(run));
+    if (view === undefined || run !== of) view = viewOf(run, wanted, formatOf(run));
+    of = run;
+    return render(segment, view);
+  };
+}
+
+/** Server-sent events of a run of a thread. */
+export function threadSseFormat({ seq_base }: RunRecord): OutputFormat<Uint8Array> {
+  return {
+    name: "sse of the thread",
+    begin() {
+      const text = new SseBatch();
+      return {
+        put: (id, event, data) => text.put(event, data, seq_base + id),
+        done: () => text.bytes(),
+      };
+    },
+  };
+}
+
+function runEnd<Out>({ run_id }: RunRecord, { entry, ended }: ChunkSlice, format: OutputFormat<Out>): Out {
+  const status = ended?.record?.status ?? null;
+  const batch = format.begin();
+  batch.put(entry.chunk.first, RUN_END, JSON.stringify({ run_id, status }));
+  return batch.done();
+}
+
+function viewOf<Out>(
+  run: RunRecord,
+  wanted: RequestedThreadModes,
+  format: OutputFormat<Out>,
+): StreamView<Out> {
+  const { stream_mode, subgraphs } = run.kwargs;
+  const { modes, runModes } = wanted;
+  const shown = modes.has("run_modes") ? [...stream_mode, ...runModes] : runModes;
+  const hasStates = modes.has("state_update");
+  // The common case uses `format` itself, so that readers share its rendered output.
+  if (showsRuns(wanted) && !hasStates) return createView(shown, subgraphs, format);
+  const all: readonly StreamMode[] = hasStates ? [...shown, "checkpoints"] : shown;
+  return createView(all, subgraphs, selecting(format, wanted, shown));
+}
+
+/** Leaves out the events that are not asked for, and shows each checkpoint of the root graph as a state update. */
+function selecting<Out>(
+  format: OutputFormat<Out>,
+  wanted: RequestedThreadModes,
+  shown: readonly StreamMode[],
+): OutputFormat<Out> {
+  const { modes } = wanted;
+  const isShown = (event: string) => {
+    if (event.split("|", 1)[0] === "checkpoints") return shown.includes("checkpoints");
+    return showsRuns(wanted) || (event === "metadata" && modes.has("lifecycle"));
+  };
+  return {
+    name: `${format.name}: ${[...modes].sort().join()} ${[...shown].sort().join()}`,
+    begin() {
+      const batch = format.begin();
+      return {
+        put(id, event, data) {
+          if (event === "checkpoints" && modes.has("state_update")) batch.put(id, "state_update", data);
+          if (isShown(event)) batch.put(id, event, data);
+        },
+        done: () => batch.done(),
+      };
+    },
+  };
+}

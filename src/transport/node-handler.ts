@@ -1,0 +1,152 @@
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WebSocketServer } from "ws";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import type { Handlers, Headers, HttpRequest, TransportOptions } from "../ports/transport.ts";
+import { createBodyLimits } from "./body-memory.ts";
+import { MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { NodeExchange, NodeHead } from "./node-exchange.ts";
+import { NodeSocket } from "./node-socket.ts";
+import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
+import { SlowUploadGuard } from "./slow-uploads.ts";
+
+/** Serves the requests of one or several of Node's HTTP servers. */
+export interface NodeHandler {
+  /** Serves a request. False: it was refused, and its connection closes. */
+  request(raw: IncomingMessage, response: ServerResponse): boolean;
+  /** Serves or refuses an upgrade. */
+  upgrade(raw: IncomingMessage, duplex: Duplex, rest: Buffer): void;
+  /** Answers an upgrade with a refusal, and closes its connection. */
+  refuse(duplex: Duplex, status: number, headers: Headers, body: string): void;
+  /** From now on each response that is sent whole is the last of its connection. */
+  startDraining(): void;
+  /** Closes the connections whose responses have not ended, and all WebSockets. */
+  close(): void;
+}
+
+/** A listener of requests. `next` is called for a request that is not its own. */
+export type NodeListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: (error?: unknown) => void,
+) => void;
+
+/** A listener of upgrades. Returns false for one that is not its own. */
+export type NodeUpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
+
+type Options = Pick<TransportOptions, "maxBody" | "maxBodies" | "scheduler">;
+
+export function createNodeHandler(handlers: Handlers, options: Options): NodeHandler {
+  const limits = createBodyLimits(options);
+  const uploads = new SlowUploadGuard(options.scheduler);
+  const open = new Set<ServerResponse>();
+  const sockets = serveSockets(handlers, options.scheduler);
+  let isDraining = false;
+  return {
+    request(raw, response) {
+      const head = new NodeHead(raw);
+      const { refusal } = head;
+      if (refusal !== undefined) {
+        response.writeHead(refusal.status, { ...REFUSAL_HEADERS, connection: "close" });
+        response.end(refusalBody(refusal));
+        return false;
+      }
+      open.add(response);
+      response.on("close", () => open.delete(response));
+      const exchange = new NodeExchange(
+        head,
+        raw,
+        response,
+        limits,
+        () => isDraining,
+        (body, incoming) => uploads.add(body, () => incoming.destroy()),
+      );
+      handlers.request(exchange, exchange);
+      return true;
+    },
+    upgrade: sockets.upgrade,
+    refuse(duplex, ...answer) {
+      duplex.on("error", () => undefined);
+      refuseRaw(duplex, ...answer);
+    },
+    startDraining() {
+      isDraining = true;
+    },
+    close() {
+      uploads.stop();
+      sockets.stop();
+      for (const response of open) response.destroy();
+    },
+  };
+}
+
+function serveSockets(handlers: Handlers, scheduler: Scheduler) {
+  const protocols = new WeakMap<IncomingMessage, string>();
+  const open = new Set<NodeSocket>();
+  let wss: WebSocketServer | undefined;
+  let isStopped = false;
+  // Loaded with the first WebSocket: it takes 40 ms (2026-11-25), also at the start of a server that listens with uWebSockets.js.
+  const load = async (): Promise<WebSocketServer> => {
+    const library = await import("ws");
+    return (wss ??= new library.WebSocketServer({
+      noServer: true,
+      maxPayload: 2 * MAX_MESSAGE,
+      perMessageDeflate: false,
+      handleProtocols: (_, request) => protocols.get(request) ?? false,
+    }));
+  };
+  let cancel: Cancel;
+  const ping = () => {
+    for (const socket of open) socket.ping();
+    cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+  };
+  cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+  return {
+    upgrade(raw: IncomingMessage, duplex: Duplex, rest: Buffer): void {
+      duplex.on("error", () => undefined);
+      const head = new NodeHead(raw);
+      const refusal = head.refusal ?? upgradeRefusal(head);
+      if (refusal !== undefined) {
+        return refuseRaw(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
+      }
+      const upgrade = handlers.upgrade(head);
+      if (upgrade.kind === "refuse") return refuseRaw(duplex, upgrade.status, upgrade.headers, upgrade.body);
+      if (upgrade.protocol !== undefined) protocols.set(raw, upgrade.protocol);
+      const accept = (server: WebSocketServer) =>
+        server.handleUpgrade(raw, duplex, rest, (ws) => {
+          const socket = new NodeSocket(ws);
+          open.add(socket);
+          ws.on("close", () => open.delete(socket));
+          upgrade.open(socket);
+        });
+      if (wss !== undefined) return accept(wss);
+      duplex.pause();
+      load().then(
+        (server) => {
+          if (isStopped) return duplex.destroy();
+          accept(server);
+          duplex.resume();
+        },
+        () => duplex.destroy(),
+      );
+    },
+    stop() {
+      isStopped = true;
+      cancel();
+      for (const ws of wss?.clients ?? []) ws.terminate();
+      wss?.close();
+    },
+  };
+}
+
+const upgradeRefusal = (request: HttpRequest): Refusal | undefined =>
+  request.header("upgrade")?.toLowerCase() === "websocket"
+    ? undefined
+    : malformedRequest("only a WebSocket can be upgraded to");
+
+/** Answers on a connection that has no response object, and closes it. */
+export function refuseRaw(duplex: Duplex, status: number, headers: Headers, body: string): void {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\nconnection: close\r\n`;
+  for (const name in headers) head += `${name}: ${headers[name] as string}\r\n`;
+  duplex.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}

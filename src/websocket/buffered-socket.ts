@@ -1,0 +1,63 @@
+import type { Socket } from "../ports/transport.ts";
+import { TOO_MANY_COMMANDS } from "./close-codes.ts";
+
+type Message = Uint8Array | string;
+
+/** Messages that are buffered, at most, and their length in all. */
+const MAX_MESSAGES = 64;
+const MAX_LENGTH = 1024 * 1024;
+
+/** A socket whose client is still being authenticated: its messages are buffered until somebody listens to them. */
+export class BufferedSocket implements Socket {
+  readonly #socket: Socket;
+  #buffer: Message[] = [];
+  #length = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.onMessage((message) => this.#add(message));
+  }
+
+  onMessage(listener: (message: Message) => void): void {
+    const buffered = this.#buffer;
+    this.#buffer = [];
+    this.#socket.onMessage(listener);
+    for (const message of buffered) listener(message);
+  }
+
+  /** Drops the messages, and those to come: nobody will listen. */
+  discard(): void {
+    this.#buffer = [];
+    this.#length = Number.NEGATIVE_INFINITY;
+  }
+
+  #add(message: Message): void {
+    if (this.#length === Number.NEGATIVE_INFINITY) return;
+    this.#length += message.length;
+    if (this.#buffer.length >= MAX_MESSAGES || this.#length > MAX_LENGTH) {
+      this.discard();
+      return this.#socket.close(...TOO_MANY_COMMANDS);
+    }
+    this.#buffer.push(message);
+  }
+
+  send(message: Message): boolean {
+    return this.#socket.send(message);
+  }
+
+  together(work: () => void): boolean {
+    return this.#socket.together(work);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#socket.onDrain(listener);
+  }
+
+  onClose(listener: () => void): void {
+    this.#socket.onClose(listener);
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+  }
+}

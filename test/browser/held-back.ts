@@ -1,0 +1,12 @@
+import type { BrowserContext } from "playwright-core";
+import { latch, type Latch } from "../e2e/support/gate.ts";
+
+/** Holds the page's requests that match `url` back, as a slow network does, until the latch is passed. */
+export async function heldBack(context: BrowserContext, url: string | RegExp): Promise<Latch> {
+  const gate = latch();
+  await context.route(url, async (route) => {
+    await gate.passed;
+    await route.continue();
+  });
+  return gate;
+}

@@ -1,0 +1,174 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { entryUrl } from "../../src/graph-loader/package-files.ts";
+import { TypesReader } from "../../src/graph-types/types-reader.ts";
+import type { GraphTypesMessage, GraphTypesRequest } from "../../src/graph-types/worker-messages.ts";
+import { startWorker } from "../../src/platform/worker-thread.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
+import { Home } from "../config/project.ts";
+import { writeProject } from "./project.ts";
+
+// The compiler needs seconds, on a busy machine more.
+vi.setConfig({ testTimeout: 300_000, expect: { poll: { timeout: 240_000 } } });
+
+const home = new Home();
+afterAll(() => home.remove());
+
+/** A graph whose state has one key, of the type that `declarations` calls `Value`. */
+const graphOf = (declarations: string) => `import { Annotation, StateGraph } from "@langchain/langgraph";
+${declarations}
+const State = Annotation.Root({ value: Annotation<Value> });
+export const graph = new StateGraph(State).addNode("a", async () => ({})).addEdge("__start__", "a").compile();
+`;
+
+/** A type with which the compiler is busy for some twenty seconds. */
+const LARGE = `type Bits<N extends unknown[]> = N extends [unknown, ...infer R] ? \`\${0 | 1}\${Bits<R>}\` : "";
+type All = Bits<[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]>;
+type Value = { [K in All]: { [L in All]: K extends L ? 1 : 2 }[All] }[All];`;
+
+interface Timer {
+  readonly ms: number;
+  readonly task: () => void;
+}
+
+/** A reader with a real worker, whose timers fire by hand. */
+function open({ heapMb }: { readonly heapMb?: number } = {}) {
+  const timers = new Set<Timer>();
+  const logged: object[] = [];
+  const note = (message: string, fields?: object) => void logged.push({ message, ...fields });
+  let spawned = 0;
+  let begun = 0;
+  const reader = new TypesReader({
+    logger: { debug() {}, info: note, warn: note, error: note },
+    scheduler: {
+      soon: (task) => systemScheduler.soon(task),
+      after(ms, task) {
+        const timer = { ms, task };
+        timers.add(timer);
+        return () => void timers.delete(timer);
+      },
+    },
+    spawn() {
+      spawned++;
+      const worker = startWorker<GraphTypesRequest, GraphTypesMessage>(
+        entryUrl("app/graph-types-worker"),
+        null,
+        heapMb,
+      );
+      const onMessage: typeof worker.onMessage = (take) =>
+        worker.onMessage((message) => {
+          if (message.t === "files") begun++;
+          take(message);
+        });
+      return { ...worker, onMessage };
+    },
+  });
+  onTestFinished(() => reader.close());
+  return {
+    reader,
+    logged,
+    spawned: () => spawned,
+    /** How many graphs have files that were read, and types that were looked at. */
+    begun: () => begun,
+    fire() {
+      const all = [...timers];
+      timers.clear();
+      for (const { task } of all) task();
+      return all.map(({ ms }) => ms);
+    },
+  };
+}
+
+async function valueOf(reader: TypesReader, file: string): Promise<unknown> {
+  const schemas = await reader.read({ file, name: "graph" });
+  const { properties } = (schemas?.get("")?.state ?? {}) as { properties?: { value?: unknown } };
+  return properties?.value;
+}
+
+describe("what was read", () => {
+  test("is kept until a file of the project changes that it was read from, also one for types alone", async () => {
+    const folder = writeProject(home, "kept", "TypeScript 5", {
+      "a.ts": graphOf(`import type { Value } from "./value.ts";`),
+      "b.ts": graphOf("type Value = boolean;"),
+      "value.ts": "export type Value = string;",
+    });
+    const [file, other, types] = ["a.ts", "b.ts", "value.ts"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const { reader, fire, spawned } = open();
+    expect(await Promise.all([valueOf(reader, file), valueOf(reader, file), valueOf(reader, other)])).toEqual(
+      [{ type: "string" }, { type: "string" }, { type: "boolean" }],
+    );
+    expect(spawned()).toBe(1);
+    // The thread has nothing to do, and ends.
+    expect(fire()).toEqual([10_000]);
+    // The same content: nothing is read.
+    writeFileSync(types, readFileSync(types));
+    expect(await valueOf(reader, file)).toEqual({ type: "string" });
+    expect(spawned()).toBe(1);
+    writeFileSync(types, "export type Value = number;");
+    expect(await valueOf(reader, other)).toEqual({ type: "boolean" });
+    expect(spawned()).toBe(1);
+    expect(await valueOf(reader, file)).toEqual({ type: "number" });
+    expect(spawned()).toBe(2);
+  });
+});
+
+describe("a graph without schemas", () => {
+  test("has a type that takes too much time: the log names it once, and the next graph is read", async () => {
+    const folder = writeProject(home, "busy", "TypeScript 5", {
+      "a.ts": graphOf(LARGE),
+      "b.ts": graphOf("type Value = string;"),
+    });
+    const { reader, fire, logged, begun } = open();
+    const [file, other] = [join(folder, "a.ts"), join(folder, "b.ts")] as const;
+    const first = reader.read({ file, name: "graph" });
+    const second = valueOf(reader, other);
+    await expect.poll(begun).toBe(1);
+    expect(fire()).toEqual([30_000]);
+    expect(await first).toBeNull();
+    expect(await second).toEqual({ type: "string" });
+    expect(await reader.read({ file, name: "graph" })).toBeNull();
+    const message = "the schemas of a graph cannot be read from its types";
+    expect(logged).toEqual([{ message, file, export: "graph", why: "it took more than 30 s" }]);
+  });
+
+  test("needs more memory than there is", async () => {
+    const folder = writeProject(home, "large", "TypeScript 5", { "a.ts": graphOf("type Value = string;") });
+    const { reader, logged } = open({ heapMb: 40 });
+    expect(await reader.read({ file: join(folder, "a.ts"), name: "graph" })).toBeNull();
+    expect(logged).toMatchObject([{ why: expect.stringMatching(/out of memory|memory limit/) }]);
+  });
+
+  test("has more types than a schema may have", async () => {
+    const many = `type Deep<N extends string, D extends unknown[] = []> = D["length"] extends 13
+  ? N : { left: Deep<\`\${N}l\`, [...D, 0]>; right: Deep<\`\${N}r\`, [...D, 0]> };
+type Value = Deep<"">;`;
+    const folder = writeProject(home, "many", "TypeScript 5", { "a.ts": graphOf(many) });
+    const { reader, logged } = open();
+    expect(await reader.read({ file: join(folder, "a.ts"), name: "graph" })).toBeNull();
+    expect(logged).toMatchObject([{ why: "its types have more than 5000 parts" }]);
+  });
+
+  test("is asked for when the server closes", async () => {
+    const folder = writeProject(home, "closed", "TypeScript 5", { "a.ts": graphOf("type Value = string;") });
+    const { reader, logged, spawned } = open();
+    const reading = reader.read({ file: join(folder, "a.ts"), name: "graph" });
+    await expect.poll(spawned).toBe(1);
+    await reader.close();
+    expect(await reading).toBeNull();
+    expect(logged).toEqual([]);
+  });
+});
+
+test("a generic type that nests without end is open below some depth", async () => {
+  const folder = writeProject(home, "nested", "TypeScript 5", {
+    "a.ts": graphOf("interface Value<T = string> { item: T; next?: Value<T[]> }"),
+  });
+  const { reader, logged } = open();
+  expect(await valueOf(reader, join(folder, "a.ts"))).toEqual({ $ref: "#/definitions/Value_string" });
+  expect(logged).toEqual([]);
+});

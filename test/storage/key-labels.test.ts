@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { keyLabel, rangeLabel, threadPartLabel } from "../../src/storage/key-labels.ts";
+import {
+  activeKey,
+  assistantKey,
+  assistantOrderKey,
+  batchKey,
+  checkpointKey,
+  contentKey,
+  cronRowKey,
+  delayedKey,
+  delayedStartKey,
+  deliveryRowKey,
+  dueKey,
+  entryKey,
+  eventsPrefix,
+  FORMAT_KEY,
+  headKey,
+  indexKey,
+  itemRowKey,
+  kwargsKey,
+  onceKey,
+  orderKey,
+  runKey,
+  slotKey,
+  spanPrefix,
+  statusPrefix,
+  sortKey,
+  sweepKey,
+  threadPrefix,
+  versionKey,
+  wholeKey,
+  writesMark,
+  writesPrefix,
+} from "../../src/storage/keys.ts";
+import { ordinal } from "../../src/storage/sortable-numbers.ts";
+
+const key = { tenant: "_", thread: "t 1" };
+const other = { tenant: "acme", thread: "t2" };
+const item = { namespace: ["a", "b"], key: "k/1" };
+
+test.each([
+  [threadPrefix(key), "thread t 1"],
+  [headKey(threadPrefix(other)), "thread t2 of tenant acme"],
+  [indexKey(key), "an index entry of thread t 1"],
+  [sortKey(statusPrefix("_", "idle"), 7, "t2"), "an index entry of thread t2"],
+  [activeKey(other), "an index entry of thread t2 of tenant acme"],
+  [dueKey(key, 7), "an index entry of thread t 1"],
+  [delayedKey(key, 7, "r"), "an index entry of thread t 1"],
+  [sweepKey(key, null), "an index entry of thread t 1"],
+  [assistantKey("_", "x"), "assistant x"],
+  [assistantOrderKey("acme", 7, "x"), "assistant x of tenant acme"],
+  [versionKey("_", "x", 12), "version 12 of assistant x"],
+  [itemRowKey("_", "sv", item), 'item "k/1" of ["a","b"]'],
+  [cronRowKey("_", "c"), "cron c"],
+  [deliveryRowKey("_", "dead", "w"), "webhook delivery w"],
+  [contentKey("_", "w"), "webhook delivery w"],
+  [onceKey("_", "POST /runs 1"), 'the record of the idempotency key "POST /runs 1"'],
+  [FORMAT_KEY, "the format of the data"],
+  [batchKey(40), "the number of batch 40"],
+  [slotKey(7, "_", "c"), "a mark of the server"],
+  ["_/zz/1", "the unknown key _/zz/1"],
+])("the key %j is named %j", (at, label) => {
+  expect(keyLabel(at)).toBe(label);
+});
+
+test.each([
+  [headKey(""), "its record"],
+  [entryKey("", 40), "append 40"],
+  [runKey("", "r 1"), "run r 1"],
+  [kwargsKey("", "r"), "what run r was created with"],
+  [orderKey("", 7, "r"), "the place of run r in the order of runs"],
+  [delayedStartKey("", 7, "r"), "the start of the delayed run r"],
+  [checkpointKey("", "ns/1", "c"), "checkpoint c"],
+  [wholeKey("", "ns/1", "messages/a", 7), "a value of channel messages/a"],
+  [`${spanPrefix("", "", "log", 7)}${ordinal(0)}`, "a value of channel log"],
+  [writesMark("", "", "c"), "pending writes at checkpoint c"],
+  [`${writesPrefix("", "", "c")}task`, "pending writes at checkpoint c"],
+  [`${eventsPrefix("", "r")}${ordinal(40)}`, "events from 40 on of run r"],
+  ["zz/1", "the unknown key zz/1"],
+])("the part %j of a thread is named %j", (rest, label) => {
+  expect(threadPartLabel(rest)).toBe(label);
+});
+
+test("a range is named by what its ends hold", () => {
+  const [from, to] = [threadPrefix(key), threadPrefix(other)].map(headKey) as [string, string];
+  expect(rangeLabel({ from, to })).toBe("everything from thread t 1 to thread t2 of tenant acme");
+  expect(rangeLabel({ from, to: entryKey(threadPrefix(key), 3) })).toBe("thread t 1");
+  expect(rangeLabel({ from: "", to })).toBe("everything from the beginning to thread t2 of tenant acme");
+  expect(rangeLabel({ from, to: "~" })).toBe("everything from thread t 1 to the end");
+  expect(rangeLabel({ from: "", to: "~" })).toBe("anything");
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { createHub } from "../../src/stream/hub.ts";
+import { RenderData, SharedReads } from "../../src/stream/render-data.ts";
+import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { spanPrefix, threadPrefix } from "../../src/storage/keys.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { ordinal } from "../../src/storage/sortable-numbers.ts";
+import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
+import { aCheckpoint, add, aRun, id, someEvents, threadKey, Writer } from "../storage/samples.ts";
+import { deps } from "../storage/support.ts";
+
+const kv = () => new HeldKeyValueStore();
+
+/** A thread with a run that has ended, and has four events. */
+async function ended(store = kv()) {
+  const { journal } = await openStorage({ kind: "key-value", store }, deps);
+  const one = new Writer(() => journal, threadKey(1));
+  const run = aRun(one.key, 1);
+  await one.append({ checkpoints: [aCheckpoint(1, null, { l: add(0, "a") })] });
+  await one.start(run);
+  const events = someEvents(run.run_id, 0, 4);
+  await one.settle({ ...run, next_event: 4 }, { events });
+  const hub = createHub({ journal, scheduler: deps.scheduler, logger: deps.logger });
+  return { journal, one, run, hub };
+}
+
+test.each([
+  [
+    "goes on after its last event, although the record that was read says that the run has not begun",
+    1,
+    [2, 3],
+  ],
+  ["starts anew where the run has never reached its last event", 9, [0, 1, 2, 3]],
+])("a reader that comes again %s", async (_, after, expected) => {
+  const { one, run, hub } = await ended();
+  const reader = hub.follow(one.key, run, { after });
+  const seen: number[] = [];
+  for (let is = true; is;) {
+    const ready = new Promise<void>((resolve) => reader.onReady(resolve));
+    const got = await reader.next();
+    if (got === "wait") await ready;
+    else if (typeof got === "string") is = false;
+    else for (let n = Math.max(got.after + 1, got.entry.chunk.first); n < got.entry.end; n++) seen.push(n);
+  }
+  reader.close();
+  expect(seen).toEqual(expected);
+});
+
+test("a state that is deleted while it is read is not there, and no error", async () => {
+  const store = kv();
+  const { journal, one, run } = await ended(store);
+  const shared = new SharedReads(async () => undefined);
+  const data = new RenderData({ journal, memory: new MemoryBudget(deps.scheduler), shared }, one.key, run);
+  store.hold(spanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
+  const state = data.state("", id(1));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(store.reads).toHaveLength(1);
+  await journal.remove(one.key, one.record);
+  await store.reads[0]?.go("of its end");
+  expect(await state).toBeNull();
+  store.unhold();
+  // The checkpoint is still known from the first time.
+  expect(await data.state("", id(1))).toBeNull();
+});
