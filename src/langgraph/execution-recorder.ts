@@ -1,3 +1,4 @@
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -157,6 +158,10 @@ export class ExecutionRecorder {
     }
   }
 
+  event(event: StreamEvent): void {
+    this.emissions.push({ fact: { t: "event", json: eventText(event) } });
+  }
+
   /** Ends a batch of events. `over`: there will be no further batch. */
   close(over: boolean): void {
     for (const loop of this.#loops.values()) this.#between(loop);
@@ -302,5 +307,14 @@ export class ExecutionRecorder {
         all[task] = left.interrupts;
     }
     return all;
+  }
+}
+
+/** An event as JSON text. Runnables may be given anything: data that cannot be stored do not fail the run, and are left out. */
+function eventText(event: StreamEvent): string {
+  try {
+    return stringifyJson(serialise(event));
+  } catch {
+    return stringifyJson(serialise({ ...event, data: {} }));
   }
 }

@@ -217,6 +217,8 @@ export class HostedExecution implements Execution {
         return this.#recorder.putWrites(heard.raw);
       case "chunk":
         return this.#recorder.chunk(heard.ns, heard.mode, heard.payload);
+      case "event":
+        return this.#recorder.event(heard.event);
       case "called":
         return this.#takeCall(heard.called);
       case "ended":

@@ -14,8 +14,8 @@ export interface InlineState {
  * checkpoint, a token is its text and the number of its message. `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
-  /** An attempt began. */
-  | { readonly t: "start"; readonly attempt: number }
+  /** An attempt began. `events`: its graph tells the events of the mode `events` itself; nothing else shows any. */
+  | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
   | {
       readonly t: "checkpoint";
@@ -74,6 +74,8 @@ export type Fact =
     }
   /** Data of `ctx.emit(data)`, as JSON text on one line, made once for storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
+  /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
+  | { readonly t: "event"; readonly json: string }
   /** A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error. */
   | {
       readonly t: "log";
@@ -121,6 +123,7 @@ export const eventModes = {
   result: ["updates", "tasks", "debug", "events", "events", "events"],
   interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
+  event: ["events"],
   log: ["logs"],
   message: ["messages", "events"],
   token: ["messages-tuple", "messages", "events"],

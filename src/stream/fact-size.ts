@@ -17,6 +17,7 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
     case "token":
       return BASE + fact.text.length;
     case "custom":
+    case "event":
       return BASE + fact.json.length;
     case "log":
       return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);

@@ -67,6 +67,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   // Their types; the packages themselves come from the user's project.
   "@langchain/core/messages": ["src/langgraph/"],
   "@langchain/core/runnables": ["src/langgraph/"],
+  "@langchain/core/tracers/log_stream": ["src/langgraph/"],
   "@langchain/langgraph": ["src/langgraph/"],
   "@langchain/langgraph/pregel": ["src/langgraph/"],
   "@langchain/langgraph/zod/schema": ["src/langgraph/"],

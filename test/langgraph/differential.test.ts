@@ -1,9 +1,17 @@
-import { Command, MemorySaver } from "@langchain/langgraph";
+import { RunnableLambda } from "@langchain/core/runnables";
+import { Annotation, Command, MemorySaver, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
+import { agent } from "../conformance/agent.ts";
+import { branches } from "../conformance/branches.ts";
+import { chat } from "../conformance/chat.ts";
+import { failing } from "../conformance/failing.ts";
+import { nested } from "../conformance/nested.ts";
+import { questions } from "../conformance/questions.ts";
 import { serve } from "../e2e/support/server.ts";
+import { agent as booking } from "../fixtures/langgraph/agent.ts";
 import { rich } from "./graphs.ts";
-import { normal, normalState, numbered, type Shown } from "./normal.ts";
+import { normal, normalEvent, normalState, numbered, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 
 const modes = ["values", "updates", "checkpoints", "tasks", "debug", "custom", "messages"] as const;
@@ -13,6 +21,8 @@ const invocations = [
   { command: { resume: "one" } },
   { command: { resume: "two" } },
 ] as const;
+
+const compiled = () => rich().compile();
 
 /** The graph in this process, over LangGraph's own saver. */
 async function inProcess() {
@@ -72,4 +82,89 @@ test("three invocations, every stream mode with subgraphs, state and history: as
   for (const [i] of invocations.entries())
     expect(numbered(there.streams[i])).toEqual(numbered(here.streams[i]));
   expect(numbered(there)).toEqual(numbered(here));
+});
+
+const said = { messages: [{ role: "user", content: "hi", id: "h1" }] };
+
+/** A request for a run: an input, or an answer. */
+interface Asked {
+  readonly input?: Record<string, unknown>;
+  readonly command?: { readonly resume: unknown };
+}
+
+/** Each with what it is invoked with, one after the other on one thread. */
+const graphs: { readonly [name: string]: readonly [graph: unknown, asked: readonly Asked[]] } = {
+  rich: [compiled(), invocations],
+  chat: [chat, [{ input: said }]],
+  agent: [agent, [{ input: said }]],
+  booking: [booking, [{ input: said }, { command: { resume: true } }]],
+  branches: [branches, [{ input: { topic: "x" } }]],
+  failing: [failing, [{ input: { topic: "x" } }]],
+  nested: [nested, [{ input: { topic: "ask" } }, { command: { resume: "yes" } }]],
+  questions: [questions, [{ input: { topic: "x" } }]],
+};
+
+/** What `streamEvents` of the graph tells, but for the chunks of its own stream: those are the other modes. */
+async function langChainEvents(given: unknown, asked: readonly Asked[]): Promise<readonly unknown[]> {
+  const graph = (given as ReturnType<typeof compiled>).withConfig({}) as ReturnType<typeof compiled>;
+  graph.checkpointer = new MemorySaver();
+  const told: unknown[] = [];
+  for (const { input, command = {} } of asked) {
+    const config = {
+      configurable: { thread_id: "one" },
+      streamMode: ["debug" as const],
+      version: "v2" as const,
+    };
+    try {
+      // oxlint-disable no-await-in-loop -- one after the other
+      for await (const event of graph.streamEvents((input ?? new Command(command)) as never, config)) {
+        const isHidden = event.tags?.includes("langsmith:hidden");
+        if (!isHidden && event.event !== "on_chain_stream") told.push(event);
+      }
+    } catch (thrown) {
+      told.push(thrown);
+    }
+  }
+  // Afterwards: messages get their ids when they come into the state.
+  return told.map((one) => (one instanceof Error ? ["error", one.message] : normalEvent(one)));
+}
+
+test.each(Object.keys(graphs))("events of %s: what LangChain's streamEvents tells", async (name) => {
+  const [graph, asked] = graphs[name] as (typeof graphs)[string];
+  const app = await serve({ langGraphs: await served({ graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const told: unknown[] = [];
+  for (const body of asked) {
+    const payload = { ...body, streamMode: ["events" as const] };
+    for await (const part of client.runs.stream(thread_id, "graph", payload)) {
+      const { event, data }: { readonly event: string; readonly data: unknown } = part;
+      if (event === "events") told.push(normalEvent(data));
+      else if (event === "error") told.push(["error", (data as Error).message]);
+    }
+  }
+  expect(numbered(told)).toEqual(numbered(await langChainEvents(graph, asked)));
+});
+
+test("events whose data cannot be stored are told without them, and the run goes on", async () => {
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const step = RunnableLambda.from(() => "done").withConfig({ runName: "odd" });
+  const graph = new StateGraph(Annotation.Root({ log: Annotation<string> }))
+    .addNode("node", async () => ({ log: await step.invoke(circular) }))
+    .addEdge(START, "node")
+    .compile();
+  const app = await serve({ langGraphs: await served({ graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const told: unknown[] = [];
+  for await (const { data } of client.runs.stream(null, "graph", { input: {}, streamMode: ["events"] })) {
+    const { event, name, data: shown } = data as { event?: string; name?: string; data?: unknown };
+    if (name === "odd" || event === "on_chain_end") told.push([event, name, shown]);
+  }
+  expect(told).toEqual([
+    ["on_chain_start", "odd", {}],
+    ["on_chain_end", "odd", {}],
+    ["on_chain_end", "node", { input: {}, output: { log: "done" } }],
+    ["on_chain_end", "LangGraph", { output: { log: "done" } }],
+  ]);
 });

@@ -94,6 +94,16 @@ function message([chunk, meta]: readonly [Loose, Loose]): unknown {
   };
 }
 
+/** What a run is called and who started it: each side has its own. */
+const RUN = new Set(["run_id", "thread_id", "graph_id", "assistant_id", "created_by", "user_id"]);
+
+/** One event of LangChain's `streamEvents`. */
+export function normalEvent(told: unknown): unknown {
+  const { event, name, run_id, tags, data, metadata } = plain(told) as Loose;
+  const own = Object.entries(metadata as Loose).filter(([key]) => !RUN.has(key));
+  return { event, name, run_id, tags, data: values(data), metadata: Object.fromEntries(own) };
+}
+
 /** A state as `getState` and the history show it. */
 export function normalState(state: Loose): unknown {
   const {
