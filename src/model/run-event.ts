@@ -2,6 +2,7 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
+import type { KnownTasks } from "./known-task.ts";
 
 /** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
 export interface InlineState {
@@ -29,6 +30,8 @@ export type Fact =
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
+      /** What is known of its next tasks, by id. Only runs that ask for `debug` or `checkpoints` have it. */
+      readonly tasks?: KnownTasks;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {

@@ -62,8 +62,22 @@ function values(value: unknown): unknown {
 
 function checkpoint({ values: state, metadata, next, tasks }: Loose): unknown {
   const { source, step, parents } = metadata as Loose;
-  const planned = (tasks as Loose[]).map(({ id, name, path }) => ({ id, name, path: plannedPath(path) }));
-  return { values: values(state), source, step, parents: parents ?? {}, next, tasks: planned };
+  return {
+    values: values(state),
+    source,
+    step,
+    parents: parents ?? {},
+    next,
+    tasks: (tasks as Loose[]).map(planned),
+  };
+}
+
+function planned({ id, name, path, interrupts, result, ...where }: Loose): unknown {
+  const asked = (interrupts as Loose[]).map(question);
+  const { checkpoint_ns } = (where["checkpoint"] ??
+    (where["state"] as Loose | null)?.["configurable"] ??
+    {}) as Loose;
+  return { id, name, path: plannedPath(path), asked, result: values(result), checkpoint_ns };
 }
 
 /** Since 1.5 the path of a sent task ends with a boolean, which is LangGraph's own affair. */
