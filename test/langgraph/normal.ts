@@ -94,12 +94,19 @@ function task({ id, name, input, triggers, result, error, interrupts }: Loose): 
 
 function message([chunk, meta]: readonly [Loose, Loose]): unknown {
   const { content, type, id } = chunk;
-  const { langgraph_node, langgraph_step, langgraph_checkpoint_ns, langgraph_triggers, langgraph_path } =
-    meta;
+  const {
+    name,
+    langgraph_node,
+    langgraph_step,
+    langgraph_checkpoint_ns,
+    langgraph_triggers,
+    langgraph_path,
+  } = meta;
   return {
     content,
     type,
     id,
+    name,
     langgraph_node,
     langgraph_step,
     langgraph_checkpoint_ns,
