@@ -68,13 +68,15 @@ export class RunningTask implements NodeIo {
     const { head, writes, attempt } = this.#graph;
     if (this.#isOver || head === null) return Promise.resolve();
     this.steps = { ...this.steps, [step]: value };
+    const { interrupts = [], answered } = writes.get(call.task) ?? {};
     this.#graph.addTaskWrites(
       {
         ns: call.ns,
         checkpoint: head.id,
         task: call.task,
         name: call.node,
-        interrupts: writes.get(call.task)?.interrupts ?? [],
+        interrupts,
+        ...(answered !== undefined && { answered }),
         resumes: call.resumes,
         error: null,
         steps: this.steps,

@@ -26,10 +26,12 @@ export function prepareAttempt(
   run: RunRecord,
   first: number,
 ): AttemptStart {
-  const { clock, boot, sinks } = liveThread.deps;
+  const { clock, boot, engine, sinks } = liveThread.deps;
   const next = afterStart(thread, run, first, clock.now(), boot);
   const sink = sinks.open(liveThread.key, next.run, next.thread.epoch, first);
-  sink.emit({ t: "start", attempt: next.run.attempt });
+  const { attempt: number } = next.run;
+  const recordsEvents = engine.recordsEvents?.(next.run) ?? false;
+  sink.emit(recordsEvents ? { t: "start", attempt: number, events: true } : { t: "start", attempt: number });
   const events = sink.take();
   const attempt = new Attempt(liveThread, next.run, sink, next.thread.epoch);
   liveThread.runs.set(run.run_id, next.run);

@@ -8,7 +8,9 @@ import { stateChecks } from "./chapters/states.ts";
 import { statelessRunChecks } from "./chapters/stateless-runs.ts";
 import { storeChecks } from "./chapters/store.ts";
 import { streamModeChecks } from "./chapters/stream-modes.ts";
+import { threadProtocolChecks } from "./chapters/thread-protocol.ts";
 import { threadChecks } from "./chapters/threads.ts";
+import { webhookChecks } from "./chapters/webhooks.ts";
 import type { Chapter } from "./check.ts";
 
 /** All chapters, in the order of the report. */
@@ -18,10 +20,12 @@ export const chapters: readonly Chapter[] = [
   runChecks,
   statelessRunChecks,
   streamModeChecks,
+  threadProtocolChecks,
   interruptChecks,
   multitaskChecks,
   stateChecks,
   storeChecks,
   cronChecks,
+  webhookChecks,
   errorChecks,
 ];

@@ -37,12 +37,37 @@ export class PlainHttpClient {
    * @throws Difference when the answer is no stream of server-sent events
    */
   async stream(method: string, path: string, body?: unknown): Promise<SentEvent[]> {
+    return this.streamUntil(method, path, body, () => false);
+  }
+
+  /**
+   * Reads a stream until an event, and leaves it: some streams do not end by themselves.
+   * @throws Difference when the answer is no stream of server-sent events
+   */
+  async streamUntil(
+    method: string,
+    path: string,
+    body: unknown,
+    isLast: (event: SentEvent) => boolean,
+  ): Promise<SentEvent[]> {
     const response = await this.#request(method, path, body);
-    const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
-    if (!response.ok || !type.startsWith("text/event-stream"))
-      throw new Difference("no stream", "200 text/event-stream", `${response.status} ${type}: ${text}`);
-    return parseServerSentEvents(text);
+    if (!response.ok || !type.startsWith("text/event-stream")) {
+      const sent = `${response.status} ${type}: ${await response.text()}`;
+      throw new Difference("no stream", "200 text/event-stream", sent);
+    }
+    const found: SentEvent[] = [];
+    let rest = "";
+    for await (const text of textOf(response)) {
+      rest += text;
+      const end = Math.max(rest.lastIndexOf("\n\n"), rest.lastIndexOf("\n\r\n"));
+      if (end < 0) continue;
+      found.push(...parseServerSentEvents(rest.slice(0, end)));
+      rest = rest.slice(end);
+      const last = found.findIndex((event) => isLast(event));
+      if (last >= 0) return found.slice(0, last + 1);
+    }
+    return [...found, ...parseServerSentEvents(rest)];
   }
 
   #request(method: string, path: string, body: unknown): Promise<Response> {
@@ -58,6 +83,10 @@ export class PlainHttpClient {
     });
   }
 }
+
+/** The body in pieces. Whoever stops reading leaves the connection. */
+const textOf = ({ body }: Response): AsyncIterable<string> =>
+  (body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>;
 
 function parseText(text: string): unknown {
   try {

@@ -271,11 +271,13 @@ export class NativeExecution implements Execution {
     const checkpoint = head?.id ?? "";
     const { id, name } = task;
     const steps = before?.steps ?? {};
+    const { answered } = before ?? {};
     const bare = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error };
     let writes: TaskWrites = bare;
     if (result !== undefined)
       writes = { ns, checkpoint, task: id, name, interrupts, resumes, steps, error, result };
     else if (schemas !== undefined) writes = { ...bare, schemas };
+    if (answered !== undefined && interrupts.length === 0) writes = { ...writes, answered };
     pendingWrites.set(task.id, writes);
     return { kind, writes, emissions };
   }

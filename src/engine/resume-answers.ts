@@ -40,7 +40,7 @@ export function addAnswers(
       break;
     }
     const rest = interrupts.filter(({ id }) => !Object.hasOwn(answers, id));
-    stored.push({ ...writes, interrupts: rest, resumes, error: null });
+    stored.push({ ...writes, interrupts: rest, answered, resumes, error: null });
     rerun.add(task.id);
   }
   return { stored, rerun };

@@ -187,18 +187,20 @@ export function addWrites(
   }
   const { ns, checkpoint, task, name } = site;
   const resumes = special["__resume__"];
+  const asked = interruptsOf(special["__interrupt__"], site);
   const left = {
     ns,
     checkpoint,
     task,
     name,
-    interrupts: finished ? [] : interruptsOf(special["__interrupt__"], site),
+    interrupts: finished ? [] : asked,
     resumes: Array.isArray(resumes) ? resumes : resumes === undefined ? [] : [resumes],
     steps: Object.keys(special).length === 0 ? before.steps : { ...before.steps, lg: special },
     error: finished ? null : errorOf(special["__error__"]),
   };
   if (!finished) return left;
-  return { result: { value: before.result?.value ?? null, goto: stored }, ...left };
+  const done = { result: { value: before.result?.value ?? null, goto: stored }, ...left };
+  return asked.length === 0 ? done : { ...done, answered: asked };
 }
 
 function specialOf({ steps }: TaskWrites): JsonObject {

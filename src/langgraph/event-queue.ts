@@ -1,3 +1,4 @@
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
@@ -14,6 +15,7 @@ export type LangGraphEvent =
       readonly mode: string;
       readonly payload: unknown;
     }
+  | { readonly kind: "event"; readonly event: StreamEvent }
   | { readonly kind: "put"; readonly raw: RawCheckpoint }
   | { readonly kind: "writes"; readonly raw: RawWrites }
   | { readonly kind: "called"; readonly called: InterceptedCall }
@@ -105,6 +107,11 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   chunk(ns: readonly string[], mode: string, payload: unknown): void {
     if (!this.#stopped) this.#push({ kind: "chunk", ns, mode, payload });
+  }
+
+  /** Adds an event of LangChain's `streamEvents`. */
+  event(event: StreamEvent): void {
+    if (!this.#stopped) this.#push({ kind: "event", event });
   }
 
   /** Adds the end of the graph, with the error that it threw, if any. */

@@ -1,6 +1,8 @@
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import { knownTasksOf } from "../model/known-task.ts";
 import { stringifyJson } from "../model/json-text.ts";
 import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
@@ -40,6 +42,7 @@ interface Parts {
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
   readonly tokens: TokenStream;
+  readonly tellsKnownTasks: boolean;
   /** Keys of the state that are never shown, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
@@ -157,6 +160,10 @@ export class ExecutionRecorder {
     }
   }
 
+  event(event: StreamEvent): void {
+    this.emissions.push({ fact: { t: "event", json: eventText(event) } });
+  }
+
   /** Ends a batch of events. `over`: there will be no further batch. */
   close(over: boolean): void {
     for (const loop of this.#loops.values()) this.#between(loop);
@@ -168,7 +175,21 @@ export class ExecutionRecorder {
     const key = `${loop.ns} ${id}`;
     const [emission, made] = loop.checkpoint(id, payload, this.#raws.get(key));
     this.#raws.delete(key);
-    this.#made(loop, made, emission);
+    this.#made(
+      loop,
+      made,
+      emission && this.#parts.tellsKnownTasks ? this.#withTasks(loop, payload, emission) : emission,
+    );
+  }
+
+  #withTasks({ ns, id, next }: GraphProgress, { tasks }: CheckpointPayload, emission: Emission): Emission {
+    const known = knownTasksOf(
+      next,
+      (task) => this.pendingWrites.get({ ns, checkpoint: id ?? "", task }),
+      (task) => isObject(tasks.find((each) => each.id === task.id)?.state),
+    );
+    if (known === undefined || emission.fact.t !== "checkpoint") return emission;
+    return { ...emission, fact: { ...emission.fact, tasks: known } };
   }
 
   #made({ ns }: GraphProgress, made: NewCheckpoint | undefined, emission: Emission | undefined): void {
@@ -302,5 +323,14 @@ export class ExecutionRecorder {
         all[task] = left.interrupts;
     }
     return all;
+  }
+}
+
+/** An event as JSON text. Runnables may be given anything: data that cannot be stored do not fail the run, and are left out. */
+function eventText(event: StreamEvent): string {
+  try {
+    return stringifyJson(serialise(event));
+  } catch {
+    return stringifyJson(serialise({ ...event, data: {} }));
   }
 }

@@ -95,8 +95,8 @@ const isFalsy = (value: unknown): boolean => value === null || value === false |
 function placeOf(run: RunRecord, position: Position): JsonObject {
   const { configurable } = run.kwargs.config;
   const { head } = position;
-  if (head === null || rootCheckpointOf(configurable) !== head.id) return { checkpoint_ns: "" };
-  if (branchStartOf(run, position) === null) return { checkpoint_ns: "", checkpoint_id: head.id };
+  if (head === null || rootCheckpointOf(configurable) !== head.id) return {};
+  if (branchStartOf(run, position) === null) return { checkpoint_id: head.id };
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = configurable;
   // Only namespaces without task ids are kept: they stay the same on a branch. `CheckpointBranch` handles the others.
   const places = Object.entries(isObject(checkpoint_map) ? checkpoint_map : {});
@@ -108,10 +108,11 @@ const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
 /** True when the run asks for tokens. LangGraph streams them only then: they cost a handler for every call within the nodes. */
 export function wantsMessages({ kwargs }: RunRecord): boolean {
-  return kwargs.stream_mode.some(
-    (mode) => mode === "messages" || mode === "messages-tuple" || mode === "events",
-  );
+  return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
 }
+
+/** True when the run asks for LangChain's events. They are recorded only then: each has what its runnable was given, or gave. */
+export const wantsEvents = ({ kwargs }: RunRecord): boolean => kwargs.stream_mode.includes("events");
 
 export function streamOptionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
   const { kwargs, run_id: runId } = run;

@@ -16,6 +16,8 @@ export interface CheckpointPayload {
     readonly id: string;
     readonly name: string;
     readonly path?: readonly unknown[];
+    /** Where its subgraph is, if it is one. */
+    readonly state?: unknown;
   }[];
   readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
 }

@@ -1,6 +1,7 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
+import { tellsKnownTasks } from "../model/known-task.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
@@ -88,6 +89,7 @@ export class HostedExecution implements Execution {
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
+      tellsKnownTasks: tellsKnownTasks(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),
@@ -217,6 +219,8 @@ export class HostedExecution implements Execution {
         return this.#recorder.putWrites(heard.raw);
       case "chunk":
         return this.#recorder.chunk(heard.ns, heard.mode, heard.payload);
+      case "event":
+        return this.#recorder.event(heard.event);
       case "called":
         return this.#takeCall(heard.called);
       case "ended":

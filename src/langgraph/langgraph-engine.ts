@@ -1,4 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { isResume } from "../graph/interrupts.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Interrupts } from "../model/interrupt.ts";
@@ -10,8 +11,8 @@ import { NodeCallContext } from "./intercepted-call.ts";
 import { drawOutline } from "../graph/statechart-drawing.ts";
 import { langGraphDrawing, langGraphOutline } from "./graph-drawing.ts";
 import { HostedExecution, type DriveGraph } from "./hosted-execution.ts";
-import { copyGraph, hostGraph, compiledGraphAt } from "./node-interception.ts";
-import { answerRefusal, langGraphInput, streamOptionsOf } from "./graph-input.ts";
+import { copyGraph, hostGraph, compiledGraphAt, TAG_HIDDEN } from "./node-interception.ts";
+import { answerRefusal, langGraphInput, streamOptionsOf, wantsEvents } from "./graph-input.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 import type { FactoryRuntime } from "./factory-runtime.ts";
@@ -94,6 +95,7 @@ export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: G
       );
     },
     refuses: (run, interrupts, _, unfinished = false) => refuses(run, interrupts, unfinished),
+    recordsEvents: wantsEvents,
     open(run, position, source, stage) {
       const loaded = found(run.graph_id);
       const { library } = loaded;
@@ -147,9 +149,10 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
   try {
     const input = langGraphInput(hosted.library, run, position);
     const options = streamOptionsOf(run, position, signal);
-    for await (const [ns, mode, payload] of chunksOf(hosted.library, graph, input, options)) {
-      execution.events.chunk(ns, mode, payload);
-    }
+    const chunks = wantsEvents(run)
+      ? chunksBesideEvents(graph, input, options, (event) => execution.events.event(event))
+      : chunksOf(hosted.library, graph, input, options);
+    for await (const [ns, mode, payload] of chunks) execution.events.chunk(ns, mode, payload);
   } catch (error) {
     failure = { error };
   }
@@ -172,6 +175,21 @@ function chunksOf(
 ): AsyncIterable<Chunk> {
   // oxlint-disable-next-line no-underscore-dangle -- so it is called
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
+}
+
+/** The same chunks for a run whose other events are asked for, too: `told` is called with each of these, in their common order. */
+async function* chunksBesideEvents(
+  graph: CompiledGraph,
+  input: unknown,
+  options: ReturnType<typeof streamOptionsOf>,
+  told: (event: StreamEvent) => void,
+): AsyncGenerator<Chunk> {
+  for await (const event of graph.streamEvents(input as never, { ...options, version: "v2" as const })) {
+    const { run_id, tags = [], data } = event;
+    if (tags.includes(TAG_HIDDEN)) continue;
+    if (event.event === "on_chain_stream" && run_id === options.runId) yield data.chunk as Chunk;
+    else told(event);
+  }
 }
 
 /** Reads the next tasks of graphs that stopped right after a checkpoint, to store them with it. */

@@ -17,7 +17,8 @@ export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
 type PregelNode = CompiledGraph["nodes"][string];
 
-const TAG_HIDDEN = "langsmith:hidden";
+/** Tag of runnables that are not to be told of. */
+export const TAG_HIDDEN = "langsmith:hidden";
 
 /**
  * Copies a compiled graph so that its nodes, and those of its subgraphs, call `intercept` in place of their bodies. All else,

@@ -34,9 +34,11 @@ export class PendingWrites {
     const site = { ns, checkpoint, task, name: name ?? (task === NULL_TASK_ID ? "__input__" : "") };
     for (const [channel, value] of writes) if (channel === "__interrupt__") this.#noteOrigin(site, value);
     const record = addWrites(site, writes, this.get(site) ?? emptyWrites(site));
-    const { interrupts } = record;
-    if (interrupts.length === 0) this.set(record);
-    else this.set({ ...record, interrupts: interrupts.map((asked) => this.withOrigin(asked)) });
+    const { interrupts, answered } = record;
+    const withOrigins = (all: readonly Interrupt[]) => all.map((asked) => this.withOrigin(asked));
+    if (answered !== undefined) this.set({ ...record, answered: withOrigins(answered) });
+    else if (interrupts.length > 0) this.set({ ...record, interrupts: withOrigins(interrupts) });
+    else this.set(record);
   }
 
   set(left: TaskWrites): void {

@@ -111,7 +111,7 @@ const isCallPath = (path: unknown): path is readonly unknown[] =>
 
 /** Metadata of a message for its fact. */
 function metaOf(metadata: JsonObject | undefined): JsonObject {
-  const { tags, name: _, ...rest } = metadata ?? {};
+  const { tags, ...rest } = metadata ?? {};
   return serialise({ ...rest, tags: tags ?? [] }) as JsonObject;
 }
 

@@ -2,6 +2,7 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
+import type { KnownTasks } from "./known-task.ts";
 
 /** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
 export interface InlineState {
@@ -14,8 +15,8 @@ export interface InlineState {
  * checkpoint, a token is its text and the number of its message. `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
-  /** An attempt began. */
-  | { readonly t: "start"; readonly attempt: number }
+  /** An attempt began. `events`: its graph tells the events of the mode `events` itself; nothing else shows any. */
+  | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
   | {
       readonly t: "checkpoint";
@@ -29,6 +30,8 @@ export type Fact =
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
+      /** What is known of its next tasks, by id. Only runs that ask for `debug` or `checkpoints` have it. */
+      readonly tasks?: KnownTasks;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {
@@ -74,6 +77,8 @@ export type Fact =
     }
   /** Data of `ctx.emit(data)`, as JSON text on one line, made once for storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
+  /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
+  | { readonly t: "event"; readonly json: string }
   /** A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error. */
   | {
       readonly t: "log";
@@ -121,6 +126,7 @@ export const eventModes = {
   result: ["updates", "tasks", "debug", "events", "events", "events"],
   interrupt: ["updates", "values", "events", "events", "events"],
   custom: ["custom"],
+  event: ["events"],
   log: ["logs"],
   message: ["messages", "events"],
   token: ["messages-tuple", "messages", "events"],

@@ -216,6 +216,8 @@ export interface Engine {
    * True when this node of a graph, or of the subgraph at namespace `ns` in it, is itself a graph. False when there is none.
    */
   isSubgraph(graph: string, ns: string, node: string): boolean;
+  /** True when the execution of the run emits the events of the mode `events` itself, as facts `event`. MUST NOT throw. */
+  recordsEvents?(run: RunRecord): boolean;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**

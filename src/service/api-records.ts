@@ -178,7 +178,7 @@ export function apiState(parts: StateParts): JsonObject {
       .filter((task) => later !== undefined || left.get(task.id)?.result === undefined)
       .map(({ name }) => name),
     tasks: checkpoint.next.map((task) => {
-      const shown = taskOf(thread, task, left.get(task.id), within?.get(task.id));
+      const shown = taskOf(thread, task, { left: left.get(task.id), within: within?.get(task.id), later });
       return shown["result"] === null ? { ...shown, result: resultOf(task, checkpoint, later) } : shown;
     }),
     metadata: apiCheckpointMetadata(thread, checkpoint, withWrites),
@@ -221,8 +221,15 @@ export function apiCheckpointMetadata(
 function taskOf(
   thread: string,
   task: PlannedTask,
-  left: TaskWrites | undefined,
-  within: TaskSubgraph | undefined,
+  {
+    left,
+    within,
+    later,
+  }: {
+    readonly left: TaskWrites | undefined;
+    readonly within: TaskSubgraph | undefined;
+    readonly later: CheckpointHead | undefined;
+  },
 ): JsonObject {
   const { error } = left ?? { error: null };
   return {
@@ -231,7 +238,7 @@ function taskOf(
     path: task.path,
     // JSON text: clients parse it into an error of that name.
     error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
-    interrupts: left === undefined || left.result !== undefined ? [] : left.interrupts,
+    interrupts: left === undefined ? [] : interruptsOf(left, later !== undefined),
     checkpoint:
       within === undefined || within.state !== undefined
         ? null
@@ -240,6 +247,15 @@ function taskOf(
     // The update of a finished task that waits for its siblings.
     result: left?.result?.value ?? null,
   };
+}
+
+/** The interrupts of a task: those that wait for an answer, and in an older state also those that were answered. */
+function interruptsOf(
+  { result, interrupts, answered = [] }: TaskWrites,
+  isOlder: boolean,
+): readonly Interrupt[] {
+  const waiting = result === undefined ? interrupts : [];
+  return isOlder ? [...answered, ...waiting] : waiting;
 }
 
 /** What a task wrote, read from the checkpoint that it led to; null when there is none. */

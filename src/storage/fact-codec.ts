@@ -23,7 +23,8 @@ const FIRST_START: Buffer = seal([START]);
 /** Encodes the facts of a chunk for storage. */
 export function sealFacts(facts: readonly Fact[]): Buffer {
   const [first] = facts;
-  const isStart = facts.length === 1 && first?.t === "start" && first.attempt === START.attempt;
+  const isStart =
+    facts.length === 1 && first?.t === "start" && first.attempt === START.attempt && first.events !== true;
   return isStart ? FIRST_START : seal(folded(facts));
 }
 

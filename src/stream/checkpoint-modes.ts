@@ -3,6 +3,7 @@ import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { KnownTask } from "../model/known-task.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
@@ -52,13 +53,24 @@ function metadataOf(run: RunRecord, fact: CheckpointFact, head: CheckpointHead |
   };
 }
 
-const plannedOf = ({ id, name, path }: PlannedTask): JsonObject => ({
-  id,
-  name,
-  path,
-  interrupts: [],
-  state: null,
-});
+function plannedOf(
+  run: RunRecord,
+  ns: string,
+  { id, name, path }: PlannedTask,
+  { interrupts = [], error, result, subgraph }: KnownTask = {},
+): JsonObject {
+  const place = { thread_id: run.thread_id, checkpoint_ns: taskNs(ns, name, id) };
+  return {
+    id,
+    name,
+    path,
+    interrupts,
+    ...(error !== undefined && { error: errorText(error) }),
+    ...(result !== undefined && { result: result.value }),
+    ...(subgraph && { checkpoint: { ...place, checkpoint_id: null, checkpoint_map: null } }),
+    state: null,
+  };
+}
 
 /** Renders a checkpoint in full; nothing where its state is not stored any more. */
 function withCheckpoint(
@@ -79,7 +91,7 @@ function withCheckpoint(
         values,
         metadata: metadataOf(run, fact, head),
         next: (head?.next ?? []).map(({ name }) => name),
-        tasks: (head?.next ?? []).map(plannedOf),
+        tasks: (head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
         checkpoint: placeOf(run, ns, id, head),
         parent_checkpoint: parent === null ? null : placeOf(run, ns, parent, head),
       };

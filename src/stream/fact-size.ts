@@ -17,6 +17,7 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
     case "token":
       return BASE + fact.text.length;
     case "custom":
+    case "event":
       return BASE + fact.json.length;
     case "log":
       return 2 * BASE + fact.message.length + (fact.stack?.length ?? 0) + size(fact.fields, DEPTH);
@@ -33,7 +34,7 @@ export function factSize(fact: Fact, values: JsonObject | undefined): number {
     case "complete":
       return 2 * BASE + size(fact.message, DEPTH) + size(fact.meta, DEPTH);
     case "checkpoint":
-      return 2 * BASE + state;
+      return 2 * BASE + state + (fact.tasks === undefined ? 0 : size(fact.tasks, DEPTH));
     case "start":
       return BASE;
     case "error":

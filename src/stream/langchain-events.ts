@@ -2,14 +2,22 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { pieceOf } from "./message-modes.ts";
-import { type FactOf, json, outputOf, type RenderContext, type SlotRenderer } from "./render-context.ts";
+import {
+  type FactOf,
+  json,
+  type Kind,
+  outputOf,
+  type RenderContext,
+  type SlotRenderer,
+} from "./render-context.ts";
 import { resolveTaskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The mode `events`: a run as LangChain's event objects (version 2). The graph is a chain, each node is a chain
- * within it, and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included;
- * `parent_ids` says where they are.
+ * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js tell them themselves, in runs
+ * that ask for them. Else they are derived from what the run has stored: the graph is a chain, each node is a chain within
+ * it, and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` says
+ * where they are.
  */
 
 /** The name of the outermost chain: clients look for it. */
@@ -38,76 +46,43 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
   return { event, name: ROOT, run_id, tags: config["tags"] ?? [], metadata, data, parent_ids: [] };
 }
 
-/** A chunk of the graph's output: the stream mode, and the data of that mode. */
-const chunkOf = (context: RenderContext, mode: string, shown: unknown): LangEvent =>
-  ofRun(context.data.run, "on_chain_stream", { chunk: [mode, shown] });
+/** An event of a run whose graph does not tell its events itself. */
+const derived = <T extends Kind>(render: SlotRenderer<T>["put"]): SlotRenderer<T> => ({
+  put: (fact, id, context) =>
+    andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
+});
 
-export const runStarted: SlotRenderer<"start"> = {
-  put(_, id, context) {
-    const { run } = context.data;
-    put(context, id, ofRun(run, "on_chain_start", { input: run.kwargs.input }));
-  },
-};
+/** A slot of older versions: the output of a chain in pieces, which LangChain does not tell of graphs and their nodes. */
+const nothing = { put: () => undefined };
 
-/** The output state at root checkpoints, except the one before the input is applied. */
-function withState(
-  { ns, id, input, output, shows: part }: FactOf<"checkpoint">,
-  context: RenderContext,
-  then: (state: JsonObject) => Eventually<void>,
-): Eventually<void> {
-  if (ns !== "" || input || part === "values") return;
-  return andThen(context.state(ns, id), (found) => {
-    const state = outputOf(found, output);
-    return state === null ? undefined : then(state);
+export const runStarted = derived<"start">((_, id, context) => {
+  const { run } = context.data;
+  put(context, id, ofRun(run, "on_chain_start", { input: run.kwargs.input }));
+});
+
+const runEnded = derived<"checkpoint">(({ ns, id: at, input, output, shows }, id, context) => {
+  if (ns !== "" || input || shows === "values") return;
+  return andThen(context.checkpoint(ns, at), (head) => {
+    if (head === null || head.next.length > 0) return;
+    return andThen(context.state(ns, at), (found) => {
+      const state = outputOf(found, output);
+      if (state !== null) put(context, id, ofRun(context.data.run, "on_chain_end", { output: state }));
+    });
   });
-}
+});
 
-const stateStreamed: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, context) =>
-    withState(fact, context, (state) => put(context, id, chunkOf(context, "values", state))),
-};
+export const checkpointEvents = [nothing, runEnded] as const;
 
-const runEnded: SlotRenderer<"checkpoint"> = {
-  put: (fact, id, context) =>
-    withState(fact, context, (output) =>
-      andThen(context.checkpoint(fact.ns, fact.id), (head) => {
-        if (head === null || head.next.length > 0) return;
-        put(context, id, ofRun(context.data.run, "on_chain_end", { output }));
-      }),
-    ),
-};
-
-export const checkpointEvents = [stateStreamed, runEnded] as const;
-
-/** The state where a run pauses, with its interrupts. */
-function paused(
-  { ns, checkpoint, interrupts, output }: FactOf<"interrupt">,
-  context: RenderContext,
-  then: (state: JsonObject) => void,
-): Eventually<void> {
+/** The end of a run that pauses: its state, with its interrupts. */
+const runPaused = derived<"interrupt">(({ ns, checkpoint, interrupts, output }, id, context) => {
   if (ns !== "") return;
-  return andThen(context.state(ns, checkpoint), (state) =>
-    then({ ...outputOf(state, output), __interrupt__: interrupts }),
-  );
-}
+  return andThen(context.state(ns, checkpoint), (state) => {
+    const paused = { ...outputOf(state, output), __interrupt__: interrupts };
+    put(context, id, ofRun(context.data.run, "on_chain_end", { output: paused }));
+  });
+});
 
-export const interruptEvents: readonly SlotRenderer<"interrupt">[] = [
-  {
-    put({ ns, interrupts }, id, context) {
-      if (ns === "") put(context, id, chunkOf(context, "updates", { __interrupt__: interrupts }));
-    },
-  },
-  {
-    put: (fact, id, context) =>
-      paused(fact, context, (state) => put(context, id, chunkOf(context, "values", state))),
-  },
-  {
-    put: (fact, id, context) =>
-      paused(fact, context, (output) =>
-        put(context, id, ofRun(context.data.run, "on_chain_end", { output })),
-      ),
-  },
-];
+export const interruptEvents = [nothing, nothing, runPaused] as const;
 
 // --- nodes ---
 
@@ -138,46 +113,27 @@ function ofTask(
   });
 }
 
-export const taskStarted: SlotRenderer<"task"> = {
-  put: (fact, id, context) =>
-    andThen(
-      ofTask(context, fact, "on_chain_start", (input) => ({ input })),
-      (event) => put(context, id, event),
-    ),
-};
+export const taskStarted = derived<"task">((fact, id, context) =>
+  andThen(
+    ofTask(context, fact, "on_chain_start", (input) => ({ input })),
+    (event) => put(context, id, event),
+  ),
+);
 
 /** True when the node has returned. A node that failed, or waits at an interrupt, has not. */
 const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
   error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 
-export const resultEvents: readonly SlotRenderer<"result">[] = [
-  {
-    put(fact, id, context) {
-      if (!returned(fact)) return;
-      const { update: chunk = null } = fact;
-      return andThen(
-        ofTask(context, fact, "on_chain_stream", () => ({ chunk })),
-        (event) => put(context, id, event),
-      );
-    },
-  },
-  {
-    put(fact, id, context) {
-      if (!returned(fact)) return;
-      const { update: output = null } = fact;
-      return andThen(
-        ofTask(context, fact, "on_chain_end", (input) => ({ output, input })),
-        (event) => put(context, id, event),
-      );
-    },
-  },
-  {
-    put(fact, id, context) {
-      if (fact.ns !== "" || !returned(fact)) return;
-      put(context, id, chunkOf(context, "updates", { [fact.name]: fact.update ?? null }));
-    },
-  },
-];
+const taskEnded = derived<"result">((fact, id, context) => {
+  if (!returned(fact)) return;
+  const { update: output = null } = fact;
+  return andThen(
+    ofTask(context, fact, "on_chain_end", (input) => ({ output, input })),
+    (event) => put(context, id, event),
+  );
+});
+
+export const resultEvents = [nothing, taskEnded, nothing] as const;
 
 // --- messages ---
 
@@ -201,9 +157,9 @@ function ofModel(run: RunRecord, { id, name, ns, meta }: Call, event: string, da
   };
 }
 
-export const modelStarted: SlotRenderer<"message"> = {
-  put: (fact, id, context) => put(context, id, ofModel(context.data.run, fact, "on_chat_model_start", {})),
-};
+export const modelStarted = derived<"message">((fact, id, context) =>
+  put(context, id, ofModel(context.data.run, fact, "on_chat_model_start", {})),
+);
 
 const streamed = (context: RenderContext, id: number, head: MessageHead, chunk: JsonObject): void =>
   put(
@@ -212,20 +168,23 @@ const streamed = (context: RenderContext, id: number, head: MessageHead, chunk: 
     ofModel(context.data.run, head.fact, "on_chat_model_stream", { chunk: pieceOf(head, chunk) }),
   );
 
-export const tokenStreamed: SlotRenderer<"token"> = {
-  put: ({ m, text }, id, context) =>
-    andThen(context.head(m), (head) => streamed(context, id, head, { content: text })),
-};
+export const tokenStreamed = derived<"token">(({ m, text }, id, context) =>
+  andThen(context.head(m), (head) => streamed(context, id, head, { content: text })),
+);
 
-export const pieceStreamed: SlotRenderer<"piece"> = {
-  put: ({ m, chunk }, id, context) => andThen(context.head(m), (head) => streamed(context, id, head, chunk)),
-};
+export const pieceStreamed = derived<"piece">(({ m, chunk }, id, context) =>
+  andThen(context.head(m), (head) => streamed(context, id, head, chunk)),
+);
 
-export const modelEnded: SlotRenderer<"complete"> = {
-  put({ message, streamed: wasStreamed, ns, meta }, id, context) {
-    if (!wasStreamed) return;
-    const { id: own, name } = message;
-    const call = { id: String(own), name: typeof name === "string" ? name : null, ns, meta };
-    put(context, id, ofModel(context.data.run, call, "on_chat_model_end", { output: message }));
-  },
+export const modelEnded = derived<"complete">(({ message, streamed: wasStreamed, ns, meta }, id, context) => {
+  if (!wasStreamed) return;
+  const { id: own, name } = message;
+  const call = { id: String(own), name: typeof name === "string" ? name : null, ns, meta };
+  put(context, id, ofModel(context.data.run, call, "on_chat_model_end", { output: message }));
+});
+
+// --- runs whose graph tells its events itself ---
+
+export const ownEvent: SlotRenderer<"event"> = {
+  put: ({ json: text }, id, context) => context.put(id, "events", text),
 };

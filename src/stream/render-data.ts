@@ -67,6 +67,7 @@ export class RenderData {
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
   readonly #heads = new Map<number, MessageHead>();
   readonly #snapshots = new Map<string, Snapshot>();
+  #hasOwnEvents: boolean | undefined;
 
   /** `recent` finds a chunk that is still in memory. */
   constructor(
@@ -194,6 +195,18 @@ export class RenderData {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
       // Its tokens are shown even so: text without metadata is better than none.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
+    });
+  }
+
+  /** True when the run's graph tells the events of the mode `events` itself: its first fact says so. */
+  hasOwnEvents(): Eventually<boolean> {
+    if (!this.run.kwargs.stream_mode.includes("events")) return false;
+    if (this.#hasOwnEvents !== undefined) return this.#hasOwnEvents;
+    const recent = this.#recent?.(0);
+    const first = recent?.first === 0 ? [recent] : this.#journal.events(this.key, this.run.run_id, -1, 1);
+    return andThen(first, ([chunk]) => {
+      const fact = chunk?.facts[0];
+      return (this.#hasOwnEvents = fact?.t === "start" && fact.events === true);
     });
   }
 

@@ -7,6 +7,7 @@ import {
   interruptEvents,
   modelEnded,
   modelStarted,
+  ownEvent,
   pieceStreamed,
   resultEvents,
   runStarted,
@@ -123,6 +124,7 @@ const table: ModeTable = {
       },
     },
   },
+  event: { events: ownEvent },
   log: {
     logs: {
       put({ ns, at, task, node, level, message, fields, stack }, id, context) {

@@ -32,7 +32,12 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "uWebSockets.js": ["src/transport/uws"],
   "uWebSockets.js-next": ["src/transport/uws"],
   ws: ["src/cli/inspector-relay.ts", "src/transport/node"],
-  "node:http": ["src/cli/inspector-relay.ts", "src/transport/node", "src/platform/http-client.ts"],
+  "node:http": [
+    "src/cli/inspector-relay.ts",
+    "src/conformance/webhook-receiver.ts",
+    "src/transport/node",
+    "src/platform/http-client.ts",
+  ],
   "node:https": ["src/platform/http-client.ts"],
   "node:dns/promises": ["src/platform/http-client.ts"],
   "node:net": [
@@ -67,6 +72,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   // Their types; the packages themselves come from the user's project.
   "@langchain/core/messages": ["src/langgraph/"],
   "@langchain/core/runnables": ["src/langgraph/"],
+  "@langchain/core/tracers/log_stream": ["src/langgraph/"],
   "@langchain/langgraph": ["src/langgraph/"],
   "@langchain/langgraph/pregel": ["src/langgraph/"],
   "@langchain/langgraph/zod/schema": ["src/langgraph/"],

@@ -21,7 +21,13 @@ const kinds: readonly (readonly [name: string, options: () => AppOptions, lines:
   // Rewritten in LangGraph.js, they would be those above.
   ...(isHosted
     ? []
-    : [["the same graphs in Heddle's own form", () => ({ graphs: conformanceGraphs }), [line1]] as const]),
+    : [
+        [
+          "the same graphs in Heddle's own form",
+          () => ({ graphs: conformanceGraphs, webhooks: { allow_internal: true } }),
+          [line1],
+        ] as const,
+      ]),
 ];
 
 describe.each(kinds)("a server of %s", (_, options, lines) => {

@@ -1,9 +1,17 @@
-import { Command, MemorySaver } from "@langchain/langgraph";
+import { RunnableLambda } from "@langchain/core/runnables";
+import { Annotation, Command, MemorySaver, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
+import { agent } from "../conformance/agent.ts";
+import { branches } from "../conformance/branches.ts";
+import { chat } from "../conformance/chat.ts";
+import { failing } from "../conformance/failing.ts";
+import { nested } from "../conformance/nested.ts";
+import { questions } from "../conformance/questions.ts";
 import { serve } from "../e2e/support/server.ts";
+import { agent as booking } from "../fixtures/langgraph/agent.ts";
 import { rich } from "./graphs.ts";
-import { normal, normalState, numbered, type Shown } from "./normal.ts";
+import { normal, normalEvent, normalState, numbered, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 
 const modes = ["values", "updates", "checkpoints", "tasks", "debug", "custom", "messages"] as const;
@@ -14,20 +22,47 @@ const invocations = [
   { command: { resume: "two" } },
 ] as const;
 
-/** The graph in this process, over LangGraph's own saver. */
-async function inProcess() {
-  const graph = rich().compile({ checkpointer: new MemorySaver() });
+type Graph = ReturnType<ReturnType<typeof rich>["compile"]>;
+
+/** A request for a run: an input, or an answer. */
+interface Asked {
+  readonly input?: Record<string, unknown>;
+  readonly command?: { readonly resume: unknown };
+}
+
+const said = { messages: [{ role: "user", content: "hi", id: "h1" }] };
+
+/** Each with what it is invoked with, one after the other on one thread. */
+const graphs: { readonly [name: string]: readonly [graph: unknown, asked: readonly Asked[]] } = {
+  rich: [rich().compile(), invocations],
+  chat: [chat, [{ input: said }]],
+  agent: [agent, [{ input: said }]],
+  booking: [booking, [{ input: said }, { command: { resume: true } }]],
+  branches: [branches, [{ input: { topic: "x" } }]],
+  failing: [failing, [{ input: { topic: "x" } }]],
+  nested: [nested, [{ input: { topic: "ask" } }, { command: { resume: "yes" } }]],
+  questions: [questions, [{ input: { topic: "x" } }]],
+};
+
+/** A copy of a graph over LangGraph's own saver. */
+function overMemory(given: unknown): Graph {
+  const graph = (given as Graph).withConfig({}) as Graph;
+  graph.checkpointer = new MemorySaver();
+  return graph;
+}
+
+const inputOf = ({ input, command }: Asked) => (input ?? new Command(command ?? {})) as never;
+
+/** The graph in this process. */
+async function inProcess(given: unknown, asked: readonly Asked[]) {
+  const graph = overMemory(given);
   const config = { configurable: { thread_id: "0190c6f8-5c5e-7000-8000-000000000001" } };
   const streams: unknown[] = [];
-  for (const asked of invocations) {
-    const input = "input" in asked ? asked.input : new Command(asked.command);
+  for (const one of asked) {
     const shown: unknown[] = [];
+    const options = { ...config, streamMode: [...modes], subgraphs: true as const };
     // oxlint-disable no-await-in-loop -- one after the other
-    for await (const chunk of await graph.stream(input as never, {
-      ...config,
-      streamMode: [...modes],
-      subgraphs: true,
-    })) {
+    for await (const chunk of await graph.stream(inputOf(one), options)) {
       const [ns, mode, data] = chunk as unknown as [string[], string, unknown];
       shown.push(normal({ mode, ns: ns.join("|"), data }));
     }
@@ -39,22 +74,18 @@ async function inProcess() {
   return { streams, state, history };
 }
 
-async function hosted() {
-  const app = await serve({ langGraphs: await served({ rich: rich().compile() }) });
+async function hosted(graph: unknown, asked: readonly Asked[]) {
+  const app = await serve({ langGraphs: await served({ graph }) });
   const client = new Client({ apiUrl: app.url });
   const { thread_id } = await client.threads.create();
   const streams: unknown[] = [];
-  for (const asked of invocations) {
+  const streamMode = modes.map((mode) => (mode === "messages" ? "messages-tuple" : mode));
+  for (const one of asked) {
     const shown: unknown[] = [];
-    const streamMode = modes.map((mode) => (mode === "messages" ? "messages-tuple" : mode));
-    for await (const { event, data } of client.runs.stream(thread_id, "rich", {
-      ...asked,
-      streamMode: streamMode as never,
-      streamSubgraphs: true,
-    })) {
+    const payload = { ...one, streamMode: streamMode as never, streamSubgraphs: true };
+    for await (const { event, data } of client.runs.stream(thread_id, "graph", payload)) {
       const [mode = "", ...ns] = event.split("|");
-      if (mode === "metadata") continue;
-      shown.push(normal({ mode, ns: ns.join("|"), data } as Shown));
+      if (mode !== "metadata") shown.push(normal({ mode, ns: ns.join("|"), data } as Shown));
     }
     streams.push(shown);
   }
@@ -66,10 +97,76 @@ async function hosted() {
   return { streams, state, history };
 }
 
-test("three invocations, every stream mode with subgraphs, state and history: as in process", async () => {
-  const [here, there] = [await inProcess(), await hosted()];
-  expect(here.streams.map((shown) => (shown as unknown[]).length)).toEqual([68, 18, 38]);
-  for (const [i] of invocations.entries())
-    expect(numbered(there.streams[i])).toEqual(numbered(here.streams[i]));
+/** A stream in this process that fails drops what it has not been asked for yet. */
+const ending = Object.keys(graphs).filter((name) => name !== "failing");
+
+test.each(ending)("%s: every stream mode, its state and history are as in process", async (name) => {
+  const [graph, asked] = graphs[name] as (typeof graphs)[string];
+  const [here, there] = [await inProcess(graph, asked), await hosted(graph, asked)];
+  if (name === "rich") expect(here.streams.map((shown) => (shown as unknown[]).length)).toEqual([68, 18, 38]);
+  for (const [i] of asked.entries()) expect(numbered(there.streams[i])).toEqual(numbered(here.streams[i]));
   expect(numbered(there)).toEqual(numbered(here));
+});
+
+/** What `streamEvents` of the graph tells, but for the chunks of its own stream: those are the other modes. */
+async function langChainEvents(given: unknown, asked: readonly Asked[]): Promise<readonly unknown[]> {
+  const graph = overMemory(given);
+  const told: unknown[] = [];
+  for (const one of asked) {
+    const config = {
+      configurable: { thread_id: "one" },
+      streamMode: ["debug" as const],
+      version: "v2" as const,
+    };
+    try {
+      for await (const event of graph.streamEvents(inputOf(one), config)) {
+        const isHidden = event.tags?.includes("langsmith:hidden");
+        if (!isHidden && event.event !== "on_chain_stream") told.push(event);
+      }
+    } catch (thrown) {
+      told.push(thrown);
+    }
+  }
+  // Afterwards: messages get their ids when they come into the state.
+  return told.map((one) => (one instanceof Error ? ["error", one.message] : normalEvent(one)));
+}
+
+test.each(Object.keys(graphs))("events of %s: what LangChain's streamEvents tells", async (name) => {
+  const [graph, asked] = graphs[name] as (typeof graphs)[string];
+  const app = await serve({ langGraphs: await served({ graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const told: unknown[] = [];
+  for (const body of asked) {
+    const payload = { ...body, streamMode: ["events" as const] };
+    for await (const part of client.runs.stream(thread_id, "graph", payload)) {
+      const { event, data }: { readonly event: string; readonly data: unknown } = part;
+      if (event === "events") told.push(normalEvent(data));
+      else if (event === "error") told.push(["error", (data as Error).message]);
+    }
+  }
+  expect(numbered(told)).toEqual(numbered(await langChainEvents(graph, asked)));
+});
+
+test("events whose data cannot be stored are told without them, and the run goes on", async () => {
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  const step = RunnableLambda.from(() => "done").withConfig({ runName: "odd" });
+  const graph = new StateGraph(Annotation.Root({ log: Annotation<string> }))
+    .addNode("node", async () => ({ log: await step.invoke(circular) }))
+    .addEdge(START, "node")
+    .compile();
+  const app = await serve({ langGraphs: await served({ graph }) });
+  const client = new Client({ apiUrl: app.url });
+  const told: unknown[] = [];
+  for await (const { data } of client.runs.stream(null, "graph", { input: {}, streamMode: ["events"] })) {
+    const { event, name, data: shown } = data as { event?: string; name?: string; data?: unknown };
+    if (name === "odd" || event === "on_chain_end") told.push([event, name, shown]);
+  }
+  expect(told).toEqual([
+    ["on_chain_start", "odd", {}],
+    ["on_chain_end", "odd", {}],
+    ["on_chain_end", "node", { input: {}, output: { log: "done" } }],
+    ["on_chain_end", "LangGraph", { output: { log: "done" } }],
+  ]);
 });

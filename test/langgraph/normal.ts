@@ -62,8 +62,22 @@ function values(value: unknown): unknown {
 
 function checkpoint({ values: state, metadata, next, tasks }: Loose): unknown {
   const { source, step, parents } = metadata as Loose;
-  const planned = (tasks as Loose[]).map(({ id, name, path }) => ({ id, name, path: plannedPath(path) }));
-  return { values: values(state), source, step, parents: parents ?? {}, next, tasks: planned };
+  return {
+    values: values(state),
+    source,
+    step,
+    parents: parents ?? {},
+    next,
+    tasks: (tasks as Loose[]).map(planned),
+  };
+}
+
+function planned({ id, name, path, interrupts, result, ...where }: Loose): unknown {
+  const asked = (interrupts as Loose[]).map(question);
+  const { checkpoint_ns } = (where["checkpoint"] ??
+    (where["state"] as Loose | null)?.["configurable"] ??
+    {}) as Loose;
+  return { id, name, path: plannedPath(path), asked, result: values(result), checkpoint_ns };
 }
 
 /** Since 1.5 the path of a sent task ends with a boolean, which is LangGraph's own affair. */
@@ -80,18 +94,35 @@ function task({ id, name, input, triggers, result, error, interrupts }: Loose): 
 
 function message([chunk, meta]: readonly [Loose, Loose]): unknown {
   const { content, type, id } = chunk;
-  const { langgraph_node, langgraph_step, langgraph_checkpoint_ns, langgraph_triggers, langgraph_path } =
-    meta;
+  const {
+    name,
+    langgraph_node,
+    langgraph_step,
+    langgraph_checkpoint_ns,
+    langgraph_triggers,
+    langgraph_path,
+  } = meta;
   return {
     content,
     type,
     id,
+    name,
     langgraph_node,
     langgraph_step,
     langgraph_checkpoint_ns,
     langgraph_triggers,
     langgraph_path,
   };
+}
+
+/** What a run is called and who started it: each side has its own. */
+const RUN = new Set(["run_id", "thread_id", "graph_id", "assistant_id", "created_by", "user_id"]);
+
+/** One event of LangChain's `streamEvents`. */
+export function normalEvent(told: unknown): unknown {
+  const { event, name, run_id, tags, data, metadata } = plain(told) as Loose;
+  const own = Object.entries(metadata as Loose).filter(([key]) => !RUN.has(key));
+  return { event, name, run_id, tags, data: values(data), metadata: Object.fromEntries(own) };
 }
 
 /** A state as `getState` and the history show it. */

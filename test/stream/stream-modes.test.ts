@@ -21,6 +21,7 @@ const run: RunRecord = {
   kwargs: {
     ...base.kwargs,
     input: { messages: [] },
+    stream_mode: ["events"],
     config: { tags: ["t1"], configurable: { user_id: "u" }, metadata: { created_by: "user" } },
   },
 };
@@ -275,7 +276,6 @@ const table: {
   ],
   events: [
     [1, "events", { event: "on_chain_start", ...chain, data: { input: { messages: [] } } }],
-    [12, "events", { event: "on_chain_stream", ...chain, data: { chunk: ["values", given] } }],
     [16, "events", { event: "on_chain_start", ...node, data: { input: given } }],
     [18, "events", { event: "on_chat_model_start", ...model, data: {} }],
     [21, "events", { event: "on_chat_model_stream", ...model, data: { chunk: partial("Hel") } }],
@@ -290,22 +290,11 @@ const table: {
       },
     ],
     [30, "events", { event: "on_chat_model_end", ...model, data: { output: answer } }],
-    [34, "events", { event: "on_chain_stream", ...node, data: { chunk: { messages: [answer] } } }],
     [
       35,
       "events",
       { event: "on_chain_end", ...node, data: { output: { messages: [answer] }, input: given } },
     ],
-    [
-      36,
-      "events",
-      {
-        event: "on_chain_stream",
-        ...chain,
-        data: { chunk: ["updates", { ask: { messages: [answer] } }] },
-      },
-    ],
-    [41, "events", { event: "on_chain_stream", ...chain, data: { chunk: ["values", last] } }],
     [42, "events", { event: "on_chain_end", ...chain, data: { output: last } }],
   ],
 };
@@ -348,14 +337,7 @@ describe("a run that pauses", () => {
     ["debug", [["debug", { step: null, type: "task_result", timestamp: at(2), payload: waiting }]]],
     ["checkpoints", []],
     ["messages", []],
-    [
-      "events",
-      [
-        ["events", { event: "on_chain_stream", ...chain, data: { chunk: ["updates", asks.update] } }],
-        ["events", { event: "on_chain_stream", ...chain, data: { chunk: ["values", asks.state] } }],
-        ["events", { event: "on_chain_end", ...chain, data: { output: asks.state } }],
-      ],
-    ],
+    ["events", [["events", { event: "on_chain_end", ...chain, data: { output: asks.state } }]]],
   ])("%s", async (mode, expected) => {
     expect(await paused(mode)).toEqual(expected);
   });
@@ -376,8 +358,7 @@ describe("a task that fails", () => {
     const [, debugged] = await shown(failed, "debug");
     expect(debugged?.[2]).toEqual({ step: 1, type: "task_result", timestamp: at(2), payload });
     expect((await shown(failed, "updates")).map(([, event]) => event)).toEqual(["error"]);
-    const events = (await shown(failed, "events")).map(([, , data]) => (data as { event?: string }).event);
-    expect(events).toEqual(["on_chain_stream", undefined]);
+    expect((await shown(failed, "events")).map(([, event]) => event)).toEqual(["error"]);
   });
 });
 
@@ -438,9 +419,29 @@ describe("subgraphs", () => {
       ["events", "on_chat_model_start", [RUN, TASK, START]],
       ["events", "on_chat_model_stream", [RUN, TASK, START]],
       ["events", "on_chat_model_end", [RUN, TASK, START]],
-      ["events", "on_chain_stream", [RUN, TASK]],
       ["events", "on_chain_end", [RUN, TASK]],
     ]);
+  });
+});
+
+describe("a run whose graph tells its events itself", () => {
+  const told = [{ event: "on_chain_start", name: "mine" }, { event: "on_chain_end" }];
+  const facts: readonly Emitted[] = [
+    [{ t: "start", attempt: 1, events: true }],
+    ...whole.slice(1),
+    ...told.map((event): Emitted => [{ t: "event", json: JSON.stringify(event) }]),
+  ];
+
+  test("has no others, from wherever they are read", async () => {
+    expect(await shown(facts, "events")).toEqual([
+      [45, "events", told[0]],
+      [46, "events", told[1]],
+    ]);
+    expect(await shown(facts, "events", 45)).toEqual([[46, "events", told[1]]]);
+  });
+
+  test.each(streamModes.filter((mode) => mode !== "events"))("shows them not in %s", async (mode) => {
+    expect(await shown(facts, mode)).toEqual(table[mode]);
   });
 });
 

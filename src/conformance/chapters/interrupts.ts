@@ -70,6 +70,21 @@ export const interruptChecks = defineChapter("interrupts", {
     await client.runs.wait(thread, "questions", { command: { resume: { [String(ids.get("left?"))]: "L" } } });
     expectMatch("those that wait", [...(await pendingOf(server, thread)).keys()], ["right?"]);
   },
+  "the history shows a question that was answered while another one waited": async (server) => {
+    const { client } = server;
+    const [thread] = await ask(server, "questions", {});
+    for (const question of ["left?", "right?", "sure?"]) {
+      const ids = await pendingOf(server, thread);
+      const resume = { [String(ids.get(question))]: "yes" };
+      await client.runs.wait(thread, "questions", { command: { resume } });
+    }
+    const states = await client.threads.getHistory(thread);
+    const asked = states.find(({ next }) => next.includes("left"))?.tasks;
+    expectMatch("the tasks", asked, [
+      { name: "left", interrupts: [{ value: "left?" }] },
+      { name: "right", interrupts: [{ value: "sure?" }] },
+    ]);
+  },
   "an answer that could be meant for either of two questions is refused": async (server) => {
     const [thread] = await ask(server, "questions", {});
     const resumed = server.client.runs.wait(thread, "questions", { command: { resume: "whose?" } });

@@ -213,6 +213,37 @@ export const streamModeChecks = defineChapter("stream modes", {
     expectMatch("a task", told[2], { payload: { id: aUuid, name: "first", triggers: aList } });
     expectMatch("a result", told[3], { payload: { id: aUuid, name: "first", result: first } });
   },
+  "debug: a run that goes on after a question begins with what was asked": async (server) => {
+    const { client, http } = server;
+    const { thread_id } = await client.threads.create();
+    const begun = await client.runs.wait(thread_id, "questions", { input: {} });
+    const state = await client.threads.getState(thread_id);
+    const asked = state.tasks.map(({ name, interrupts: [question] }) => [name, question?.id]);
+    const resume = { [String(Object.fromEntries(asked)["left"])]: "L" };
+    expectMatch("the first run", begun, { __interrupt__: aList });
+    const path = `/threads/${thread_id}/runs/stream`;
+    const body = { assistant_id: "questions", stream_mode: ["debug"] };
+    await http.stream("POST", path, { ...body, command: { resume } });
+    const right = { [String(Object.fromEntries(asked)["right"])]: "R" };
+    const events = await http.stream("POST", path, { ...body, command: { resume: right } });
+    expectMatch("the first checkpoint", named(events, "debug")[0], {
+      type: "checkpoint",
+      payload: {
+        tasks: [
+          { name: "left", interrupts: [{ value: "left?" }], result: { log: ["left L"] } },
+          { name: "right", interrupts: [{ value: "right?" }] },
+        ],
+      },
+    });
+  },
+  "debug: a task that is a subgraph says where that is": async (server) => {
+    const events = await eventsOf(server, "nested", ["debug"]);
+    const told = named(events, "debug") as { type: string; payload: { next?: readonly string[] } }[];
+    const planned = told.find(({ payload: { next } }) => next?.includes("sub"));
+    expectMatch("the checkpoint", planned, {
+      payload: { tasks: [{ name: "sub", checkpoint: { thread_id: aUuid, checkpoint_ns: aText } }] },
+    });
+  },
   "events: the start and the end of the graph, its nodes and its model": async (server) => {
     const events = await eventsOf(server, "chat", ["events"], { input: human });
     const told = named(events, "events") as { event: string; name: string }[];

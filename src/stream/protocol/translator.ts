@@ -113,6 +113,7 @@ export class Translator {
       case "complete":
         this.#messages.complete(fact);
         return this.#tools(fact);
+      case "event":
       case "log":
       case "error":
         return;

@@ -27,6 +27,7 @@ const differences = {
   "statuses of tool messages": "are there when whoever made the message has given one",
   "log lines": "are the user's own affair: there is no `ctx.log`, and no `logs` event",
   "namespaces of messages": "are the task's own in `checkpoint_ns` too",
+  "events of models": "have the name of the model's class, and no parents: they are LangChain's own",
   "half messages": "are not kept: `onInterrupt` is of our own lists of messages",
   "graphs that have changed":
     "are not told from what they were: tasks of nodes that are gone are passed over",

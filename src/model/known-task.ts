@@ -1,0 +1,43 @@
+import type { PlannedTask, TaskWrites } from "./checkpoint.ts";
+import type { PlainError } from "./errors.ts";
+import type { Interrupt } from "./interrupt.ts";
+import type { RunKwargs } from "./run.ts";
+
+/** What is known of a planned task when its checkpoint is told of: it may have run before, in an earlier run. */
+export interface KnownTask {
+  readonly interrupts?: readonly Interrupt[];
+  readonly error?: PlainError;
+  readonly result?: { readonly value: unknown };
+  /** Its node is a graph. */
+  readonly subgraph?: true;
+}
+
+export type KnownTasks = { readonly [task: string]: KnownTask };
+
+/** True when the run's modes show what is known of planned tasks. Facts have it for such runs only. */
+export const tellsKnownTasks = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
+  stream_mode.includes("debug") || stream_mode.includes("checkpoints");
+
+/** What is known of planned tasks, by id; undefined when nothing is. */
+export function knownTasksOf(
+  next: readonly PlannedTask[],
+  writesOf: (task: string) => TaskWrites | undefined,
+  isSubgraph: (task: PlannedTask) => boolean,
+): KnownTasks | undefined {
+  const all: Record<string, KnownTask> = {};
+  let isEmpty = true;
+  for (const task of next) {
+    const { result, error = null, interrupts = [], answered = [] } = writesOf(task.id) ?? {};
+    const asked = [...answered, ...interrupts];
+    const known: KnownTask = {
+      ...(asked.length > 0 && { interrupts: asked }),
+      ...(error !== null && { error }),
+      ...(result !== undefined && { result: { value: result.value } }),
+      ...(isSubgraph(task) && { subgraph: true as const }),
+    };
+    if (Object.keys(known).length === 0) continue;
+    all[task.id] = known;
+    isEmpty = false;
+  }
+  return isEmpty ? undefined : all;
+}
