@@ -247,7 +247,9 @@ describe("a graph that ends the process", () => {
         home.data(`load-${command}-${code}`),
       ]);
       expect(ended).toMatchObject({ status, stdout: "" });
-      expect(ended.stderr).toContain("a graph file ended the process while it was loaded");
+      expect(ended.stderr).toContain(
+        "a graph ended the process during the start: its file while it was loaded,",
+      );
       expect(ended.stderr).toMatch(/a\.mjs\S*:1:/);
     },
   );
@@ -275,5 +277,10 @@ describe("a graph that ends the process", () => {
     expect(await server.ended).toBe(status);
     expect(server.output).toContain("a graph ended the process");
     expect(server.output).toMatch(/a\.mjs:\d+/);
+    // The run goes on before the server is ready, or just after.
+    const again = heddle(["start", "--port", "0", ...args], { env: { LEAVE_WITH: String(code) } });
+    expect(again.status).toBe(status);
+    expect(again.stderr).toMatch(/"a graph ended the process(;|.* or a node of a run that was resumed)/);
+    expect(again.stderr).toMatch(/a\.mjs:\d+/);
   });
 });
