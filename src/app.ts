@@ -105,8 +105,12 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
   const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });
-  // What does not listen has no path to send to.
-  const policy = options.transport === "none" ? { ...givenPolicy, ownPaths: false } : givenPolicy;
+  const policy = {
+    ...givenPolicy,
+    isDisabled: config?.access?.disabled?.includes("webhooks") === true,
+    // What does not listen has no path to send to.
+    ownPaths: givenPolicy.ownPaths && options.transport !== "none",
+  };
   const registry = new GraphRegistry();
   const loaded =
     config === undefined
@@ -317,7 +321,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     sweeper.start();
     firing.start();
     threadExpiry.start();
-    void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
+    if (!policy.isDisabled) void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
     const webRequests = new OpenWebRequests();
     const embedded: { startDraining(): void; close(): void }[] = [];
 

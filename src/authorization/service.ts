@@ -97,7 +97,7 @@ const refusal = () => new ServiceError("auth.forbidden", "No rule says which use
 
 /** Handlers know nothing of the deliveries of webhooks, so no user reaches them. */
 const noWebhooks: Webhooks = {
-  check: () => {
+  accept: () => {
     throw refusal();
   },
   list: () => Promise.reject(refusal()),

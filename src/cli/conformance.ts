@@ -3,7 +3,11 @@ import { connect, loadSdk } from "../conformance/connect.ts";
 import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";
+import { answerInTime } from "./server-answer.ts";
 import type { Invocation } from "./settings.ts";
+
+/** Milliseconds for the first answer, for which a server may load its graphs. */
+const ANSWER_TIMEOUT = 30_000;
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
 
@@ -41,7 +45,8 @@ export async function checkConformance(
 /** @throws ServiceError `server.address` unless the server answers and serves the graphs of the conformance project */
 async function checkProject({ http }: ReturnType<typeof connect>): Promise<void> {
   const search = { graph_id: "steps", limit: 1 };
-  const answer = await http.send("POST", "/assistants/search", search).catch((cause: unknown) => {
+  const asking = http.send("POST", "/assistants/search", search);
+  const answer = await answerInTime(asking, ANSWER_TIMEOUT).catch((cause: unknown) => {
     const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
     throw new ServiceError("server.address", `No server answers: ${code ?? (cause as Error).message}`, {
       cause,

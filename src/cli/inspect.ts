@@ -1,9 +1,9 @@
 import { parseKeyList } from "../access/api-keys.ts";
 import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
-import { systemScheduler } from "../platform/scheduler.ts";
 import { openInspectorRelay, type InspectorRelay } from "./inspector-relay.ts";
 import { readAddress } from "./address-file.ts";
+import { answerInTime } from "./server-answer.ts";
 import { portHint, type Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "inspect" }>;
@@ -45,12 +45,10 @@ export async function inspect(
 
 /** @throws ServiceError `server.address` unless a server answers below this URL */
 async function checkServer(url: string): Promise<void> {
-  const given = new AbortController();
-  const cancel = systemScheduler.after(ANSWER_TIMEOUT, () => given.abort(new Error("no answer in 5 s")));
   let status: number;
   try {
     // Health checks need no key.
-    const response = await fetch(`${url}/ok`, { signal: given.signal });
+    const response = await answerInTime(fetch(`${url}/ok`), ANSWER_TIMEOUT);
     await response.body?.cancel();
     status = response.status;
   } catch (cause) {
@@ -58,8 +56,6 @@ async function checkServer(url: string): Promise<void> {
     const why = code ?? (cause as Error).message;
     const hint = "start one with heddle dev; where one runs already, --port and --host name its address";
     throw new ServiceError("server.address", `No server answers at ${url} (${why}): ${hint}`, { cause });
-  } finally {
-    cancel();
   }
   if (status === 200) return;
   const hint = "HEDDLE_MOUNT_PREFIX is what the paths of a server begin with";

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { unendedRunChange } from "../../actors/missing-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -8,7 +8,7 @@ import { threadMapKey } from "../model/thread.ts";
 import type { DamageRecord } from "../storage/damage-records.ts";
 import { affectedBy } from "../storage/integrity.ts";
 import { threadLabel } from "../storage/key-labels.ts";
-import { acceptDamage, backupStorage, openStorage, repairStorage } from "../storage/open.ts";
+import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
@@ -25,7 +25,8 @@ export async function check(
   say: (line: string) => void,
   onProgress?: OnProgress,
 ): Promise<number> {
-  mustExist(data);
+  mustHaveData(data);
+  mustBeWritable(data);
   const options = { kind: "level", directory: data, isVerified: true } as const;
   const storage = await openStorage(options, { ...deps, ...(onProgress && { onProgress }) });
   const findings = storage.findings();
@@ -64,7 +65,7 @@ function count(number: number, noun: string): string {
 }
 
 export async function repair(data: string, onProgress?: OnProgress): Promise<void> {
-  mustExist(data);
+  mustHaveData(data);
   await repairStorage(data, { ...deps, ...(onProgress && { onProgress }) });
   onProgress?.({ work: "looking for runs without an end" });
   await endRuns(data);
@@ -100,7 +101,7 @@ export async function accept(
   say: (line: string) => void,
   onProgress?: OnProgress,
 ): Promise<void> {
-  mustExist(data);
+  mustHaveData(data);
   const accepted = await acceptDamage(data, { ...deps, ...(onProgress && { onProgress }) });
   for (const finding of accepted) say(`accepted: ${lineOf(finding)}`);
   say(
@@ -109,12 +110,30 @@ export async function accept(
 }
 
 export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
-  mustExist(data);
+  mustHaveData(data);
   await backupStorage(data, target, onProgress);
 }
 
-/** Opening the storage would create the directory. */
-function mustExist(data: string): void {
+/** Opening the storage would create a database. */
+function mustHaveData(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);
+  if (!hasData(data))
+    throw new ServiceError(
+      "storage.unavailable",
+      `There is no data in ${data}; name the data directory with --data`,
+    );
+}
+
+/** LevelDB cannot open a database without writing to it. */
+function mustBeWritable(data: string): void {
+  try {
+    accessSync(data, constants.W_OK);
+  } catch (cause) {
+    throw new ServiceError(
+      "storage.unavailable",
+      `The directory ${data} cannot be written to: ${(cause as Error).message}; a check writes to the data, so make a copy with "heddle backup DIR", and check that`,
+      { cause },
+    );
+  }
 }

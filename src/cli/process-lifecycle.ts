@@ -28,7 +28,7 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
     logger.error(
       serving
         ? "a graph ended the process; the next start resumes its runs"
-        : "a graph file ended the process while it was loaded",
+        : "a graph ended the process during the start: its file while it was loaded, or a node of a run that was resumed; the stack says which",
       { code, stack },
     );
     // A supervisor would take the exit code 0 for an intended stop.

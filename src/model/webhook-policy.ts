@@ -1,5 +1,7 @@
 /** Which webhooks a server allows, and how it sends them. */
 export interface WebhookPolicy {
+  /** True: no webhook is sent; runs are executed without theirs. */
+  readonly isDisabled?: boolean;
   /** True: webhooks may go to loopback and private addresses. */
   readonly allowInternal: boolean;
   /** The secret with which each try is signed; null for unsigned. */

@@ -171,11 +171,11 @@ export function createRuns(deps: Deps): Runs {
 
   async function start(
     key: ThreadKey,
-    request: RunRequest,
+    asked: RunRequest,
     by?: RunStarter,
     mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
-    webhooks.check(request.webhook);
+    const request = webhooks.accept(asked);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
     // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
@@ -203,11 +203,11 @@ export function createRuns(deps: Deps): Runs {
 
   async function prepareAlone(
     tenant: string,
-    request: RunRequest,
+    asked: RunRequest,
     temporary: TemporaryKind,
     by?: RunStarter,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
-    webhooks.check(request.webhook);
+    const request = webhooks.accept(asked);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
     const assistant = await assistants.resolve(tenant, request.assistant_id, by?.mayUse);

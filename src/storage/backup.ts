@@ -25,8 +25,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // In the same directory as the database, because links cannot cross file systems.
-  const staging = await mkdtemp(join(workspace, "backup-"));
+  // In the same directory as the database, because links cannot cross file systems. Where that cannot be written to, the tables are copied twice.
+  const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {
       await empty(staging);

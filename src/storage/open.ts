@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { withCauses } from "../model/errors.ts";
+import { join, resolve, sep } from "node:path";
+import { ServiceError, withCauses } from "../model/errors.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { CronBook } from "../ports/cron-book.ts";
@@ -267,10 +267,21 @@ export async function backupStorage(
   onProgress?: OnProgress,
 ): Promise<void> {
   const [from, to] = [resolve(directory), resolve(target)];
+  if (`${to}${sep}`.startsWith(`${from}${sep}`)) {
+    throw new ServiceError(
+      "storage.unavailable",
+      `The target ${target} is within the data directory ${directory}; choose another one`,
+    );
+  }
   await copyDatabase(databaseIn(from), databaseIn(to), from, onProgress);
   for (const name of [MARKER_FILE, DAMAGE_FILE]) {
     if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
   }
+}
+
+/** Whether a directory holds the data of a server, also damaged ones. */
+export function hasData(directory: string): boolean {
+  return [databaseIn(directory), join(directory, MARKER_FILE)].some((path) => existsSync(path));
 }
 
 function databaseIn(directory: string): string {

@@ -25,6 +25,7 @@ export class NodeRunner {
   /** The edition of a graph in this thread: each thread has its own definitions and numbers. */
   readonly #edition: (graph: string) => number;
   readonly #running = new Map<number, WorkerNodeIo>();
+  #begun: Int32Array = new Int32Array(1);
   #queued: FromWorker[] = [];
   #flushing = false;
 
@@ -38,7 +39,11 @@ export class NodeRunner {
 
   receive(message: ToWorker): void {
     switch (message.t) {
+      case "begun":
+        this.#begun = message.begun;
+        break;
       case "call":
+        Atomics.store(this.#begun, 0, message.id);
         void this.#run(message.id, message.call);
         break;
       case "abort":

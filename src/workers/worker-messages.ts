@@ -7,6 +7,8 @@ import type { LogLevel } from "../ports/logger.ts";
 
 /** Messages to a worker. `id` identifies a call of a node; the server numbers the calls of each worker. */
 export type ToWorker =
+  /** The first message: shared memory in which the worker stores the id of the call that it began last. */
+  | { readonly t: "begun"; readonly begun: Int32Array }
   | { readonly t: "call"; readonly id: number; readonly call: NodeCall }
   /** Aborts the signal of a call, with a DOMException of this name. */
   | { readonly t: "abort"; readonly id: number; readonly name: string; readonly message: string }

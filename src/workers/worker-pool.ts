@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, toPlainError } from "../model/errors.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { Host } from "../ports/node-host.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -24,7 +24,8 @@ export interface WorkerPoolDeps {
 /**
  * Starts a host that runs node functions in worker threads; each call goes to the worker with the fewest calls. A function
  * that blocks its thread delays the other calls there, but not the server. If it is aborted and its thread does not answer,
- * the thread is terminated. Calls in a thread that ends fail with `WorkerLostError`, and the node's retry policy applies.
+ * the thread is terminated; until it answers it gets no more calls. Calls that a thread began before its end fail with
+ * `WorkerLostError`, and the node's retry policy applies; the others run in another thread.
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load them
  */
@@ -66,6 +67,9 @@ class WorkerPool implements Host {
   }
 
   #assign(call: WorkerCall): void {
+    const { signal } = call.io;
+    // Aborted while it waited.
+    if (signal.aborted) return call.settle({ kind: "failed", error: toPlainError(signal.reason) });
     let best: WorkerSlot | undefined;
     for (const slot of this.#slots) {
       if (slot.isReady && (best === undefined || slot.load < best.load)) best = slot;
@@ -103,9 +107,10 @@ class WorkerPool implements Host {
         this.#waiting = [];
         for (const call of waiting) this.#assign(call);
       },
-      ended: () => {
+      ended: (notBegun) => {
         this.#slots.delete(slot);
         refused();
+        for (const call of notBegun) this.#assign(call);
         if (this.#closed) return;
         logger.warn("a worker thread ended; a new one is starting", { left: this.#slots.size });
         scheduler.after(RESTART_DELAY, () => this.#restart());

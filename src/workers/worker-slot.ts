@@ -7,7 +7,7 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** Milliseconds in which a worker must send any message after an abort, or it is terminated. */
+/** Milliseconds in which a worker must answer the ping that follows an abort, or it is terminated. */
 const ANSWER_TIMEOUT = 2_000;
 
 /** A call of a node for a worker. */
@@ -28,10 +28,10 @@ interface RunningCall extends WorkerCall {
 export interface WorkerSlotDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Called when the worker is ready to take calls. */
+  /** Called when the worker is ready to take calls, also each time when it answers again. */
   ready(): void;
-  /** Called when the worker has ended; its running calls fail. `refused`: its graphs could not be loaded. */
-  ended(refused: boolean): void;
+  /** Called when the worker has ended. `notBegun`: its calls that can run elsewhere; those that it began fail. */
+  ended(notBegun: readonly WorkerCall[]): void;
 }
 
 /** The server's side of one worker thread: posts calls to it and handles its messages. */
@@ -40,10 +40,14 @@ export class WorkerSlot {
   readonly #deps: WorkerSlotDeps;
   readonly #calls = new Map<number, RunningCall>();
   #ids = 0;
+  /**
+   * The id of the call that the worker began last; it begins calls in the order of their ids. Shared memory, since a function
+   * that blocks its thread also holds back the thread's messages.
+   */
+  readonly #begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   #isReady = false;
   #isOver = false;
-  /** The number of message lists received; shows whether the worker still answers. */
-  #received = 0;
+  #unansweredPings = 0;
   #watch: Cancel | undefined;
   /** The error if its graphs could not be loaded. */
   failure: string | undefined;
@@ -52,14 +56,15 @@ export class WorkerSlot {
     this.#thread = thread;
     this.#deps = deps;
     thread.onMessage((messages) => {
-      this.#received++;
       for (const message of messages) this.#handle(message);
     });
     thread.onEnd((why) => this.#end(why));
+    thread.post({ t: "begun", begun: this.#begun });
   }
 
+  /** False also while it is not known whether the worker still answers: it may be about to be terminated. */
   get isReady(): boolean {
-    return this.#isReady && !this.#isOver;
+    return this.#isReady && !this.#isOver && this.#unansweredPings === 0;
   }
 
   get load(): number {
@@ -68,7 +73,7 @@ export class WorkerSlot {
 
   /** @throws DOMException `DataCloneError` if the call cannot be cloned */
   run(call: WorkerCall): void {
-    const id = this.#ids++;
+    const id = ++this.#ids;
     this.#thread.post({ t: "call", id, call: call.call });
     const { signal } = call.io;
     const abort = () => this.#abort(id, signal.reason as unknown);
@@ -87,14 +92,18 @@ export class WorkerSlot {
       reason instanceof Error ? reason : { name: "AbortError", message: String(reason) };
     this.#thread.post({ t: "abort", id, name, message });
     this.#thread.post({ t: "ping" });
-    if (this.#watch !== undefined) return;
-    const received = this.#received;
-    this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => {
-      this.#watch = undefined;
-      if (this.#isOver || this.#received !== received) return;
-      // The only way to stop a function that blocks its thread.
-      void this.#thread.terminate();
-    });
+    if (this.#unansweredPings++ === 0) this.#awaitPong();
+  }
+
+  #awaitPong(): void {
+    // The only way to stop a function that blocks its thread.
+    this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => void this.#thread.terminate());
+  }
+
+  #pong(): void {
+    this.#watch?.();
+    if (--this.#unansweredPings > 0) this.#awaitPong();
+    else this.#deps.ready();
   }
 
   #handle(message: FromWorker): void {
@@ -108,7 +117,7 @@ export class WorkerSlot {
       case "log":
         return this.#deps.logger[message.level](message.message, message.fields);
       case "pong":
-        return;
+        return this.#pong();
       case "fact":
         return this.#emit(this.#calls.get(message.id), message.fact);
       case "record":
@@ -155,13 +164,15 @@ export class WorkerSlot {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#watch?.();
-    const lost = [...this.#calls.values()];
-    this.#calls.clear();
-    this.#deps.ended(this.failure !== undefined);
+    const begun = Atomics.load(this.#begun, 0);
     const error = { error: "WorkerLostError", message: `The thread in which the node ran has ended: ${why}` };
-    for (const work of lost) {
+    const notBegun: WorkerCall[] = [];
+    for (const [id, work] of this.#calls) {
       work.removeListener();
-      work.settle({ kind: "failed", error });
+      if (id > begun) notBegun.push(work);
+      else work.settle({ kind: "failed", error });
     }
+    this.#calls.clear();
+    this.#deps.ended(notBegun);
   }
 }

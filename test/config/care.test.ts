@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { build, heddle, heddleBeside, Running } from "./process.ts";
@@ -73,9 +73,71 @@ describe("heddle backup", () => {
     });
     expect(heddle(["backup", home.data("new"), "--data", full])).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("There is no data in"),
+      stderr: `heddle: There is no data in ${full}; name the data directory with --data\n`,
     });
   });
+
+  test("refuses a target within the data directory", () => {
+    const data = home.data("outer");
+    mkdirSync(join(data, "level"), { recursive: true });
+    for (const target of [data, join(data, "inner"), join(data, "level", "inner")]) {
+      expect(heddle(["backup", target, "--data", data])).toMatchObject({
+        status: 1,
+        stderr: `heddle: The target ${target} is within the data directory ${data}; choose another one\n`,
+      });
+    }
+  });
+});
+
+test.each(["check", "repair", "repair --accept"])(
+  "heddle %s refuses a directory without data, and writes nothing into it",
+  (name) => {
+    const command = name.split(" ");
+    const pictures = home.data(`pictures-${command.join("")}`);
+    const empty = home.data(`empty-${command.join("")}`);
+    mkdirSync(empty);
+    mkdirSync(pictures);
+    writeFileSync(join(pictures, "a.txt"), "");
+    for (const [data, files] of [[empty, []] as const, [pictures, ["a.txt"]] as const]) {
+      expect(heddle([...command, "--data", data])).toEqual({
+        status: 1,
+        stdout: "",
+        stderr: `heddle: There is no data in ${data}; name the data directory with --data\n`,
+      });
+      expect(readdirSync(data)).toEqual(files);
+    }
+  },
+);
+
+test("data that cannot be written to are backed up; a check says to do so first", async () => {
+  const data = home.data("read-only");
+  const server = await Running.start(["--config", config(), "--data", data]);
+  await runs(server, 8);
+  expect(await server.stop()).toBe(0);
+  const into = home.data("writable");
+  mkdirSync(into);
+  for (const [path, mode] of [
+    [home.path, 0o755],
+    [data, 0o555],
+    [into, 0o777],
+  ] as const)
+    chmodSync(path, mode);
+  try {
+    const target = join(into, "copy");
+    const check = heddle(["check", "--data", data], { canWriteAll: false });
+    expect(check).toMatchObject({ status: 1, stdout: "" });
+    expect(check.stderr).toMatch(
+      /^heddle: The directory .* cannot be written to: EACCES.*; a check writes to the data, so make a copy with "heddle backup DIR", and check that\n$/,
+    );
+    expect(heddle(["backup", target, "--data", data], { canWriteAll: false })).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+    expect(readdirSync(join(target, "level")).filter((name) => name.startsWith("backup-"))).toEqual([]);
+    expect(heddle(["check", "--data", target])).toMatchObject({ status: 0 });
+  } finally {
+    chmodSync(data, 0o755);
+  }
 });
 
 describe("heddle check and repair", () => {
@@ -185,7 +247,9 @@ describe("a graph that ends the process", () => {
         home.data(`load-${command}-${code}`),
       ]);
       expect(ended).toMatchObject({ status, stdout: "" });
-      expect(ended.stderr).toContain("a graph file ended the process while it was loaded");
+      expect(ended.stderr).toContain(
+        "a graph ended the process during the start: its file while it was loaded,",
+      );
       expect(ended.stderr).toMatch(/a\.mjs\S*:1:/);
     },
   );
@@ -213,5 +277,10 @@ describe("a graph that ends the process", () => {
     expect(await server.ended).toBe(status);
     expect(server.output).toContain("a graph ended the process");
     expect(server.output).toMatch(/a\.mjs:\d+/);
+    // The run goes on before the server is ready, or just after.
+    const again = heddle(["start", "--port", "0", ...args], { env: { LEAVE_WITH: String(code) } });
+    expect(again.status).toBe(status);
+    expect(again.stderr).toMatch(/"a graph ended the process(;|.* or a node of a run that was resumed)/);
+    expect(again.stderr).toMatch(/a\.mjs:\d+/);
   });
 });

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { readAddress, writeAddress } from "../../src/cli/address-file.ts";
 import { inspect as command } from "../../src/cli/inspect.ts";
@@ -5,6 +6,7 @@ import { parseCommandLine } from "../../src/cli/settings.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { inspect, refused } from "../e2e/support/inspected.ts";
 import { directory, serve } from "../e2e/support/server.ts";
+import { build, heddleBeside } from "./process.ts";
 
 const THREAD = "00000000-0000-4000-8000-00000000abcd";
 
@@ -51,6 +53,21 @@ describe("heddle inspect", () => {
       message: `No server answers at http://127.0.0.1:${address.port} (ECONNREFUSED): start one with heddle dev; where one runs already, --port and --host name its address`,
     });
   });
+
+  test("says so where something listens that closes each connection", async () => {
+    await build();
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await heddleBeside(["inspect", "--port", `${port}`])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringMatching(
+        new RegExp(`^heddle: No server answers at http://127.0.0.1:${port} \\(.+\\): start one with`),
+      ) as string,
+    });
+  }, 120_000);
 
   test("prints nothing where something else answers, or the paths have a prefix", async () => {
     const { address } = await serve({ mount: "/api" });

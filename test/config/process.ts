@@ -62,17 +62,20 @@ function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(own), ...extra };
 }
 
-/** Runs a command that ends by itself. */
+const NOBODY = 65_534;
+
+/** Runs a command that ends by itself. `canWriteAll: false`: where this is root, as a user for whom permissions hold. */
 export function heddle(
   args: readonly string[],
-  options: { cwd?: string; env?: Record<string, string> } = {},
+  options: { cwd?: string; env?: Record<string, string>; canWriteAll?: boolean } = {},
 ) {
-  const { cwd = root, env = {} } = options;
+  const { cwd = root, env = {}, canWriteAll = true } = options;
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
     cwd,
     env: environment(env),
     encoding: "utf8",
     timeout: 30_000,
+    ...(!canWriteAll && process.getuid?.() === 0 && { uid: NOBODY, gid: NOBODY }),
   });
   return { status, stdout, stderr };
 }

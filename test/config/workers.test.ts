@@ -335,6 +335,20 @@ describe("nodes in worker threads", () => {
     await wait(url, run.thread, { assistant_id: "odd", input: { what: "plain" } });
   });
 
+  test("runs that come before and after the cancel of a node that blocks its thread end as ever", async () => {
+    const { url, output } = await served(1);
+    const run = await began(url, "block");
+    const plain = async () =>
+      wait(url, await newThread(url), { assistant_id: "where", input: { thread: 0 } });
+    const before = [plain(), plain()];
+    const other = await began(url, "plain");
+    await cancelled(run);
+    await cancelled(other);
+    const ended = await Promise.all([...before, plain(), plain()]);
+    for (const state of ended) expect(state).toEqual({ thread: expect.any(Number) as number });
+    expect(output()).toContain("a worker thread ended");
+  });
+
   test("graphs that a worker cannot load are refused at the start", () => {
     const only =
       "import { isMainThread } from 'node:worker_threads';\nif (!isMainThread) throw new Error('not here');\n";

@@ -47,6 +47,25 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
+test("disabled webhooks are not sent, neither then nor once they are enabled again; the runs are executed", async () => {
+  const hook = await receiver();
+  const data = await directory();
+  const run = async (isDisabled: boolean) => {
+    const access = isDisabled ? { disabled: ["webhooks"] as const } : {};
+    const config = { path: "", graphs: {}, env: {}, access };
+    const { url, close } = await serve({ graphs: { work }, webhooks: within, config, data });
+    const webhook = `${hook.url}/${isDisabled ? "disabled" : "enabled"}`;
+    expect(await postJson(`${url}/runs/wait`, { assistant_id: "work", input: {}, webhook })).toEqual({
+      log: ["worked"],
+    });
+    if (!isDisabled) await hook.until(1);
+    await close();
+  };
+  await run(true);
+  await run(false);
+  expect(hook.told.map(({ path }) => path)).toEqual(["/enabled"]);
+});
+
 describe.each(lines)("a webhook over %s", (_, connect) => {
   test.each(["create", "wait", "stream"] as const)("is told of the end of a run: %s", async (how) => {
     const hook = await receiver();

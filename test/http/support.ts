@@ -294,7 +294,7 @@ export function protocol(
       ...overrides.crons,
     },
     webhooks: {
-      check: (webhook) => note("webhooks.check", webhook),
+      accept: (request) => (note("webhooks.accept", request), request),
       list: async (...args) => (note("webhooks.list", ...args), []),
       retry: async (...args) => (note("webhooks.retry", ...args), { id: RUN }),
       remove: async (...args) => note("webhooks.remove", ...args),

@@ -162,7 +162,7 @@ export function createCrons(parts: Deps): Crons {
   }
 
   function checkWebhook({ webhook }: JsonObject): void {
-    webhooks.check(typeof webhook === "string" ? webhook : undefined);
+    if (typeof webhook === "string") webhooks.accept({ webhook });
   }
 
   async function* found(tenant: string, filter: CronFilter): AsyncGenerator<CronRecord> {

@@ -8,8 +8,11 @@ import type { DeliveryKey, DeliveryQuery, Outbox } from "../../ports/outbox.ts";
 import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
-  /** @throws ServiceError `validation.failed` when a run may not have this webhook */
-  check(webhook: string | undefined): void;
+  /**
+   * Returns the request as it is served: where webhooks are disabled, without its own.
+   * @throws ServiceError `validation.failed` when a run may not have this webhook
+   */
+  accept<Request extends { readonly webhook?: string }>(request: Request): Request;
   /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
   /** Makes the delivery due now, with all attempts anew. @throws ServiceError `delivery.not_found` */
@@ -26,8 +29,12 @@ interface Deps {
 
 export function createWebhooks({ outbox, policy, clock }: Deps): Webhooks {
   return {
-    check(webhook) {
-      if (webhook !== undefined) checkWebhook(policy, webhook);
+    accept(request) {
+      if (request.webhook === undefined) return request;
+      checkWebhook(policy, request.webhook);
+      if (policy.isDisabled !== true) return request;
+      const { webhook: _, ...rest } = request;
+      return rest as typeof request;
     },
 
     list: async (tenant, query) => (await outbox.list(tenant, query)).map(deliveryOf),
