@@ -15,20 +15,25 @@ import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import type { SharedValues } from "./shared-values.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
 
-/** Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. */
+/**
+ * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that
+ * others have read.
+ */
 export function readValues(
   source: ValueSource,
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
   budget: TimeBudget,
+  shared?: SharedValues,
 ): Eventually<JsonObject> {
-  const reading = new Reading(source, checkpoint, channels);
+  const reading = new Reading(source, checkpoint, channels, shared);
   const stop = reading.advance();
   return stop === "end" ? reading.values : reading.rest(stop, budget.share(source.key.tenant));
 }
@@ -41,7 +46,12 @@ class Reading {
   #bytes = 0;
   #hasTurn = false;
 
-  constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
+  constructor(
+    source: ValueSource,
+    checkpoint: Checkpoint,
+    channels: readonly string[] | undefined,
+    shared: SharedValues | undefined,
+  ) {
     const get = (key: string): Eventually<Buffer | undefined> =>
       andThen(source.get(key), (bytes) => {
         this.#bytes += bytes?.length ?? 0;
@@ -49,7 +59,8 @@ class Reading {
       });
     // The first piece of a read has no turn of its own yet.
     const isPutOff = (bytes: number) => !this.#hasTurn && bytes > BYTES;
-    this.#source = { ...source, get, isPutOff };
+    const decode = shared?.decode.bind(shared, this.values);
+    this.#source = { ...source, get, isPutOff, ...(decode && { decode }) };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 

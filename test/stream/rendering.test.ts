@@ -305,16 +305,16 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const second = hub.follow(KEY, runRecord(), { after: -1 });
       const segments = [await segmentOf(first), await segmentOf(second)] as const;
       const own = createView(["values"], false, sseFormat);
-      const values = journal.values.bind(journal);
+      const values = journal.sharedValues.bind(journal);
       let reads = 0;
-      journal.values = () => {
+      journal.sharedValues = () => {
         reads++;
         return Promise.reject(new Error("not now"));
       };
       const failing = segments.map((segment) => render(segment, own));
       for (const promise of failing) await expect(promise).rejects.toThrow("not now");
       expect(reads).toBe(1);
-      journal.values = values;
+      journal.sharedValues = values;
       const again = await Promise.all(segments.map((segment) => render(segment, own)));
       expect(again[0]).toBe(again[1]);
       expect(again[0] && textOf(again[0])).toContain('{"a":1}');
