@@ -198,8 +198,12 @@ export class KeyValueJournal implements Journal {
   // --- events ---
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
+    const share = this.#budget.share(key.tenant);
     return this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
-      new EventReader(this.#kv, key, threadPrefix(key), run).from(Math.max(0, after + 1), Math.max(1, limit)),
+      new EventReader(this.#kv, key, threadPrefix(key), run, share).from(
+        Math.max(0, after + 1),
+        Math.max(1, limit),
+      ),
     );
   }
 

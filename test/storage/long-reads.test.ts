@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
+import { deps } from "./support.ts";
+
+/** A store in which each read takes 20 ms, as in LevelDB where a large value is in the same block. */
+class SlowKeyValueStore extends MemoryKeyValueStore {
+  now = 0;
+  ms = 0;
+
+  override get(key: string): Buffer | undefined {
+    this.now += this.ms;
+    return super.get(key);
+  }
+}
+
+test("events that take long to read are read over several turns", async () => {
+  const store = new SlowKeyValueStore();
+  const clock = { now: () => 0, mono: () => store.now };
+  const budget = new TimeBudget(clock, deps.scheduler);
+  const storage = await openStorage({ kind: "key-value", store }, { ...deps, clock, budget });
+  const one = new Writer(() => storage.journal, threadKey(1));
+  await one.append();
+  await one.start(aRun(one.key, 1));
+  const { journal } = storage;
+  for (let n = 0; n < 6; n++) await journal.publish(one.key, 1, someEvents(id(1), 2 * n, 2));
+  expect(await journal.events(one.key, id(1), -1, 4)).toHaveLength(4);
+
+  store.ms = 20;
+  const first = journal.events(one.key, id(1), -1, 4);
+  expect(first).toHaveLength(1);
+  const second = journal.events(one.key, id(1), 1, 4);
+  expect(second).toBeInstanceOf(Promise);
+  expect(await second).toHaveLength(1);
+  await storage.close();
+});
