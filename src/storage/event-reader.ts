@@ -11,6 +11,7 @@ import {
   type PauseReason,
   type ValueSource,
 } from "./channel-values.ts";
+import type { SharedObjects } from "../model/shared-objects.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
@@ -112,10 +113,19 @@ export class EventReader {
   readonly #run: string;
   readonly #prefix: string;
   readonly #share: BudgetShare | undefined;
+  readonly #shared: SharedObjects<EventChunk> | undefined;
 
-  /** `share`: limits how much of a turn the reading takes. */
-  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, run: string, share?: BudgetShare) {
+  /** `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. */
+  constructor(
+    kv: KeyValueStore,
+    key: ThreadKey,
+    prefix: string,
+    run: string,
+    share?: BudgetShare,
+    shared?: SharedObjects<EventChunk>,
+  ) {
     this.#share = share;
+    this.#shared = shared;
     this.#kv = kv;
     this.#key = key;
     this.#run = run;
@@ -140,12 +150,19 @@ export class EventReader {
     // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
     if (this.#share?.isSpent() === true) yield* wait(this.#share.next());
     do {
-      const bytes = yield* wait(this.#kv.get(this.#prefix + ordinal(id)));
-      if (bytes === undefined) break;
-      const chunk = this.#decode(id, bytes);
+      const name = this.#prefix + ordinal(id);
+      let chunk = this.#shared?.get(name);
+      let isLong = false;
+      if (chunk === undefined) {
+        const bytes = yield* wait(this.#kv.get(name));
+        if (bytes === undefined) break;
+        chunk = this.#decode(id, bytes);
+        isLong = this.#share?.isSpent(bytes.length) === true;
+        if (isLong) this.#shared?.set(name, chunk);
+      }
       chunks.push(chunk);
       id = chunkEnd(chunk);
-      if (this.#share?.isSpent(bytes.length) === true) break;
+      if (isLong) break;
     } while (chunks.length < limit);
     return chunks;
   }

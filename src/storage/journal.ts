@@ -66,6 +66,7 @@ export class KeyValueJournal implements Journal {
   readonly #budget: TimeBudget;
   readonly #sharedKwargs = new SharedObjects<RunKwargs>();
   readonly #sharedValues = new SharedValues();
+  readonly #sharedChunks = new SharedObjects<EventChunk>();
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
@@ -200,7 +201,7 @@ export class KeyValueJournal implements Journal {
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
     const share = this.#budget.share(key.tenant);
     return this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
-      new EventReader(this.#kv, key, threadPrefix(key), run, share).from(
+      new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks).from(
         Math.max(0, after + 1),
         Math.max(1, limit),
       ),

@@ -16,7 +16,7 @@ class SlowKeyValueStore extends MemoryKeyValueStore {
   }
 }
 
-test("events that take long to read are read over several turns", async () => {
+test("events that take long to read are read over several turns, and once for all", async () => {
   const store = new SlowKeyValueStore();
   const clock = { now: () => 0, mono: () => store.now };
   const budget = new TimeBudget(clock, deps.scheduler);
@@ -34,5 +34,9 @@ test("events that take long to read are read over several turns", async () => {
   const second = journal.events(one.key, id(1), 1, 4);
   expect(second).toBeInstanceOf(Promise);
   expect(await second).toHaveLength(1);
+  // Others that read them at the same time do not read them again.
+  const before = store.now;
+  expect((await journal.events(one.key, id(1), -1, 1))[0]).toBe((first as readonly unknown[])[0]);
+  expect(store.now).toBe(before);
   await storage.close();
 });
