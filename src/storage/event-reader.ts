@@ -22,6 +22,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
+/** Chunks that are read in one turn, however long it takes: a short run is read before it is deleted. */
+const FEW = 4;
 
 /**
  * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that
@@ -145,25 +147,27 @@ export class EventReader {
   }
 
   *#read(first: number, limit: number): Steps<readonly EventChunk[]> {
+    const share = this.#share;
+    share?.isSpent();
     const chunks: EventChunk[] = [];
     let id = first;
     // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
-    if (this.#share?.isSpent() === true) yield* wait(this.#share.next());
+    let isLong = false;
     do {
       const name = this.#prefix + ordinal(id);
       let chunk = this.#shared?.get(name);
-      let isLong = false;
       if (chunk === undefined) {
         const bytes = yield* wait(this.#kv.get(name));
         if (bytes === undefined) break;
         chunk = this.#decode(id, bytes);
-        isLong = this.#share?.isSpent(bytes.length) === true;
+        isLong = share?.isSpent(bytes.length) === true;
         if (isLong) this.#shared?.set(name, chunk);
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);
-      if (isLong) break;
-    } while (chunks.length < limit);
+    } while (chunks.length < limit && (!isLong || chunks.length < FEW));
+    // After the read: the run may be deleted meanwhile.
+    if (isLong && share !== undefined) yield* wait(share.next());
     return chunks;
   }
 
