@@ -42,20 +42,19 @@ export class PlainPacker {
     const start = this.#at;
     this.#start = start;
     this.#at = start + head;
-    let isWhole = false;
+    let made: Buffer | undefined;
     try {
-      isWhole = this.#value(value);
+      if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
+      return made;
     } finally {
       // A partly written object must not be copied later.
-      if (!isWhole) {
+      if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;
       }
+      // A larger buffer is not shared with other values.
+      if (this.#bytes.length > BUFFER_SIZE) this.#replaceBuffer(BUFFER_SIZE, 0);
     }
-    const made = isWhole ? this.#bytes.subarray(this.#start, this.#at) : undefined;
-    // A larger buffer is not shared with other values.
-    if (this.#bytes.length > BUFFER_SIZE) this.#replaceBuffer(BUFFER_SIZE, 0);
-    return made;
   }
 
   #value(value: unknown): boolean {
@@ -111,8 +110,9 @@ export class PlainPacker {
 
   #string(text: string): boolean {
     const { length } = text;
-    // A UTF-16 unit takes at most three bytes.
-    if (this.#at + MAX_HEADER + length * 3 > this.#bytes.length) this.#grow(MAX_HEADER + length * 3);
+    // A UTF-16 unit takes at most three bytes. A long text is measured: its buffer is not shared, and would be three times too large.
+    const most = MAX_HEADER + (length < BUFFER_SIZE ? length * 3 : Buffer.byteLength(text));
+    if (this.#at + most > this.#bytes.length) this.#grow(most);
     if (length >= LONG_STRING) return this.#long(text);
     const bytes = this.#bytes;
     let at = this.#at;
@@ -196,7 +196,10 @@ export class PlainPacker {
     const written = this.#at - this.#start;
     const needed = written + more;
     if (needed > MAX_ENCODED_BYTES) throwValueTooLarge();
-    this.#replaceBuffer(Math.min(MAX_ENCODED_BYTES, Math.max(BUFFER_SIZE, 2 * needed)), written);
+    if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
+    // Twice what is written, or many small parts would be copied many times; but not twice what comes now, which may be all of it.
+    const size = Math.max(2 * written, needed + BUFFER_SIZE);
+    this.#replaceBuffer(Math.min(MAX_ENCODED_BYTES, size), written);
   }
 
   /** Switches to a new buffer and copies the bytes written so far of the value. */

@@ -1,9 +1,54 @@
-import { isPlain, isToJson } from "../model/memory-size.ts";
+import { stringifyJson } from "../model/json-text.ts";
+import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** Characters: the approximate size of a piece of JSON. */
 const PIECE_LENGTH = 64 * 1024;
 /** Characters that each value counts for besides its own: a small one has 4,000 members and entries at most. */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
+
+/** JSON text: as a string, if it is short. */
+export type JsonText = string | LargeJson;
+
+/**
+ * The JSON text of a large value. It is written when it is sent: until then, it takes no memory besides the value, which others use too. The
+ * value MUST NOT change.
+ */
+export class LargeJson {
+  /** Bytes: the approximate size of the value. */
+  readonly length: number;
+  readonly #value: unknown;
+  readonly #before: string;
+  readonly #after: string;
+
+  constructor(value: unknown, before = "", after = "", length = memorySizeOf(value)) {
+    this.length = length;
+    this.#value = value;
+    this.#before = before;
+    this.#after = after;
+  }
+
+  /** The same text between two others. */
+  between(before: string, after: string): LargeJson {
+    return new LargeJson(this.#value, before + this.#before, this.#after + after, this.length);
+  }
+
+  *pieces(): Generator<string> {
+    yield this.#before;
+    yield* jsonPieces(this.#value);
+    yield this.#after;
+  }
+
+  toString(): string {
+    return `${this.#before}${stringifyJson(this.#value)}${this.#after}`;
+  }
+}
+
+export const jsonText = (value: unknown): JsonText =>
+  isSmallJson(value) ? stringifyJson(value) : new LargeJson(value);
+
+/** `text` between two others. */
+export const textBetween = (before: string, text: JsonText, after: string): JsonText =>
+  typeof text === "string" ? `${before}${text}${after}` : text.between(before, after);
 
 /**
  * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in
@@ -48,14 +93,19 @@ function roomAfter(value: unknown, room: number): number {
 
 function* textPieces(text: string): Generator<string> {
   yield '"';
+  for (const slice of slicesOf(text)) yield JSON.stringify(slice).slice(1, -1);
+  yield '"';
+}
+
+/** Cuts a text into slices that can be encoded alone. */
+export function* slicesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
     let end = at + PIECE_LENGTH;
     // Keeps the two halves of a surrogate pair together.
     if (isHigh(text.charCodeAt(end - 1))) end++;
-    yield JSON.stringify(text.slice(at, end)).slice(1, -1);
+    yield text.slice(at, end);
     at = end;
   }
-  yield '"';
 }
 
 const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;

@@ -1,7 +1,8 @@
-import { HEARTBEAT } from "../codec/sse.ts";
+import { HEARTBEAT, LargeSse, type SseOutput } from "../codec/sse.ts";
 import { runDeleted, type ServiceError, threadDeleted, toPlainError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
+import type { BudgetShare } from "../ports/time-budget.ts";
 import type { ByteStream } from "../ports/transport.ts";
 import { type PumpOutcome, type PumpOutput, StreamPump, type PumpOptions } from "../stream/stream-pump.ts";
 import type { Reader } from "../stream/run-reader.ts";
@@ -11,7 +12,9 @@ import type { Traffic } from "./response-counts.ts";
 export interface SseOptions extends PumpOptions {
   /** Counts open streams. */
   readonly traffic: Traffic;
-  readonly view: StreamView<Uint8Array>;
+  readonly view: StreamView<SseOutput>;
+  /** Limits how much of a turn the writing of large events takes. */
+  readonly time?: BudgetShare;
   /** Milliseconds between heartbeats. Clients learn the interval and take a longer silence for a broken connection. */
   readonly heartbeat?: number;
 }
@@ -27,7 +30,6 @@ const JOIN = 64 * 1024;
 /** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
 const PIECE = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
-const NONE = new Uint8Array(0);
 
 /**
  * Sends a run's events as server-sent events until the run ends, the log is cut off, or the client stops taking them. Call the returned
@@ -41,11 +43,11 @@ export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions)
 export function pumpRendered(
   reader: Reader,
   stream: ByteStream,
-  rendered: (segment: ChunkSlice) => Eventually<Uint8Array>,
+  rendered: (segment: ChunkSlice) => Eventually<SseOutput>,
   options: Omit<SseOptions, "view">,
 ): () => void {
-  const { scheduler, traffic, heartbeat = 5_000, onDone } = options;
-  const outlet = new SseOutlet(stream);
+  const { scheduler, traffic, time, heartbeat = 5_000, onDone } = options;
+  const outlet = new SseOutlet(stream, time, () => pump.drained());
   let cancelBeat: Cancel | undefined;
   const pump = new StreamPump(reader, rendered, outlet, {
     ...options,
@@ -71,16 +73,21 @@ export function pumpRendered(
 const sseError = (cause: ServiceError): string =>
   `event: error\ndata: ${JSON.stringify(toPlainError(cause))}\n\n`;
 
-class SseOutlet implements PumpOutput<Uint8Array> {
+class SseOutlet implements PumpOutput<SseOutput> {
   readonly #stream: ByteStream;
+  readonly #time: BudgetShare | undefined;
+  readonly #resume: () => void;
   #parts: Uint8Array[] = [];
   #size = 0;
   #due = false;
-  /** Bytes that are not written yet. */
-  #unsent: Uint8Array = NONE;
+  /** Large outputs of which not everything is written yet. */
+  readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  constructor(stream: ByteStream) {
+  /** `resume` is called when other work has had its turn, as if the peer had drained. */
+  constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
+    this.#time = time;
+    this.#resume = resume;
   }
 
   /** Marks a heartbeat as due. It is sent with the next flush, so that a slow client does not get one after another. */
@@ -88,36 +95,49 @@ class SseOutlet implements PumpOutput<Uint8Array> {
     this.#due = true;
   }
 
-  put(piece: Uint8Array): boolean {
-    if (piece.length === 0) return true;
-    this.#parts.push(piece);
-    this.#size += piece.length;
+  put(output: SseOutput): boolean {
+    if (output instanceof LargeSse) {
+      if (this.#parts.length > 0) this.#unsent.push(piecesOf(this.#join()));
+      this.#unsent.push(output.pieces());
+      return this.flush();
+    }
+    if (output.length === 0) return true;
+    this.#parts.push(output);
+    this.#size += output.length;
     return this.#size < JOIN || this.flush();
   }
 
   flush(): boolean {
-    if (this.#unsent.length > 0 && !this.#write(this.#unsent)) return false;
+    if (this.#unsent.length > 0 && !this.#writeUnsent()) return false;
     if (this.#due) {
       this.#due = false;
       this.#parts.push(BEAT);
     }
-    const parts = this.#parts;
-    if (parts.length === 0) return true;
-    this.#parts = [];
-    this.#size = 0;
-    return this.#write(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
+    if (this.#parts.length === 0) return true;
+    const bytes = this.#join();
+    if (bytes.length <= PIECE) return this.#stream.write(bytes);
+    this.#unsent.push(piecesOf(bytes));
+    return this.#writeUnsent();
   }
 
-  #write(bytes: Uint8Array): boolean {
-    this.#unsent = NONE;
-    let at = 0;
-    while (bytes.length - at > PIECE) {
-      if (!this.#stream.write(bytes.subarray(at, (at += PIECE)))) {
-        this.#unsent = bytes.subarray(at);
+  #join(): Uint8Array {
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#size = 0;
+    return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+  }
+
+  #writeUnsent(): boolean {
+    for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
+      for (let step = first.next(); step.done !== true; step = first.next()) {
+        if (!this.#stream.write(step.value)) return false;
+        if (this.#time?.isSpent(step.value.length) !== true) continue;
+        void this.#time.next().then(this.#resume);
         return false;
       }
+      this.#unsent.shift();
     }
-    return this.#stream.write(at === 0 ? bytes : bytes.subarray(at));
+    return true;
   }
 
   finish(outcome: Exclude<PumpOutcome, "left">): void {
@@ -126,4 +146,8 @@ class SseOutlet implements PumpOutput<Uint8Array> {
     else if (outcome === "run_deleted") this.#stream.end(sseError(runDeleted()));
     else this.#stream.close();
   }
+}
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }

@@ -148,8 +148,13 @@ export interface Journal {
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
   /** Newest first. */
   history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]>;
-  /** The state at a checkpoint: all channels, or only `channels`, so that reading a small channel is cheap. */
-  values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
+  /** The state at a checkpoint. */
+  values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;
+  /**
+   * The same for readers of states: those that read a large value at the same time share one copy of it, which MUST NOT be changed. With
+   * `channels`, only these, so that reading a small channel is cheap.
+   */
+  sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
 

@@ -49,7 +49,7 @@ async function read(
     if (run !== undefined && (await journal.thread(key)) === undefined) throw threadDeleted();
     return {};
   }
-  const state = await journal.values(key, checkpoint);
+  const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);

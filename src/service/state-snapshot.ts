@@ -38,7 +38,7 @@ export async function stateSnapshot(
   const wanted = isShown("values")
     ? keys?.filter((name) => Object.hasOwn(checkpoint.channels, name))
     : ([] as const);
-  const values = wanted?.length === 0 ? {} : await journal.values(key, checkpoint, wanted);
+  const values = wanted?.length === 0 ? {} : await journal.sharedValues(key, checkpoint, wanted);
   const looks = isShown("next", "tasks", "interrupts");
   const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
   const inner = isShown("tasks") ? await within(asked, checkpoint) : undefined;

@@ -125,7 +125,7 @@ export function createThreads(deps: Deps): Threads {
     keys?: readonly string[],
   ): Promise<JsonObject | null> {
     if (thread.checkpoint === null) return null;
-    return journal.values(key, await requiredCheckpoint(journal, key, thread.checkpoint), keys);
+    return journal.sharedValues(key, await requiredCheckpoint(journal, key, thread.checkpoint), keys);
   }
 
   const shown = async (key: ThreadKey, record: ThreadRecord) =>

@@ -154,6 +154,8 @@ export interface ValueSource {
   get(key: string): Eventually<Buffer | undefined>;
   /** True if a value of so many bytes should be decoded in a later turn. It is read again then, so that it takes no memory meanwhile. */
   isPutOff?(bytes: number): boolean;
+  /** Shares decoded values with other reads; absent: each value is decoded. */
+  decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 
 /** Why the read of a value stops: for a promise that it has to wait for, or, with undefined, so that other work may go on. */
@@ -177,6 +179,19 @@ function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | und
   return yield* wait(source.get(key));
 }
 
+/** Reads and decodes what MUST be stored. `what` and `is` name it in errors. */
+function* readStored(
+  source: ValueSource,
+  key: string,
+  what: string,
+  is: "is" | "are",
+): PausableRead<unknown> {
+  const bytes = yield* readBytes(source, key);
+  if (bytes === undefined) throw damagedError(source.key, `${what} ${is} missing`);
+  const decode = () => unseal(bytes, source.key, what);
+  return source.decode === undefined ? decode() : source.decode(key, bytes, decode);
+}
+
 /**
  * Adds the items of a list to `out`. The length of a segment gives the key of the next, so no range is read. Pauses after each segment, so
  * that a long list need not be read in one turn.
@@ -192,9 +207,7 @@ export function* readListItems(
     const prefix = spanPrefix(source.prefix, source.ns, channel, at);
     while (next < end) {
       const what = `items from ${next} on of channel ${channel}`;
-      const bytes = yield* readBytes(source, prefix + ordinal(next));
-      if (bytes === undefined) throw damagedError(source.key, `${what} are missing`);
-      const items = unseal(bytes, source.key, what);
+      const items = yield* readStored(source, prefix + ordinal(next), what, "are");
       if (!Array.isArray(items) || items.length === 0) throw damagedError(source.key, `${what} are no list`);
       const count = Math.min(items.length, end - next);
       for (let i = 0; i < count; i++) out.push(items[i]);
@@ -206,8 +219,10 @@ export function* readListItems(
 
 /** Reads a value that is stored in one piece. */
 export function* readWholeValue(source: ValueSource, channel: string, at: number): PausableRead<unknown> {
-  const bytes = yield* readBytes(source, wholeKey(source.prefix, source.ns, channel, at));
-  const what = `the value of channel ${channel}`;
-  if (bytes === undefined) throw damagedError(source.key, `${what} is missing`);
-  return unseal(bytes, source.key, what);
+  return yield* readStored(
+    source,
+    wholeKey(source.prefix, source.ns, channel, at),
+    `the value of channel ${channel}`,
+    "is",
+  );
 }

@@ -15,12 +15,15 @@ export function seal(value: unknown): Buffer {
   return bytes;
 }
 
+/** The checksum that the envelope states. */
+export const checksumOf = (bytes: Buffer): number => bytes.readUInt32LE(4);
+
 /** The flaw of stored bytes; undefined when they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
   if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
-  if (crcFrom(bytes, HEAD) !== bytes.readUInt32LE(4)) return "its checksum is wrong";
+  if (crcFrom(bytes, HEAD) !== checksumOf(bytes)) return "its checksum is wrong";
   return undefined;
 }
 

@@ -11,24 +11,32 @@ import {
   type PauseReason,
   type ValueSource,
 } from "./channel-values.ts";
+import type { SharedObjects } from "../model/shared-objects.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
+import type { SharedValues } from "./shared-values.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
+/** Chunks that are read in one turn, however long it takes: a short run is read before it is deleted. */
+const FEW = 4;
 
-/** Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. */
+/**
+ * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that
+ * others have read.
+ */
 export function readValues(
   source: ValueSource,
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
   budget: TimeBudget,
+  shared?: SharedValues,
 ): Eventually<JsonObject> {
-  const reading = new Reading(source, checkpoint, channels);
+  const reading = new Reading(source, checkpoint, channels, shared);
   const stop = reading.advance();
   return stop === "end" ? reading.values : reading.rest(stop, budget.share(source.key.tenant));
 }
@@ -41,7 +49,12 @@ class Reading {
   #bytes = 0;
   #hasTurn = false;
 
-  constructor(source: ValueSource, checkpoint: Checkpoint, channels: readonly string[] | undefined) {
+  constructor(
+    source: ValueSource,
+    checkpoint: Checkpoint,
+    channels: readonly string[] | undefined,
+    shared: SharedValues | undefined,
+  ) {
     const get = (key: string): Eventually<Buffer | undefined> =>
       andThen(source.get(key), (bytes) => {
         this.#bytes += bytes?.length ?? 0;
@@ -49,7 +62,8 @@ class Reading {
       });
     // The first piece of a read has no turn of its own yet.
     const isPutOff = (bytes: number) => !this.#hasTurn && bytes > BYTES;
-    this.#source = { ...source, get, isPutOff };
+    const decode = shared?.decode.bind(shared, this.values);
+    this.#source = { ...source, get, isPutOff, ...(decode && { decode }) };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 
@@ -100,8 +114,20 @@ export class EventReader {
   readonly #key: ThreadKey;
   readonly #run: string;
   readonly #prefix: string;
+  readonly #share: BudgetShare | undefined;
+  readonly #shared: SharedObjects<EventChunk> | undefined;
 
-  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, run: string) {
+  /** `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. */
+  constructor(
+    kv: KeyValueStore,
+    key: ThreadKey,
+    prefix: string,
+    run: string,
+    share?: BudgetShare,
+    shared?: SharedObjects<EventChunk>,
+  ) {
+    this.#share = share;
+    this.#shared = shared;
     this.#kv = kv;
     this.#key = key;
     this.#run = run;
@@ -115,21 +141,33 @@ export class EventReader {
     );
   }
 
-  /** Consecutive chunks, up to the first gap. */
+  /** Consecutive chunks, up to the first gap, or fewer when they take long to read. */
   #chain(first: number, limit: number): Eventually<readonly EventChunk[]> {
     return runSteps(this.#read(first, limit));
   }
 
   *#read(first: number, limit: number): Steps<readonly EventChunk[]> {
+    const share = this.#share;
+    share?.isSpent();
     const chunks: EventChunk[] = [];
     let id = first;
+    // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
+    let isLong = false;
     do {
-      const bytes = yield* wait(this.#kv.get(this.#prefix + ordinal(id)));
-      if (bytes === undefined) break;
-      const chunk = this.#decode(id, bytes);
+      const name = this.#prefix + ordinal(id);
+      let chunk = this.#shared?.get(name);
+      if (chunk === undefined) {
+        const bytes = yield* wait(this.#kv.get(name));
+        if (bytes === undefined) break;
+        chunk = this.#decode(id, bytes);
+        isLong = share?.isSpent(bytes.length) === true;
+        if (isLong) this.#shared?.set(name, chunk);
+      }
       chunks.push(chunk);
       id = chunkEnd(chunk);
-    } while (chunks.length < limit);
+    } while (chunks.length < limit && (!isLong || chunks.length < FEW));
+    // After the read: the run may be deleted meanwhile.
+    if (isLong && share !== undefined) yield* wait(share.next());
     return chunks;
   }
 

@@ -46,6 +46,7 @@ import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
+import { SharedValues } from "./shared-values.ts";
 import { RunLists } from "./run-lists.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import type { IsDeleted } from "./thread-check.ts";
@@ -64,6 +65,8 @@ export class KeyValueJournal implements Journal {
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
   readonly #sharedKwargs = new SharedObjects<RunKwargs>();
+  readonly #sharedValues = new SharedValues();
+  readonly #sharedChunks = new SharedObjects<EventChunk>();
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
@@ -148,7 +151,20 @@ export class KeyValueJournal implements Journal {
     return this.#unlessDeleted(key, null, [], () => readHistory(this.#kv, key, query));
   }
 
-  values(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
+  values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject> {
+    return this.#values(key, checkpoint);
+  }
+
+  sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject> {
+    return this.#values(key, checkpoint, channels, this.#sharedValues);
+  }
+
+  #values(
+    key: ThreadKey,
+    checkpoint: Checkpoint,
+    channels?: readonly string[],
+    shared?: SharedValues,
+  ): Eventually<JsonObject> {
     const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
     // Data that was deleted during the read is no damage.
     const missing = (cause: unknown): Eventually<never> => {
@@ -159,7 +175,7 @@ export class KeyValueJournal implements Journal {
       });
     };
     try {
-      const values = readValues(source, checkpoint, channels, this.#budget);
+      const values = readValues(source, checkpoint, channels, this.#budget, shared);
       return values instanceof Promise ? values.catch(missing) : values;
     } catch (cause) {
       return missing(cause);
@@ -183,8 +199,12 @@ export class KeyValueJournal implements Journal {
   // --- events ---
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
+    const share = this.#budget.share(key.tenant);
     return this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
-      new EventReader(this.#kv, key, threadPrefix(key), run).from(Math.max(0, after + 1), Math.max(1, limit)),
+      new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks).from(
+        Math.max(0, after + 1),
+        Math.max(1, limit),
+      ),
     );
   }
 

@@ -1,3 +1,4 @@
+import type { JsonText } from "../codec/json-pieces.ts";
 import { withoutUser } from "../model/auth-user.ts";
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
@@ -120,7 +121,7 @@ function timeOf(id: string): number | undefined {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-/.test(id) ? uuid6Time(id).ms : undefined;
 }
 
-function envelope(type: string, step: number | null, at: number, payload: JsonObject): string {
+function envelope(type: string, step: number | null, at: number, payload: JsonObject): JsonText {
   return json({ step, type, timestamp: toIso(at), payload });
 }
 

@@ -1,3 +1,4 @@
+import type { JsonText } from "../codec/json-pieces.ts";
 import { sseEventName } from "../codec/sse.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
@@ -5,7 +6,7 @@ import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { MessageHead, RenderData } from "./render-data.ts";
 
-export { stringifyJson as json } from "../model/json-text.ts";
+export { jsonText as json } from "../codec/json-pieces.ts";
 
 export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
@@ -24,7 +25,7 @@ export interface RenderContext {
   /** A checkpoint without its state; null where it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null>;
   /** `data` is JSON text on one line. */
-  put(id: number, event: string, data: string): void;
+  put(id: number, event: string, data: JsonText): void;
 }
 
 /** Renders one slot of one kind of fact as an event; it may put nothing. */

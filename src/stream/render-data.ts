@@ -111,7 +111,7 @@ export class RenderData {
       throw cause;
     };
     try {
-      const values = this.#journal.values(this.key, checkpoint);
+      const values = this.#journal.sharedValues(this.key, checkpoint);
       return values instanceof Promise ? values.catch(gone) : values;
     } catch (cause) {
       return gone(cause);

@@ -1,4 +1,5 @@
-import { SseBatch } from "../codec/sse.ts";
+import type { JsonText } from "../codec/json-pieces.ts";
+import { SseBatch, type SseOutput } from "../codec/sse.ts";
 import { type Fact, eventCountOf } from "../model/run-event.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -75,17 +76,18 @@ const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"
 /** Collects events into one piece of output. */
 export interface OutputFormat<Out> {
   readonly name: string;
-  begin(): { put(id: number, event: string, data: string): void; done(): Out };
+  /** `isShared`: several readers get the output. */
+  begin(isShared: boolean): { put(id: number, event: string, data: JsonText): void; done(): Out };
 }
 
-/** Server-sent events as bytes; no bytes where the view shows nothing. */
-export const sseFormat: OutputFormat<Uint8Array> = {
+/** Server-sent events; no bytes where the view shows nothing. */
+export const sseFormat: OutputFormat<SseOutput> = {
   name: "sse",
-  begin() {
-    const text = new SseBatch();
+  begin(isShared) {
+    const text = new SseBatch(isShared);
     return {
       put: (id, event, data) => text.put(event, data, id),
-      done: () => text.bytes(),
+      done: () => text.done(),
     };
   },
 };
@@ -168,7 +170,7 @@ class Rendering<Out> implements RenderContext {
   readonly #segment: ChunkSlice;
   readonly #view: StreamView<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
-  readonly #out: { put(id: number, event: string, data: string): void; done(): Out };
+  readonly #out: { put(id: number, event: string, data: JsonText): void; done(): Out };
   /** The index of the current fact in the chunk. The next field: the id of its first event. */
   #index = 0;
   #id: number;
@@ -182,7 +184,7 @@ class Rendering<Out> implements RenderContext {
     this.data = data;
     this.subgraphs = view.subgraphs;
     this.#id = entry.chunk.first;
-    this.#out = view.format.begin();
+    this.#out = view.format.begin(segment.shared);
     if (view.accumulates) this.#partials = new Map(memo.at === this.#id ? memo.partials : undefined);
   }
 
@@ -229,7 +231,7 @@ class Rendering<Out> implements RenderContext {
     return !("ns" in fact) || only.has(fact.ns);
   }
 
-  put(id: number, event: string, data: string): void {
+  put(id: number, event: string, data: JsonText): void {
     this.#size += data.length;
     this.#out.put(id, event, data);
   }

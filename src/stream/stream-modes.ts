@@ -1,3 +1,4 @@
+import { textBetween } from "../codec/json-pieces.ts";
 import { type Fact, eventModes } from "../model/run-event.ts";
 import type { StreamMode } from "../model/run.ts";
 import { toIso } from "../model/time.ts";
@@ -43,8 +44,8 @@ import {
   taskShown,
 } from "./checkpoint-modes.ts";
 
-/** Added to an update when the node did not run for it. */
-const CACHED = ',"__metadata__":{"cached":true}';
+/** The end of an update for which the node did not run. */
+const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**
  * The renderer of every event of every stream mode, by the kind of fact and its slot. Clients ask for
@@ -86,7 +87,7 @@ const table: ModeTable = {
         context.put(
           id,
           eventName("updates", fact.ns),
-          `{${json(fact.name)}:${json(fact.update)}${fact.cached ? CACHED : ""}}`,
+          textBetween(`{${JSON.stringify(fact.name)}:`, json(fact.update), fact.cached ? CACHED : "}"),
         );
       },
     },

@@ -1,4 +1,4 @@
-import { SseBatch } from "../codec/sse.ts";
+import { SseBatch, type SseOutput } from "../codec/sse.ts";
 import type { RunRecord, StreamMode, RequestedThreadModes } from "../model/run.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
@@ -37,14 +37,14 @@ export function threadRenderer<Out>(
 }
 
 /** Server-sent events of a run of a thread. */
-export function threadSseFormat({ seq_base }: RunRecord): OutputFormat<Uint8Array> {
+export function threadSseFormat({ seq_base }: RunRecord): OutputFormat<SseOutput> {
   return {
     name: "sse of the thread",
-    begin() {
-      const text = new SseBatch();
+    begin(isShared) {
+      const text = new SseBatch(isShared);
       return {
         put: (id, event, data) => text.put(event, data, seq_base + id),
-        done: () => text.bytes(),
+        done: () => text.done(),
       };
     },
   };
@@ -52,7 +52,7 @@ export function threadSseFormat({ seq_base }: RunRecord): OutputFormat<Uint8Arra
 
 function runEnd<Out>({ run_id }: RunRecord, { entry, ended }: ChunkSlice, format: OutputFormat<Out>): Out {
   const status = ended?.record?.status ?? null;
-  const batch = format.begin();
+  const batch = format.begin(false);
   batch.put(entry.chunk.first, RUN_END, JSON.stringify({ run_id, status }));
   return batch.done();
 }
@@ -85,8 +85,8 @@ function selecting<Out>(
   };
   return {
     name: `${format.name}: ${[...modes].sort().join()} ${[...shown].sort().join()}`,
-    begin() {
-      const batch = format.begin();
+    begin(isShared) {
+      const batch = format.begin(isShared);
       return {
         put(id, event, data) {
           if (event === "checkpoints" && modes.has("state_update")) batch.put(id, "state_update", data);

@@ -1,3 +1,4 @@
+import type { JsonText } from "../codec/json-pieces.ts";
 import { packMessage } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";
@@ -18,10 +19,10 @@ export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Fram
   const beside = run === undefined ? {} : { run_id: run.run_id };
   // The text after the data.
   const end = run === undefined ? "}" : `,"run_id":"${run.run_id}"}`;
-  const message = (id: number, event: string, data: string): string | Uint8Array =>
+  const message = (id: number, event: string, data: JsonText): string | Uint8Array =>
     packed
-      ? packMessage({ id: String(base + id), event, data: JSON.parse(data) as unknown, ...beside })
-      : `{"id":"${base + id}","event":${JSON.stringify(event)},"data":${data}${end}`;
+      ? packMessage({ id: String(base + id), event, data: JSON.parse(String(data)) as unknown, ...beside })
+      : `{"id":"${base + id}","event":${JSON.stringify(event)},"data":${String(data)}${end}`;
   return {
     name: `${packed ? "msgpack" : "json"}${run === undefined ? "" : " of the thread"}`,
     begin() {

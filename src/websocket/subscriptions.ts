@@ -135,7 +135,7 @@ export class SubscriptionFeed {
     for (const event of events) {
       this.#seen = Math.max(this.#seen, event.seq);
       if (subscriptions.some(({ isWanted, after }) => event.seq > after && isWanted(event))) {
-        messages.push(event.text);
+        messages.push(String(event.text));
       }
     }
     return { messages, ids: [] };

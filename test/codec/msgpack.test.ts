@@ -241,3 +241,9 @@ describe("a value that no reader could decode is refused", () => {
     expect(toStorable(long.slice(1, 200_000_000), "update")).toHaveLength(199_999_999);
   });
 });
+
+test.each(["x", "é", "中", "😀"])("a large text takes little more memory than its bytes: %s", (unit) => {
+  const text = unit.repeat(1_000_000);
+  const bytes = packValue({ before: [1, "a"], text, after: [null, { a: true }] }, 8);
+  expect(bytes.buffer.byteLength).toBeLessThan(1.1 * Buffer.byteLength(text));
+});

@@ -12,7 +12,7 @@ export function listsContract(opened: Opened, supports: Supports): void {
     const { journal } = opened();
     const checkpoint = await journal.checkpoint(one.key, "", id(n));
     if (checkpoint === undefined) throw new Error(`no checkpoint ${n}`);
-    return journal.values(one.key, checkpoint, channels);
+    return journal.sharedValues(one.key, checkpoint, channels);
   }
 
   async function refAt(one: Writer, n: number, channel: string): Promise<ChannelRef | undefined> {

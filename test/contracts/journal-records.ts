@@ -283,6 +283,51 @@ export function recordsContract(opened: Opened, supports: Supports): void {
     expect(await all(journal.verify())).toEqual([]);
   });
 
+  test("those that read large values at the same time share them", async () => {
+    const one = writer();
+    const text = "x".repeat(100_000);
+    const large = { large: set({ text }), list: { kind: "append", keep: 0, items: [{ text }] } as const };
+    await one.append({
+      checkpoints: [
+        aCheckpoint(1, null, { ...large, n: set({ n: 1 }) }),
+        aCheckpoint(2, 1, { n: set({ n: 2 }) }),
+      ],
+    });
+    const { journal } = opened();
+    const read = async (n: number) => {
+      const found = await journal.checkpoint(one.key, "", id(n));
+      return (found && (await journal.sharedValues(one.key, found))) as {
+        readonly large: unknown;
+        readonly list: readonly unknown[];
+        readonly n: unknown;
+      };
+    };
+    const [first, second] = [await read(1), await read(2)];
+    expect(first).toEqual({ large: { text }, list: [{ text }], n: { n: 1 } });
+    expect(second.n).toEqual({ n: 2 });
+    expect(second.large).toBe(first.large);
+    expect(second.list[0]).toBe(first.list[0]);
+    const found = await journal.checkpoint(one.key, "", id(2));
+    const own = found && (await journal.values(one.key, found));
+    expect(own).toEqual(second);
+    expect(own?.["large"]).not.toBe(first.large);
+  });
+
+  test("a thread that has the id of a deleted one shares nothing with it", async () => {
+    const read = async (one: Writer) => {
+      const found = await opened().journal.checkpoint(one.key, "", id(1));
+      return found && opened().journal.sharedValues(one.key, found);
+    };
+    const before = writer();
+    await before.append({ checkpoints: [aCheckpoint(1, null, { x: set("a".repeat(100_000)) })] });
+    const kept = await read(before);
+    await opened().journal.remove(before.key, before.record);
+    const after = writer();
+    await after.append({ checkpoints: [aCheckpoint(1, null, { x: set("b".repeat(100_000)) })] });
+    expect(kept).toEqual({ x: "a".repeat(100_000) });
+    expect(await read(after)).toEqual({ x: "b".repeat(100_000) });
+  });
+
   test("a channel cannot set a prototype", async () => {
     const changes = JSON.parse('{"__proto__":{"kind":"set","value":{"polluted":true}}}') as never;
     const append = writer().append({ checkpoints: [aCheckpoint(1, null, changes)] });

@@ -151,7 +151,9 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
     const added = Object.entries(stepped ? (checkpoint.writes ?? {}) : {})
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .flatMap(([, update]) => (update as { log?: string[] } | null)?.log ?? []);
-    const { log = [] } = (await journal.values(key, checkpoint, ["log"])) as { log?: readonly string[] };
+    const { log = [] } = (await journal.sharedValues(key, checkpoint, ["log"])) as {
+      log?: readonly string[];
+    };
     logs.set(checkpoint.id, log);
     const { run_id: run } = checkpoint;
     if (run === null) {

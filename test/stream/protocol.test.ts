@@ -43,14 +43,14 @@ test("events of one fact have its numbers, and share the last when there are mor
     [6, "6.2"],
     [7, "7"],
   ]);
-  expect(JSON.parse(numbers.events[0]?.text ?? "")).toEqual({
+  expect(JSON.parse(String(numbers.events[0]?.text))).toEqual({
     type: "event",
     event_id: "5",
     seq: 5,
     method: "values",
     params: { namespace: ["a:1", "b:2"], timestamp: 7, data: 1 },
   });
-  expect(JSON.parse(numbers.events[4]?.text ?? "")).toMatchObject({ params: { node: "n", namespace: [] } });
+  expect(JSON.parse(String(numbers.events[4]?.text))).toMatchObject({ params: { node: "n", namespace: [] } });
 });
 
 describe("blocks of a message", () => {

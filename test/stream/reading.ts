@@ -1,3 +1,4 @@
+import { LargeSse, type SseOutput } from "../../src/codec/sse.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
 import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
 import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
@@ -15,6 +16,9 @@ export function eventsOf({ messages }: Frames): Event[] {
     return { id: Number(id), event, data };
   });
 }
+
+export const textOf = (output: SseOutput): string =>
+  Buffer.concat(output instanceof LargeSse ? [...output.pieces()] : [output]).toString();
 
 /** Reads until a pause, collecting what it met. */
 export class Collector {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { SseOutput } from "../../src/codec/sse.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { StreamMode } from "../../src/model/run.ts";
@@ -12,7 +13,7 @@ import {
   type StreamView,
   createView,
 } from "../../src/stream/rendering.ts";
-import { Collector } from "./reading.ts";
+import { Collector, textOf } from "./reading.ts";
 import { HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
 let scheduler: HeldScheduler;
@@ -43,8 +44,8 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     return collector.events.map(({ id, event, data }) => [id, event, data]);
   }
 
-  async function text(reader: Reader, as: StreamView<Uint8Array>): Promise<string> {
-    return Buffer.from(await render(await segmentOf(reader), as)).toString();
+  async function text(reader: Reader, as: StreamView<SseOutput>): Promise<string> {
+    return textOf(await render(await segmentOf(reader), as));
   }
 
   const interrupt: Interrupt = {
@@ -287,7 +288,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
         bytes,
       );
       const rest = await render(await segmentOf(inside), view());
-      expect(Buffer.from(rest).toString()).toBe("event: custom\ndata: 2\nid: 1\n\n");
+      expect(textOf(rest)).toBe("event: custom\ndata: 2\nid: 1\n\n");
       const third = hub.follow(KEY, runRecord(), { after: -1 });
       expect(await render(await segmentOf(third), createView(["custom"], false, sseFormat))).not.toBe(bytes);
     });
@@ -304,19 +305,19 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const second = hub.follow(KEY, runRecord(), { after: -1 });
       const segments = [await segmentOf(first), await segmentOf(second)] as const;
       const own = createView(["values"], false, sseFormat);
-      const values = journal.values.bind(journal);
+      const values = journal.sharedValues.bind(journal);
       let reads = 0;
-      journal.values = () => {
+      journal.sharedValues = () => {
         reads++;
         return Promise.reject(new Error("not now"));
       };
       const failing = segments.map((segment) => render(segment, own));
       for (const promise of failing) await expect(promise).rejects.toThrow("not now");
       expect(reads).toBe(1);
-      journal.values = values;
+      journal.sharedValues = values;
       const again = await Promise.all(segments.map((segment) => render(segment, own)));
       expect(again[0]).toBe(again[1]);
-      expect(Buffer.from(again[0] ?? "").toString()).toContain('{"a":1}');
+      expect(again[0] && textOf(again[0])).toContain('{"a":1}');
     });
   });
 });

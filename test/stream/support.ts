@@ -331,7 +331,7 @@ export function slowJournal(): Journal {
       const { changes: _changes, ...head } = states.get(id) ?? {};
       return states.has(id) ? ({ ...head, ns, channels: {} } as Checkpoint) : undefined;
     },
-    values: async (_key, { id }) => {
+    sharedValues: async (_key, { id }) => {
       const changes = Object.entries(states.get(id)?.changes ?? {});
       return Object.fromEntries(changes.map(([name, to]) => [name, to.kind === "set" ? to.value : null]));
     },

@@ -1,5 +1,5 @@
 import { isSmallJson } from "../../codec/json-pieces.ts";
-import { HEARTBEAT } from "../../codec/sse.ts";
+import { HEARTBEAT, type SseOutput } from "../../codec/sse.ts";
 import { threadModes } from "../../model/run.ts";
 import type { ThreadKey } from "../../model/thread.ts";
 import { sseFormat, type StreamView, createView } from "../../stream/rendering.ts";
@@ -34,7 +34,7 @@ interface Wanted {
 }
 
 export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
-  const { scheduler, streamMemory: budget, logger, traffic } = deps;
+  const { scheduler, budget: time, streamMemory: budget, logger, traffic } = deps;
   const views = new Views();
 
   function answer(call: RouteCall, started: StartedRun, { modes, namespaces }: Wanted, after: number): void {
@@ -51,7 +51,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
     const memory = { budget, tenant: key.tenant };
-    const options = { view, scheduler, memory, logger, traffic };
+    const options = { view, scheduler, memory, time: time.share(key.tenant), logger, traffic };
     handleDisconnect(deps, call, started, pumpSse(reader, stream, options));
   }
 
@@ -83,7 +83,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
       reader.close();
       return call.send(200, headers);
     }
-    const options = { scheduler, memory: { budget, tenant: key.tenant }, logger, traffic };
+    const memory = { budget, tenant: key.tenant };
+    const options = { scheduler, memory, time: time.share(key.tenant), logger, traffic };
     const render = threadRenderer(reader, modes, threadSseFormat);
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), render, options);
     call.reply.onAbort(left);
@@ -142,9 +143,9 @@ function afterOf({ request, query }: RouteCall): number | undefined {
 
 /** A cache of views by their options: most requests share one, and creating a view costs more than the lookup. */
 class Views {
-  readonly #made = new Map<string, StreamView<Uint8Array>>();
+  readonly #made = new Map<string, StreamView<SseOutput>>();
 
-  of(modes: StreamModeList, subgraphs: boolean): StreamView<Uint8Array> {
+  of(modes: StreamModeList, subgraphs: boolean): StreamView<SseOutput> {
     const key = modes.length === 1 && !subgraphs ? (modes[0] as string) : `${modes.join()} ${subgraphs}`;
     let view = this.#made.get(key);
     if (view === undefined) {

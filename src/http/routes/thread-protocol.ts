@@ -13,6 +13,7 @@ import { pumpRendered, SSE_HEADERS } from "../sse.ts";
 /** The thread-centric protocol (version 2) over HTTP. */
 export function protocolRoutes({
   scheduler,
+  budget: time,
   streamMemory: budget,
   logger,
   traffic,
@@ -49,6 +50,7 @@ export function protocolRoutes({
     const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
       scheduler,
       memory: { budget, tenant: key.tenant, mayBeLarge },
+      time: time.share(key.tenant),
       logger,
       traffic,
     });

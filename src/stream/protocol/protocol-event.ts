@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/json.ts";
+import { textBetween, type JsonText } from "../../codec/json-pieces.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
@@ -10,7 +10,7 @@ export interface ProtocolEvent {
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
-  readonly text: string;
+  readonly text: JsonText;
 }
 
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
@@ -36,16 +36,15 @@ export class Numbers {
   }
 
   /** Adds an event. `data` is JSON text. */
-  put(method: string, ns: string, data: string, { at, node }: Beside, channel = method): void {
+  put(method: string, ns: string, data: JsonText, { at, node }: Beside, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;
     const id = extra === 0 ? String(seq) : `${seq}.${extra}`;
     const namespace = namespaceOf(ns);
     const by = typeof node === "string" ? `,"node":${JSON.stringify(node)}` : "";
-    const params = `{"namespace":${JSON.stringify(namespace)},"timestamp":${at}${by},"data":${data}}`;
-    const text = `{"type":"event","event_id":"${id}","seq":${seq},"method":"${method}","params":${params}}`;
+    const params = `{"namespace":${JSON.stringify(namespace)},"timestamp":${at}${by},"data":`;
+    const before = `{"type":"event","event_id":"${id}","seq":${seq},"method":"${method}","params":${params}`;
+    const text = textBetween(before, data, "}}");
     this.events.push({ seq, id, method, channel, namespace, text });
   }
 }
-
-export const jsonOf = (value: JsonObject): string => JSON.stringify(value);

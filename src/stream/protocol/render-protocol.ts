@@ -1,4 +1,4 @@
-import { sseEvent } from "../../codec/sse.ts";
+import { SseBatch, type SseOutput } from "../../codec/sse.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { LARGE_OUTPUT } from "../log-tail.ts";
@@ -28,13 +28,13 @@ export function protocolOf(
 export function protocolSse(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
-): (segment: ChunkSlice) => Eventually<Uint8Array> {
+): (segment: ChunkSlice) => Eventually<SseOutput> {
   const read = protocolOf(reader);
   return (segment) =>
     andThen(read(segment), (events) => {
-      let text = "";
-      for (const event of events) if (wanted(event)) text += sent(event);
-      return Buffer.from(text);
+      const text = new SseBatch(false);
+      for (const event of events) if (wanted(event)) text.put(event.method, event.text, event.id);
+      return text.done();
     });
 }
 
@@ -55,5 +55,3 @@ export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
   }
   return false;
 }
-
-const sent = ({ id, method, text }: ProtocolEvent): string => sseEvent(method, text, id);

@@ -1,14 +1,15 @@
+import type { JsonText } from "../../codec/json-pieces.ts";
 import type { CheckpointHead } from "../../model/checkpoint.ts";
 import { type Fact, eventCountOf } from "../../model/run-event.ts";
 import { uuid6Time } from "../../model/ids.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
-import { type FactOf, outputOf, type RenderContext, taskNs } from "../render-context.ts";
+import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { resultShown, taskShown } from "../checkpoint-modes.ts";
 import type { RenderData } from "../render-data.ts";
 import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
-import { jsonOf, Numbers, type ProtocolEvent } from "./protocol-event.ts";
+import { Numbers, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
 /** Lifecycle events of the root graph by which clients see the end of a run. */
@@ -35,7 +36,7 @@ export class Translator {
   constructor(run: RunRecord) {
     this.#run = run;
     this.#at = run.started_at ?? run.created_at;
-    this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, jsonOf(data), node));
+    this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
   /** Translates a segment, or, where its events are large, a part of it: the next call goes on with the same segment. */
@@ -55,7 +56,7 @@ export class Translator {
     if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
     const error = record?.error;
     const event = this.#terminal(record);
-    const failed = event === "failed" && error ? { error: jsonOf({ ...error }) } : {};
+    const failed = event === "failed" && error ? { error: JSON.stringify(error) } : {};
     this.#lifecycle("", event, failed);
     return this.#numbers.events.splice(0);
   }
@@ -121,14 +122,14 @@ export class Translator {
   }
 
   /** An object with a `name` is the event's data as it is, on a channel of that name; anything else is the data's payload. */
-  #custom({ ns, json }: FactOf<"custom">): void {
+  #custom({ ns, json: text }: FactOf<"custom">): void {
     // Few have one: only those are parsed.
-    const data: unknown = json.startsWith("{") && json.includes('"name"') ? JSON.parse(json) : undefined;
+    const data: unknown = text.startsWith("{") && text.includes('"name"') ? JSON.parse(text) : undefined;
     if (!isObject(data) || !Object.hasOwn(data, "name"))
-      return this.#put("custom", ns, `{"payload":${json}}`);
+      return this.#put("custom", ns, `{"payload":${text}}`);
     const { name } = data;
     const channel = typeof name === "object" ? "custom" : `custom:${String(name)}`;
-    this.#put("custom", ns, json, undefined, channel);
+    this.#put("custom", ns, text, undefined, channel);
   }
 
   #checkpoint(fact: FactOf<"checkpoint">, page: RenderContext): Eventually<void> {
@@ -140,15 +141,11 @@ export class Translator {
     if (/^[0-9a-f]{8}-[0-9a-f]{4}-6/.test(id)) this.#at = Math.max(this.#at, uuid6Time(id).ms);
     return andThen(page.checkpoint(ns, id), (head: CheckpointHead | null) => {
       const { parent = null, source = input ? "input" : "loop" } = head ?? {};
-      this.#put(
-        "checkpoints",
-        ns,
-        jsonOf({ id, ...(parent !== null && { parent_id: parent }), step, source }),
-      );
+      this.#put("checkpoints", ns, json({ id, ...(parent !== null && { parent_id: parent }), step, source }));
       if (input) return;
       return andThen(page.state(ns, id), (state) => {
         const shown = outputOf(state, output);
-        if (shown !== null) this.#put("values", ns, jsonOf(shown));
+        if (shown !== null) this.#put("values", ns, json(shown));
       });
     });
   }
@@ -158,12 +155,12 @@ export class Translator {
     this.#at = Math.max(this.#at, fact.at);
     this.#ask(ns, interrupts);
     if (error === undefined && (update !== undefined || interrupts.length === 0)) {
-      this.#put("updates", ns, JSON.stringify(update) ?? "null", name);
+      this.#put("updates", ns, json(update), name);
     }
     return andThen(resultShown.put(fact, id, page), () => {
       const child = taskNs(ns, name, fact.id);
       if (!this.#children.delete(child)) return;
-      const failed = error === undefined ? {} : { error: jsonOf({ ...error }) };
+      const failed = error === undefined ? {} : { error: JSON.stringify(error) };
       const event = error ? "failed" : interrupts.length > 0 ? "interrupted" : "completed";
       this.#lifecycle(child, event, failed);
     });
@@ -174,14 +171,14 @@ export class Translator {
     for (const { id, value } of interrupts) {
       if (this.#asked.has(id)) continue;
       this.#asked.add(id);
-      const data = jsonOf({ interrupt_id: id, payload: value ?? null });
+      const data = json({ interrupt_id: id, payload: value ?? null });
       this.#put("input.requested", ns, data, undefined, "input");
     }
   }
 
   /** Emits tool events from the messages that call a tool and from those that answer. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
-    const tell = (data: JsonObject) => this.#put("tools", ns, jsonOf(data), meta["langgraph_node"]);
+    const tell = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
       for (const { id, name, args } of objectsIn(message["tool_calls"])) {
         tell({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
@@ -195,10 +192,10 @@ export class Translator {
 
   #lifecycle(ns: string, event: Terminal | "started" | "running", more: JsonObject = {}): void {
     const graph_name = ns === "" ? this.#run.graph_id : nodeOf(ns);
-    this.#put("lifecycle", ns, jsonOf({ event, graph_name, ...more }));
+    this.#put("lifecycle", ns, json({ event, graph_name, ...more }));
   }
 
-  #put(method: string, ns: string, data: string, node?: unknown, channel?: string): void {
+  #put(method: string, ns: string, data: JsonText, node?: unknown, channel?: string): void {
     this.#size += data.length;
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
@@ -216,12 +213,12 @@ class FactPage implements RenderContext {
   readonly data: RenderData;
   readonly subgraphs = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
-  readonly #show: (event: string, data: string) => void;
+  readonly #show: (event: string, data: JsonText) => void;
 
   constructor(
     source: RenderData,
     live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined,
-    show: (event: string, data: string) => void,
+    show: (event: string, data: JsonText) => void,
   ) {
     this.data = source;
     this.#live = live;
@@ -260,7 +257,7 @@ class FactPage implements RenderContext {
     });
   }
 
-  put(_: number, event: string, data: string): void {
+  put(_: number, event: string, data: JsonText): void {
     this.#show(event, data);
   }
 }

@@ -1,0 +1,25 @@
+import type { JsonObject } from "../model/json.ts";
+import { SharedObjects } from "../model/shared-objects.ts";
+import { checksumOf } from "./envelope.ts";
+
+/** Bytes of a stored value from which readers share one decoded copy. */
+const LARGE = 64 * 1024;
+
+/** Large values, shared by the states that are read at the same time: checkpoints of a thread have most of their values in common. */
+export class SharedValues {
+  readonly #entries = new SharedObjects<{ readonly value: unknown }>();
+  /** Keeps the entries of a state as long as the state: a value that is a text cannot be referred to weakly. */
+  readonly #byState = new WeakMap<JsonObject, object[]>();
+
+  /** The value of `state` that is stored under `key` in `bytes`. The checksum tells values apart that a thread of the same id had before. */
+  decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
+    if (bytes.length < LARGE) return decode();
+    const name = `${key} ${bytes.length} ${checksumOf(bytes)}`;
+    let entry = this.#entries.get(name);
+    if (entry === undefined) this.#entries.set(name, (entry = { value: decode() }));
+    const others = this.#byState.get(state);
+    if (others === undefined) this.#byState.set(state, [entry]);
+    else others.push(entry);
+    return entry.value;
+  }
+}

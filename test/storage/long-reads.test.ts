@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { TimeBudget } from "../../src/ports/time-budget.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
+import { deps } from "./support.ts";
+
+/** A store in which each read takes 20 ms, as in LevelDB where a large value is in the same block. */
+class SlowKeyValueStore extends MemoryKeyValueStore {
+  now = 0;
+  ms = 0;
+
+  override get(key: string): Buffer | undefined {
+    this.now += this.ms;
+    return super.get(key);
+  }
+}
+
+test("events that take long to read are read over several turns, and once for all", async () => {
+  const store = new SlowKeyValueStore();
+  const clock = { now: () => 0, mono: () => store.now };
+  const budget = new TimeBudget(clock, deps.scheduler);
+  const storage = await openStorage({ kind: "key-value", store }, { ...deps, clock, budget });
+  const one = new Writer(() => storage.journal, threadKey(1));
+  await one.append();
+  await one.start(aRun(one.key, 1));
+  const { journal } = storage;
+  const chunks = Array.from({ length: 10 }, (_, n) => someEvents(id(1), 2 * n, 2));
+  for (const chunk of chunks) await journal.publish(one.key, 1, chunk);
+  expect(journal.events(one.key, id(1), -1, 10)).toEqual(chunks);
+
+  store.ms = 20;
+  const first = journal.events(one.key, id(1), -1, 10);
+  // Read at once, before anything can be deleted.
+  const before = store.now;
+  expect(first).toBeInstanceOf(Promise);
+  expect(await first).toEqual(chunks.slice(0, 4));
+  expect(await journal.events(one.key, id(1), -1, 4)).toEqual(chunks.slice(0, 4));
+  expect(store.now).toBe(before);
+  expect(await journal.events(one.key, id(1), 7, 10)).toEqual(chunks.slice(4, 8));
+  await storage.close();
+});
