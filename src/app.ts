@@ -153,6 +153,16 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       budget,
       ...definedOf({ onProgress: options.onProgress }),
     }));
+  /** Closes what has been opened; the last first. */
+  const opened: (() => unknown)[] = [() => storage.close()];
+  const closeAll = async (): Promise<void> => {
+    // The rest is closed also where one fails.
+    try {
+      for (let close = opened.pop(); close !== undefined; close = opened.pop()) await close();
+    } finally {
+      if (opened.length > 0) await closeAll();
+    }
+  };
   try {
     const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
@@ -163,6 +173,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
+    opened.push(() => host.close());
     // Nobody is served any more.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
@@ -174,6 +185,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
+    opened.push(() => hub.close());
     const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit);
     const boot = bootId(random);
     const { store, sweeper } = createAppStore(catalog.items, setup, { clock, scheduler, logger, budget });
@@ -192,6 +204,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       boot,
       limits,
     });
+    opened.push(() => system.drain(0));
     const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
       ...config?.threadTtl,
@@ -312,6 +325,11 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
       scheduler,
     });
+    opened.push(
+      () => sweeper.stop(),
+      () => expiry.stop(),
+      () => transport.close(),
+    );
 
     unendedRunRepair.start();
     expiry.start();
@@ -339,11 +357,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         hub.close();
         webRequests.close();
         for (const part of embedded) part.close();
-        await transport.close();
-        await host.close();
-        await expiry.stop();
-        await sweeper.stop();
-        await storage.close();
+        await closeAll();
       } finally {
         onClose();
         release();
@@ -369,7 +383,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {
-    await storage.close();
+    await closeAll().catch((failure: unknown) =>
+      logger.error("a failed start left parts open", { cause: failure }),
+    );
     throw cause;
   }
 }
