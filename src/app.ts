@@ -6,13 +6,13 @@ import { createUserServices } from "./authorization/service.ts";
 import { type App, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
-import { type Config, type GraphFile, readConfig } from "./config/config.ts";
+import { type Config, readConfig } from "./config/config.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
 import { headerSelector } from "./access/configurable-headers.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { openEngines } from "./app/engines.ts";
-import { HttpAppHandler, type HttpApp, httpAppOf } from "./http/http-app.ts";
+import { HttpAppHandler } from "./http/http-app.ts";
 import { createRequestHandler } from "./http/handler.ts";
 import { OpenWebRequests, respondToWebRequest } from "./http/web-exchange.ts";
 import { Traffic } from "./http/response-counts.ts";
@@ -25,7 +25,7 @@ import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { versionWarnings } from "./langgraph/user-library.ts";
 import { loadGivenGraphs } from "./graph-loader/given-graphs.ts";
 import { loadGraphs, type LoadOptions } from "./graph-loader/load-graphs.ts";
-import { loadProjectExport } from "./graph-loader/load-export.ts";
+import { loadHttpApp } from "./graph-loader/load-http-app.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-bundler.ts";
 import { builtPages } from "./app/dashboard-files.ts";
@@ -37,6 +37,7 @@ import { monotonicIds } from "./model/ids.ts";
 import type { JsonObject } from "./model/json.ts";
 import { ServiceError } from "./model/errors.ts";
 import type { HostedGraph } from "./ports/hosted-graph.ts";
+import type { HttpApp } from "./ports/http-app.ts";
 import type { Transport } from "./ports/transport.ts";
 import { maxFileDescriptors } from "./platform/file-descriptors.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
@@ -156,6 +157,16 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       budget,
       ...definedOf({ onProgress: options.onProgress }),
     }));
+  /** Closes what has been opened; the last first. */
+  const opened: (() => unknown)[] = [() => storage.close()];
+  const closeAll = async (): Promise<void> => {
+    // The rest is closed also where one fails.
+    try {
+      for (let close = opened.pop(); close !== undefined; close = opened.pop()) await close();
+    } finally {
+      if (opened.length > 0) await closeAll();
+    }
+  };
   try {
     const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
@@ -166,6 +177,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
+    opened.push(() => host.close());
     // Nobody is served any more.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
@@ -177,6 +189,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       logger: servingLogger,
       sync: options.sync ?? config?.sync ?? "os",
     });
+    opened.push(() => hub.close());
     const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit);
     const boot = bootId(random);
     const { store, sweeper } = createAppStore(catalog.items, setup, { clock, scheduler, logger, budget });
@@ -195,6 +208,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       boot,
       limits,
     });
+    opened.push(() => system.drain(0));
     const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
       ...config?.threadTtl,
@@ -315,6 +329,11 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
       scheduler,
     });
+    opened.push(
+      () => sweeper.stop(),
+      () => expiry.stop(),
+      () => transport.close(),
+    );
 
     unendedRunRepair.start();
     expiry.start();
@@ -342,11 +361,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         hub.close();
         webRequests.close();
         for (const part of embedded) part.close();
-        await transport.close();
-        await host.close();
-        await expiry.stop();
-        await sweeper.stop();
-        await storage.close();
+        await closeAll();
       } finally {
         onClose();
         release();
@@ -372,7 +387,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {
-    await storage.close();
+    await closeAll().catch((failure: unknown) =>
+      logger.error("a failed start left parts open", { cause: failure }),
+    );
     throw cause;
   }
 }
@@ -413,15 +430,8 @@ async function httpAppHandlerOf(
   maxBody: number,
   options: LoadOptions,
 ): Promise<HttpAppHandler | undefined> {
-  const file = config?.httpApp;
-  if (given === undefined && file === undefined) return undefined;
-  const asked = {
-    setting: "http.app",
-    needed: "function of requests, nor an object with fetch",
-    read: httpAppOf,
-  };
-  const app = given ?? (await loadProjectExport(config?.path ?? "", file as GraphFile, asked, options));
-  return new HttpAppHandler(app, maxBody);
+  const app = given ?? (config?.httpApp && (await loadHttpApp(config.path, config.httpApp, options)));
+  return app && new HttpAppHandler(app, maxBody);
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

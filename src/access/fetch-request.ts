@@ -1,3 +1,4 @@
+import { parseUrl } from "../model/url.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { parseHost } from "./hosts.ts";
 
@@ -18,7 +19,7 @@ export function requestUrlOf(request: HttpRequest): string | undefined {
   // A host with a slash in it would move a part of itself into the path.
   const host = parseHost(named) === undefined ? "localhost" : named;
   const url = `http://${host}${path}${query === "" ? "" : `?${query}`}`;
-  return URL.canParse(url) ? url : undefined;
+  return parseUrl(url) && url;
 }
 
 /** The headers of a request that `isKept` keeps; undefined when `Headers` does not take one of them. */

@@ -1,9 +1,7 @@
 import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permission.ts";
-import type { AuthValue } from "../ports/authorizer.ts";
-import type { AssistantFilter } from "../model/assistant.ts";
 import type { Assistants } from "../service/assistants.ts";
-import { givenIn, isCount, isText } from "./changed-value.ts";
+import { givenIn, isText, withoutMembers } from "./changed-value.ts";
 import type { UserRules } from "./user-rules.ts";
 
 const settingsChecks = {
@@ -15,20 +13,14 @@ const settingsChecks = {
   metadata: isObject,
 };
 
+const searchChecks = { graph_id: isText, metadata: isObject };
+
 /** Assistants, as one user may use them. */
 export function authorizedAssistants(assistants: Assistants, rules: UserRules): Assistants {
   const idOf = (name: string) => assistants.defaultId(name) ?? name;
 
   const readable = async (name: string) =>
     permitsOf(await rules.decide("assistants:read", { assistant_id: idOf(name) }));
-
-  /** A search or a count, as the rules have changed it, of what they allow. */
-  async function decided({ graph_id, metadata }: AssistantFilter, limit: number, offset: number) {
-    const value: AuthValue = { graph_id, metadata, limit, offset };
-    const permission = await rules.decide("assistants:search", value);
-    const checks = { graph_id: isText, metadata: isObject, limit: isCount, offset: isCount };
-    return { ...givenIn(value, checks), permits: permitsOf(permission) };
-  }
 
   return {
     defaultId: (name) => assistants.defaultId(name),
@@ -41,11 +33,12 @@ export function authorizedAssistants(assistants: Assistants, rules: UserRules): 
       const { graph_id, assistant_id, if_exists, name, description, config, context, metadata } = asked;
       const value = { assistant_id, graph_id, config, context, metadata, if_exists, name, description };
       const permission = await rules.decide("assistants:create", value);
-      return assistants.create(
-        tenant,
-        { ...asked, ...givenIn(value, settingsChecks) },
-        permitsOf(permission),
-      );
+      const changed = {
+        ...withoutMembers(asked, settingsChecks),
+        graph_id,
+        ...givenIn(value, settingsChecks),
+      };
+      return assistants.create(tenant, changed, permitsOf(permission));
     },
 
     async update(tenant, name, asked) {
@@ -66,15 +59,15 @@ export function authorizedAssistants(assistants: Assistants, rules: UserRules): 
       return assistants.delete(tenant, name, permitsOf(permission));
     },
 
-    async search(tenant, query) {
-      const { graph_id: _graph, metadata: _metadata, ...rest } = query;
-      return assistants.search(tenant, { ...rest, ...(await decided(query, rest.limit, rest.offset)) });
+    async search(tenant, asked) {
+      const { query, permission } = await rules.decideQuery("assistants:search", asked, searchChecks);
+      return assistants.search(tenant, { ...query, permits: permitsOf(permission) });
     },
 
     async count(tenant, filter) {
-      const { graph_id: _graph, metadata: _metadata, ...rest } = filter;
-      const { limit: _limit, offset: _offset, ...asked } = await decided(filter, 0, 0);
-      return assistants.count(tenant, { ...rest, ...asked });
+      const asked = { ...filter, limit: 0, offset: 0 };
+      const { query, permission } = await rules.decideQuery("assistants:search", asked, searchChecks);
+      return assistants.count(tenant, { ...query, permits: permitsOf(permission) });
     },
   };
 }

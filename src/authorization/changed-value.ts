@@ -4,16 +4,14 @@ import type { AuthValue } from "../ports/authorizer.ts";
 /** Reading what a handler has left in a value: it may have put anything there. */
 
 type Check<T> = (value: unknown) => value is T;
+export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
 
 /**
  * These members of a value, without those that are missing: undefined, or null.
  * @throws ServiceError `auth.failed` for one that is not what it should be. Leaving it out could let in more than the handler meant.
  */
-export function givenIn<C extends { readonly [name: string]: Check<unknown> }>(
-  value: AuthValue,
-  checks: C,
-): Checked<C> {
+export function givenIn<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
   const given: { [name: string]: unknown } = {};
   for (const [name, is] of Object.entries(checks)) {
     const member = value[name];
@@ -25,6 +23,14 @@ export function givenIn<C extends { readonly [name: string]: Check<unknown> }>(
     given[name] = member;
   }
   return given as Checked<C>;
+}
+
+/** A request without the members that handlers may change: one that a handler has removed is gone. */
+export function withoutMembers<T extends object, C extends object>(request: T, keys: C): Omit<T, keyof C> {
+  return Object.fromEntries(Object.entries(request).filter(([name]) => !Object.hasOwn(keys, name))) as Omit<
+    T,
+    keyof C
+  >;
 }
 
 export const isText = (value: unknown): value is string => typeof value === "string";

@@ -3,10 +3,9 @@ import { type Permits, permitsOf } from "../model/permission.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { toIso } from "../model/time.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
-import type { CronFilter } from "../model/cron.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
-import { givenIn, isCount, isText } from "./changed-value.ts";
+import { givenIn, isText, withoutMembers } from "./changed-value.ts";
 import { withoutUserIn } from "./runs.ts";
 import { usableAssistants } from "./usable-assistants.ts";
 import type { UserRules } from "./user-rules.ts";
@@ -20,6 +19,8 @@ interface Deps {
 
 /** What handlers may change of a cron. */
 const changes = { payload: isObject, schedule: isText, metadata: isObject };
+
+const searchChecks = { assistant_id: isText, thread_id: isText, metadata: isObject };
 
 /** Crons, as one user may use them. Whether their runs may start is decided again at each slot. */
 export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Crons {
@@ -42,24 +43,10 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
     await rules.decide("crons:create", value);
     const { payload = {}, ...changed } = givenIn(value, changes);
     const { assistant_id: chosen = assistant_id, ...fields } = payload;
-    const cron = { ...asked, run: fields, ...changed, assistant_id: String(chosen) };
+    const kept = { ...withoutMembers(asked, changes), schedule };
+    const cron = { ...kept, run: fields, ...changed, assistant_id: String(chosen) };
     const mayUse = await usableAssistants(cron.assistant_id, assistants, rules);
     return [cron, { cron_id, user: rules.stored, mayUse }];
-  }
-
-  /** A search or a count, as the rules have changed it, of what they allow. */
-  async function decided(
-    { assistant_id, thread_id, metadata }: CronFilter,
-    limit: number,
-    offset: number,
-  ): Promise<CronFilter & { readonly limit?: number; readonly offset?: number }> {
-    const value: AuthValue = { assistant_id, thread_id, metadata, limit, offset };
-    const permission = await rules.decide("crons:search", value);
-    const checks = { assistant_id: isText, thread_id: isText, metadata: isObject };
-    return {
-      ...givenIn(value, { ...checks, limit: isCount, offset: isCount }),
-      permits: permitsOf(permission),
-    };
   }
 
   return {
@@ -85,15 +72,15 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
       return crons.delete(tenant, id, permitsOf(permission));
     },
 
-    async search(tenant, query) {
-      const { assistant_id: _assistant, thread_id: _thread, metadata: _metadata, ...rest } = query;
-      return crons.search(tenant, { ...rest, ...(await decided(query, rest.limit, rest.offset)) });
+    async search(tenant, asked) {
+      const { query, permission } = await rules.decideQuery("crons:search", asked, searchChecks);
+      return crons.search(tenant, { ...query, permits: permitsOf(permission) });
     },
 
     async count(tenant, filter) {
-      const { assistant_id: _assistant, thread_id: _thread, metadata: _metadata, ...rest } = filter;
-      const { limit: _limit, offset: _offset, ...asked } = await decided(filter, 0, 0);
-      return crons.count(tenant, { ...rest, ...asked });
+      const asked = { ...filter, limit: 0, offset: 0 };
+      const { query, permission } = await rules.decideQuery("crons:search", asked, searchChecks);
+      return crons.count(tenant, { ...query, permits: permitsOf(permission) });
     },
 
     // The server's own affairs, of which no client asks.

@@ -8,7 +8,7 @@ import type { Assistants } from "../service/assistants.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RunRequest, RunStarter } from "../service/run-draft.ts";
 import type { Runs } from "../service/runs.ts";
-import { givenIn, isAnything, isNumber, isOneOf, isText } from "./changed-value.ts";
+import { givenIn, isAnything, isNumber, isOneOf, isText, withoutMembers } from "./changed-value.ts";
 import { usableAssistants } from "./usable-assistants.ts";
 import { restricted, type UserRules } from "./user-rules.ts";
 
@@ -93,7 +93,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     };
     const permission = await rules.decide("threads:create_run", value);
     const { kwargs = {}, ...changed } = givenIn(value, valueChecks);
-    const request = { ...withoutKwargs(asked), ...givenIn(kwargs, kwargsChecks), ...changed } as RunRequest;
+    const kept = withoutMembers(asked, { ...kwargsChecks, ...valueChecks });
+    const request = { ...kept, assistant_id, ...givenIn(kwargs, kwargsChecks), ...changed } as RunRequest;
     const mayUse = await usableAssistants(request.assistant_id, assistants, rules);
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
@@ -175,12 +176,6 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       return runs.remove(await rules.threadKey(key, "threads:delete", value), run);
     },
   };
-}
-
-/** The request without the fields that handlers find in `kwargs`: one that a handler has removed is gone. */
-function withoutKwargs(request: RunRequest): RunRequest {
-  const entries = Object.entries(request).filter(([name]) => !Object.hasOwn(kwargsChecks, name));
-  return Object.fromEntries(entries) as unknown as RunRequest;
 }
 
 /** A config in which the client does not say who the user is. */

@@ -2,29 +2,18 @@ import type { ThreadKey, ThreadStatus } from "../model/thread.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permission.ts";
-import type { AuthValue } from "../ports/authorizer.ts";
 import type { Threads } from "../service/threads.ts";
-import type { ThreadSearchFilter, ThreadSearchQuery } from "../service/thread-search.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
-import { givenIn, isCount, isOneOf, isTexts } from "./changed-value.ts";
+import { givenIn, isOneOf, isTexts, withoutMembers } from "./changed-value.ts";
 import type { UserRules } from "./user-rules.ts";
 
 const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[]);
 
+const searchChecks = { ids: isTexts, status: isStatus, values: isObject, metadata: isObject };
+
 /** Threads, as one user may use them. */
 export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
-
-  /** What a search or a count asks for, as the rules have changed it, and what they allow. */
-  async function decided(
-    { ids, status, values, metadata }: ThreadSearchFilter,
-    { limit, offset }: Pick<ThreadSearchQuery, "limit" | "offset">,
-  ): Promise<ThreadSearchFilter & Partial<Pick<ThreadSearchQuery, "limit" | "offset">>> {
-    const value: AuthValue = { metadata, ids, status, values, limit, offset };
-    const permission = await rules.decide("threads:search", value);
-    const checks = { ids: isTexts, status: isStatus, values: isObject, metadata: isObject };
-    return { ...givenIn(value, { ...checks, limit: isCount, offset: isCount }), permission };
-  }
 
   return {
     async create(tenant, asked) {
@@ -44,20 +33,22 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
 
     get: async (key, withTtl) => threads.get(await readable(key), withTtl),
 
-    async search(tenant, query) {
-      const { ids: _ids, status: _status, values: _values, metadata: _metadata, ...rest } = query;
-      return threads.search(tenant, { ...rest, ...(await decided(query, query)) });
+    async search(tenant, asked) {
+      const { query, permission } = await rules.decideQuery("threads:search", asked, searchChecks);
+      return threads.search(tenant, { ...query, permission });
     },
 
-    async count(tenant, asked) {
-      const { limit: _limit, offset: _offset, ...filter } = await decided(asked, { limit: 0, offset: 0 });
-      return threads.count(tenant, filter);
+    async count(tenant, filter) {
+      const asked = { ...filter, limit: 0, offset: 0 };
+      const { query, permission } = await rules.decideQuery("threads:search", asked, searchChecks);
+      return threads.count(tenant, { ...query, permission });
     },
 
     async update(key, update) {
       const value = { thread_id: key.thread, metadata: update.metadata };
       const permitted = await rules.threadKey(key, "threads:update", value);
-      return threads.update(permitted, { ...update, ...givenIn(value, { metadata: isObject }) });
+      const checks = { metadata: isObject };
+      return threads.update(permitted, { ...withoutMembers(update, checks), ...givenIn(value, checks) });
     },
 
     remove: async (key) => threads.remove(await rules.threadKey(key, "threads:delete")),

@@ -3,6 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { bothPermit, type Permission, permitsOf } from "../model/permission.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import { type Checks, givenIn, isCount, withoutMembers } from "./changed-value.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
 /** Characters of a user as JSON: it is stored with each of its runs. */
@@ -54,6 +55,19 @@ export class UserRules {
     value: AuthValue = { thread_id: key.thread },
   ): Promise<ThreadKey> {
     return restricted(key, await this.decide(event, value));
+  }
+
+  /** A search or a count as the rules have changed it, and what they allow. `checks`: what handlers may change or remove, beside the page. */
+  async decideQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
+    event: AuthEvent,
+    asked: Q,
+    checks: C,
+  ) {
+    const changeable = { ...checks, limit: isCount, offset: isCount };
+    const members: { readonly [name: string]: unknown } = asked;
+    const value: AuthValue = Object.fromEntries(Object.keys(changeable).map((name) => [name, members[name]]));
+    const permission = await this.decide(event, value);
+    return { query: { ...withoutMembers(asked, checks), ...givenIn(value, changeable) }, permission };
   }
 
   /** The user as it is stored with runs and crons. @throws ServiceError `auth.failed` when it has no such form */

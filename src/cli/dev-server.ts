@@ -1,14 +1,16 @@
 import { extname } from "node:path";
 import type { App, AppOptions } from "../app.ts";
-import type { Config } from "../config/config.ts";
-import { loadAuth } from "../graph-loader/load-auth.ts";
-import { loadGraphs, type LoadedGraphs } from "../graph-loader/load-graphs.ts";
+import type { Config, GraphFile } from "../config/config.ts";
+import { loadEmbedder } from "../graph-loader/embedder.ts";
+import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
+import { type LoadedGraphs, loadGraphs, type LoadOptions } from "../graph-loader/load-graphs.ts";
+import { loadHttpApp } from "../graph-loader/load-http-app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { readableStack } from "../model/stack-trace.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
-import { keepAliveDuring } from "../platform/keep-process-alive.ts";
+import { keepAliveDuring, keepProcessAlive } from "../platform/keep-process-alive.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
@@ -25,10 +27,8 @@ export interface DevServerOptions {
   readonly logger: Logger;
 }
 
-interface Loaded extends LoadedGraphs {
-  /** What authenticates users, if it is code of the project. */
-  readonly auth?: NonNullable<AppOptions["auth"]>;
-}
+/** Code of the project beside its graphs. */
+type LoadedParts = Pick<AppOptions, "auth" | "httpApp" | "store">;
 
 /** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
 const QUIET_MS = 100;
@@ -50,21 +50,20 @@ const SOURCES: ReadonlySet<string> = new Set([
 
 /**
  * The development server: it loads the graphs again when their files or the files that these import change. Runs in progress keep their
- * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, or the file
- * that authenticates users, the server restarts, on the same port and data.
+ * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, or a file of
+ * the authentication, the HTTP application or the store's embedder, the server restarts, on the same port and data.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
-  /** The file that authenticates users, and what it imports. */
-  readonly #authFiles = new Set<string>();
+  /** Files whose changes need a restart: those of code beside the graphs, with what they import, and the key set of tokens. */
+  readonly #partFiles = new Set<string>();
   readonly #watcher: FileWatcher;
   #config: Config;
   #app: App | undefined;
   #port: number | undefined;
   #broken = false;
-  #reconfigured = false;
-  #hasNewAuth = false;
+  #hasNewParts = false;
   #timer: Cancel | undefined;
   readonly #random = systemRandom();
   #working = false;
@@ -80,7 +79,10 @@ export class DevServer {
   async start(): Promise<void> {
     this.#working = true;
     this.#follow(this.#config);
-    await this.#open(this.#config, await this.#load(this.#config));
+    const { graphs, parts } = await keepAliveDuring(this.#load(this.#config, true));
+    await this.#open(this.#config, graphs, parts);
+    // While no server runs, because it could not start again, nothing else does.
+    keepProcessAlive();
     this.#rest();
   }
 
@@ -99,29 +101,49 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  #load(config: Config): Promise<Loaded> {
-    const options = { random: this.#random, scheduler: systemScheduler, fresh: true };
-    const onFile = (file: string) => this.#add(file);
-    const load = async (): Promise<Loaded> => {
-      const onWarning = (warning: string) => this.#options.logger.warn(warning);
-      const graphs = await loadGraphs(config, { ...options, onFile, onWarning });
-      const users = config.auth?.users;
-      if (users?.kind !== "handlers") return graphs;
-      const onAuthFile = (file: string) => {
-        this.#authFiles.add(file);
-        onFile(file);
-      };
-      onAuthFile(users.file.file);
-      return { ...graphs, auth: await loadAuth(config.path, users.file, { ...options, onFile: onAuthFile }) };
+  /** `hasParts`: load the code beside the graphs too. */
+  async #load(config: Config, hasParts: boolean): Promise<{ graphs: LoadedGraphs; parts: LoadedParts }> {
+    const options = {
+      random: this.#random,
+      scheduler: systemScheduler,
+      fresh: true,
+      onFile: (file: string) => this.#add(file),
     };
-    return keepAliveDuring(load());
+    const onWarning = (warning: string) => this.#options.logger.warn(warning);
+    const graphs = await loadGraphs(config, { ...options, onWarning });
+    return { graphs, parts: hasParts ? await this.#loadParts(config, options) : {} };
+  }
+
+  async #loadParts({ path, auth, httpApp, store }: Config, options: LoadOptions): Promise<LoadedParts> {
+    const onFile = (file: string) => {
+      this.#partFiles.add(file);
+      this.#add(file);
+    };
+    const load = <T>(
+      part: (config: string, file: GraphFile, options: LoadOptions) => Promise<T>,
+      file: GraphFile,
+    ) => {
+      onFile(file.file);
+      return part(path, file, { ...options, onFile });
+    };
+    const users = auth?.users;
+    if (users?.kind === "jwt" && users.jwks.kind === "file") {
+      onFile(users.jwks.file);
+      // The server reads it itself; what is wrong with it has to be known before the old one closes.
+      loadKeySet(users.jwks.file);
+    }
+    return {
+      ...(users?.kind === "handlers" && { auth: await load(loadAuth, users.file) }),
+      ...(httpApp && { httpApp: await load(loadHttpApp, httpApp) }),
+      ...(store?.index && {
+        store: { index: { ...store.index, embed: await load(loadEmbedder, store.index.embed) } },
+      }),
+    };
   }
 
   #changed(path: string): void {
-    const { path: file, envFile } = this.#config;
-    if (this.#authFiles.has(path)) this.#hasNewAuth = true;
-    if (path === file || path === envFile) this.#reconfigured = true;
-    else if (!this.#files.has(path) && !(this.#broken && SOURCES.has(extname(path)))) return;
+    if (this.#partFiles.has(path)) this.#hasNewParts = true;
+    if (!this.#files.has(path) && !(this.#broken && SOURCES.has(extname(path)))) return;
     this.#timer?.();
     this.#timer = systemScheduler.after(QUIET_MS, () => void this.#act());
   }
@@ -134,17 +156,18 @@ export class DevServer {
     }
     this.#working = true;
     try {
-      // During a restart, nothing else keeps the process alive.
-      await keepAliveDuring(this.#reload());
+      await this.#reload();
       this.#broken = false;
     } catch (cause) {
       this.#broken = true;
       const why = cause instanceof Error ? cause.message : String(cause);
       const stack = ownFrames(cause);
-      this.#options.logger.error("what changed cannot be loaded, the graphs stay as they were", {
-        why,
-        ...(stack !== "" && { stack }),
-      });
+      this.#options.logger.error(
+        this.#app === undefined
+          ? "the server could not start again; it tries at the next change"
+          : "what changed cannot be loaded, the graphs stay as they were",
+        { why, ...(stack !== "" && { stack }) },
+      );
     } finally {
       this.#rest();
     }
@@ -159,19 +182,22 @@ export class DevServer {
 
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
-    const config = this.#reconfigured ? this.#options.read() : this.#config;
-    const hasNewAuth = this.#hasNewAuth;
+    const hasNewParts = this.#hasNewParts;
     // Another change may come while this one is loaded.
-    this.#hasNewAuth = false;
-    const anew = this.#app === undefined || hasNewAuth || settingsOf(config) !== settingsOf(this.#config);
-    if (anew) setEnv(config.env);
-    let loaded: Loaded;
+    this.#hasNewParts = false;
+    let anew = true;
+    let config: Config;
+    let graphs: LoadedGraphs;
+    let parts: LoadedParts;
     try {
+      config = this.#options.read();
+      anew = this.#app === undefined || hasNewParts || settingsOf(config) !== settingsOf(this.#config);
+      if (anew) setEnv(config.env);
       this.#follow(config);
-      loaded = await this.#load(config);
-      if (!anew) this.#app?.replaceGraphs(loaded.graphs, loaded.langGraphs);
+      ({ graphs, parts } = await this.#load(config, anew));
+      if (!anew) this.#app?.replaceGraphs(graphs.graphs, graphs.langGraphs);
     } catch (cause) {
-      this.#hasNewAuth ||= hasNewAuth;
+      this.#hasNewParts ||= hasNewParts;
       if (anew) setEnv(this.#config.env);
       throw cause;
     }
@@ -179,22 +205,21 @@ export class DevServer {
       const app = this.#app;
       this.#app = undefined;
       await app?.close(DRAIN_MS);
-      await this.#open(config, loaded);
+      await this.#open(config, graphs, parts);
     }
-    this.#reconfigured = false;
     this.#config = config;
     logger.info(anew ? "started anew" : "loaded anew", {
-      graphs: [...Object.keys(loaded.graphs), ...loaded.langGraphs.keys()],
+      graphs: [...Object.keys(graphs.graphs), ...graphs.langGraphs.keys()],
     });
   }
 
-  async #open(config: Config, { graphs, langGraphs, auth }: Loaded): Promise<void> {
+  async #open(config: Config, { graphs, langGraphs }: LoadedGraphs, parts: LoadedParts): Promise<void> {
     const port = this.#port === undefined ? {} : { port: this.#port };
     this.#app = await this.#options.start(config, {
       config: { ...config, graphs: {} },
       graphs,
       langGraphs,
-      ...(auth && { auth }),
+      ...parts,
       studio: true,
       stacks: config.stacks ?? true,
       ...port,

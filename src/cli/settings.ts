@@ -9,6 +9,7 @@ import {
 import { readPathPrefix } from "../access/config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
+import { parseUrl } from "../model/url.ts";
 
 /** The port of a server for which nobody asked for one. */
 export const DEFAULT_PORT = 2024;
@@ -232,7 +233,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       }
     case "conformance": {
       const url = given(flags, env, "url")?.value ?? "";
-      if (!URL.canParse(url) || !/^https?:/i.test(url))
+      if (parseUrl(url) === undefined || !/^https?:/i.test(url))
         return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
       const key = given(flags, env, "key", "HEDDLE_API_KEY")?.value;
       // A name may be written without its spaces, which a shell would take for the end of it.

@@ -10,6 +10,8 @@ import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts"
 export const READ_TYPES_TIMEOUT = 30_000;
 /** Milliseconds that the thread stays for a next graph, which it reads faster: it knows what packages declare. */
 const IDLE_TIME = 10_000;
+/** Milliseconds after which a graph is tried again whose files could not be told: nobody can see that they have changed. */
+const RETRY_PAUSE_MS = 60_000;
 
 export interface TypesReaderDeps {
   readonly scheduler: Scheduler;
@@ -41,6 +43,7 @@ export class TypesReader implements GraphTypes {
   #current: Reading | undefined;
   #worker: WorkerThread<GraphTypesRequest, GraphTypesMessage> | undefined;
   #timer: Cancel | undefined;
+  #retry: Cancel | undefined;
   #hasHinted = false;
   #isClosed = false;
 
@@ -70,6 +73,7 @@ export class TypesReader implements GraphTypes {
   /** Ends the thread. What is being read has no schemas. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#retry?.();
     for (const { settle } of this.#queue.splice(0)) settle(null);
     await this.#end();
   }
@@ -122,10 +126,21 @@ export class TypesReader implements GraphTypes {
   }
 
   #settle(schemas: Schemas): void {
+    this.#answer(schemas);
+    this.#next();
+  }
+
+  #answer(schemas: Schemas): void {
     const reading = this.#current;
     this.#current = undefined;
     reading?.settle(schemas);
-    this.#next();
+    if (reading?.hashes !== null || this.#isClosed) return;
+    this.#retry ??= this.#deps.scheduler.after(RETRY_PAUSE_MS, () => {
+      this.#retry = undefined;
+      for (const [key, known] of this.#readings)
+        if (known.hashes === null && known !== this.#current && !this.#queue.includes(known))
+          this.#readings.delete(key);
+    });
   }
 
   /** The thread cannot go on: its graph has no schemas, and the next one gets a new thread. */
@@ -140,8 +155,7 @@ export class TypesReader implements GraphTypes {
     const worker = this.#worker;
     this.#worker = undefined;
     this.#timer?.();
-    this.#current?.settle(null);
-    this.#current = undefined;
+    this.#answer(null);
     await worker?.terminate();
   }
 
@@ -164,7 +178,7 @@ export class TypesReader implements GraphTypes {
   }
 }
 
-/** True while the files are as they were read; also while they are not known yet. */
+/** True while the files are as they were read; also while they are not known. */
 async function isCurrent({ hashes }: Reading): Promise<boolean> {
   if (hashes === null) return true;
   const same = Object.entries(hashes).map(async ([path, hash]) => {

@@ -1,11 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
+import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import type { HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import { assertSendable, respondToWebRequest, sendWebResponse, webRequestOf } from "./web-exchange.ts";
-
-type Fetch = (request: Request, env?: object) => Response | undefined | Promise<Response | undefined>;
-
-/** An HTTP application of the project: a function of web requests, or an object with a method `fetch`, such as an application of Hono. */
-export type HttpApp = Fetch | { fetch: Fetch };
 
 /** The part of Hono's applications by which their middleware can surround Heddle's own routes. */
 interface HonoApp {
@@ -92,13 +88,6 @@ export class HttpAppHandler {
     const isHead = request.method === "HEAD";
     await sendWebResponse(response, reply, { headers, isHead, onAbort, onLateError });
   }
-}
-
-/** What a project may name as its application; undefined: it is none. */
-export function httpAppOf(found: unknown): HttpApp | undefined {
-  if (typeof found === "function") return found as Fetch;
-  const { fetch } = (found ?? {}) as { readonly fetch?: unknown };
-  return typeof fetch === "function" ? (found as HttpApp) : undefined;
 }
 
 function isHono(app: HttpApp): app is HonoApp {

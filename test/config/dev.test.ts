@@ -10,6 +10,7 @@ beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
 const LOADED = '"message":"loaded anew"';
+const STARTED = '"message":"started anew"';
 const KEPT = "the graphs stay as they were";
 
 /** An ES module in TypeScript, which says what its neighbour does, and a CommonJS one in JavaScript. */
@@ -124,7 +125,7 @@ describe("heddle dev", () => {
       );
     expect(await statuses()).toEqual([200, 401]);
     writeFileSync(join(dirname(config), "names.js"), 'export const names = ["bob"];');
-    await server.printed('"message":"started anew"', 1);
+    await server.printed(STARTED, 1);
     expect(await statuses()).toEqual([401, 200]);
 
     // A file that cannot be loaded lets nobody else in.
@@ -185,15 +186,115 @@ describe("heddle dev", () => {
       "my.env": "WORD=first",
       "heddle.json": { graphs: { c: "./c.mjs:c" }, env: "my.env", http: { max_body: 10_000 } },
     });
-    await server.printed('"message":"started anew"', 1);
+    await server.printed(STARTED, 1);
     expect(await say(server, "c")).toBe("first");
     expect(await connect(server).threads.get(thread_id)).toMatchObject({ thread_id });
     home.project("configuration", { "my.env": "WORD=second" });
-    await server.printed('"message":"started anew"', 2);
+    await server.printed(STARTED, 2);
     expect(await say(server, "c")).toBe("second");
 
     home.project("configuration", { "heddle.json": "{ graphs" });
     await server.printed(KEPT);
     expect(await say(server, "c")).toBe("second");
+  });
+
+  test("an edit of the configuration that is saved during a reload is not lost", async () => {
+    const gate = JSON.stringify(join(home.path, "edits", "gate"));
+    const slow = `import { graph, list } from "heddle";
+      import { existsSync } from "node:fs";
+      if (globalThis.isLoaded) console.log("loading again");
+      while (globalThis.isLoaded && !existsSync(${gate})) await new Promise((resolve) => setTimeout(resolve, 5));
+      globalThis.isLoaded = true;
+      export default ${saying("1")};`;
+    const graphs = { a: "./a.mjs" };
+    const config = home.project("edits", { "a.mjs": slow, "heddle.json": { graphs } });
+    const server = await Running.spawn("dev", ["--config", config]);
+    home.project("edits", { "heddle.json": { graphs, http: { max_body: 10_000 } } });
+    await server.printed("loading again");
+    home.project("edits", { "heddle.json": { graphs: { b: "./a.mjs" } }, gate: "" });
+    await server.printed(STARTED, 2);
+    expect(await say(server, "b")).toBe(1);
+  });
+
+  test("follows the files of the HTTP application and of the store's embedder", async () => {
+    const config = home.project("parts", {
+      "a.mjs": `import { graph, list } from "heddle"; export default ${saying("1")};`,
+      "word.mjs": 'export const word = "one";',
+      "app.mjs": `import { word } from "./word.mjs";
+        export const app = ({ url }) => url.endsWith("/word") ? new Response(word) : undefined;`,
+      "embed.mjs": "export const embed = (texts) => texts.map(() => [1, 0]);",
+      "heddle.json": {
+        graphs: { a: "./a.mjs" },
+        http: { app: "./app.mjs:app" },
+        store: { index: { embed: "./embed.mjs:embed", dims: 2 } },
+      },
+    });
+    const server = await Running.spawn("dev", ["--config", config]);
+    const word = async () => (await fetch(`${server.url}/word`)).text();
+    expect(await word()).toBe("one");
+    home.project("parts", { "word.mjs": 'export const word = "two";' });
+    await server.printed(STARTED, 1);
+    expect(await word()).toBe("two");
+
+    home.project("parts", {
+      "embed.mjs": `export const embed = (texts) => texts.map(() => (console.log("embedded anew"), [1, 0]));`,
+    });
+    await server.printed(STARTED, 2);
+    await connect(server).store.putItem(["notes"], "first", { text: "anything" });
+    expect(server.output).toContain("embedded anew");
+
+    // What cannot be loaded stops nothing.
+    for (const [file, setting] of [
+      ["app.mjs", "http.app"],
+      ["embed.mjs", "store.index.embed"],
+    ] as const) {
+      home.project("parts", { [file]: "export default 5;" });
+      await server.printed(`${setting}: `, 1);
+      expect(await word()).toBe("two");
+      home.project("parts", {
+        "app.mjs": "export const app = () => undefined;",
+        "embed.mjs": "export const embed = (texts) => texts.map(() => [1, 0]);",
+      });
+    }
+  });
+
+  test("goes on serving while the file with the keys of tokens is missing", async () => {
+    const graphs = { a: "./a.mjs" };
+    const config = home.project("keys", {
+      "a.mjs": `import { graph, list } from "heddle"; export default ${saying("1")};`,
+      "heddle.json": { graphs },
+    });
+    const server = await Running.spawn("dev", ["--config", config]);
+    const jwt = { issuer: "https://id.example.com/", audience: "heddle", jwks: "./keys.json" };
+    home.project("keys", { "heddle.json": { graphs, auth: { jwt } } });
+    await server.printed(KEPT);
+    expect(server.output).toContain("auth.jwt.jwks: ");
+    expect(await say(server, "a")).toBe(1);
+
+    home.project("keys", { "keys.json": { keys: [] } });
+    await server.printed(STARTED, 1);
+    await expect(say(server, "a")).rejects.toThrow("401");
+
+    // Another key: what has changed in the file is taken.
+    home.project("keys", { "keys.json": { keys: [{ kty: "RSA", kid: "new", n: "AQAB", e: "AQAB" }] } });
+    await server.printed(STARTED, 2);
+  });
+
+  test("a server that cannot start again says so, and starts with the next change", async () => {
+    const graphs = { a: "./a.mjs" };
+    const config = home.project("down", {
+      "a.mjs": `import { graph, list } from "heddle"; export default ${saying("1")};`,
+      "no-folder": "",
+      "heddle.json": { graphs },
+    });
+    const server = await Running.spawn("dev", ["--config", config]);
+    const data = join(dirname(config), "no-folder", "data");
+    home.project("down", { "heddle.json": { graphs, env: { HEDDLE_DATA: data } } });
+    await server.printed("the server could not start again");
+    expect(server.output).not.toContain(KEPT);
+    home.project("down", { "heddle.json": { graphs } });
+    await server.printed(STARTED);
+    expect(await say(server, "a")).toBe(1);
+    expect(await server.stop()).toBe(0);
   });
 });

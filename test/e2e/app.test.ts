@@ -1,10 +1,17 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type AppOptions, createApp, graph, list } from "../../src/index.ts";
+import { type AppOptions, createApp, graph, list, value } from "../../src/index.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/log.ts";
+import { gated, latch, unlessAborted } from "./support/gate.ts";
 import { directory, serve } from "./support/server.ts";
+import { newThread, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
+const root = join(import.meta.dirname, "../..");
 const json = { "content-type": "application/json" };
 
 const one = graph({
@@ -61,6 +68,53 @@ describe("a server that cannot start", () => {
     const { port } = other.address;
     await expect(serve({ data, port })).rejects.toMatchObject({ code: "server.address" });
     expect(await wait((await serve({ data, graphs: { one } })).url, "one")).toEqual({ log: ["a"] });
+  });
+
+  test("stops the runs that it had begun", async () => {
+    const data = await directory();
+    const [first, second] = [gated(), gated()];
+    const { url, close } = await serve({ data, graphs: { held: first.held } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "run" } });
+    await first.waits("run");
+    await close(0);
+
+    const signals: AbortSignal[] = [];
+    const resumed = graph({
+      state: { log: list<string>(), name: value("nobody") },
+      nodes: {
+        begin: async () => ({}),
+        hold: async (_, ctx) => {
+          signals.push(ctx.signal);
+          await unlessAborted(latch().passed, ctx.signal);
+          return {};
+        },
+      },
+      edges: { start: "begin", begin: "hold" },
+    });
+    const { port } = (await serve()).address;
+    const failed = serve({ data, port, graphs: { held: resumed } });
+    await expect(failed).rejects.toMatchObject({ code: "server.address" });
+    await serve({ data, graphs: { held: second.held } });
+    await second.waits("run");
+    second.open("run");
+    expect(signals.filter(({ aborted }) => !aborted)).toEqual([]);
+  });
+
+  test("ends its worker threads: the process can end by itself", async () => {
+    const folder = await directory();
+    const config = join(folder, "heddle.json");
+    writeFileSync(config, JSON.stringify({ graphs: { a: "./a.mjs" } }));
+    const made =
+      'graph({ state: { log: list() }, nodes: { a: () => ({ log: ["a"] }) }, edges: { start: "a" } })';
+    writeFileSync(join(folder, "a.mjs"), `import { graph, list } from "heddle"; export default ${made};`);
+    const { port } = (await serve()).address;
+    const index = JSON.stringify(join(root, "src/index.ts"));
+    const program = `import { createApp } from ${index};
+      await createApp({ config: ${JSON.stringify(config)}, port: ${port}, workers: 1 }).catch(({ code }) => console.log(code));`;
+    const args = ["--import", "tsx", "--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 });
+    expect(stdout).toBe("server.address\n");
   });
 
   test("because its directory is in use, even in this process, leaves that one alone", async () => {

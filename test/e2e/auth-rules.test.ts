@@ -132,6 +132,33 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     }
   });
 
+  test("what a handler removes from a request stays removed", async () => {
+    const auth = new Auth().authenticate(authenticate).on("*", ({ value: asked }) => {
+      for (const name of ["metadata", "description", "multitask_strategy"] as const)
+        delete (asked as { [member: string]: unknown })[name];
+    });
+    const { alice } = await users(auth);
+    const metadata = { secret: true };
+    const gone = { metadata: expect.not.objectContaining(metadata) as unknown };
+    const { thread_id } = await alice.threads.create({ metadata });
+    expect(await alice.threads.update(thread_id, { metadata })).toMatchObject(gone);
+    const run = { input: { text: "tea" }, metadata, multitaskStrategy: "enqueue" } as const;
+    expect(await alice.runs.create(thread_id, "echo", run)).toMatchObject({
+      ...gone,
+      multitask_strategy: "reject",
+    });
+    const assistant = { graphId: "echo", metadata, name: "kept", description: "a secret" };
+    const { assistant_id } = await alice.assistants.create(assistant);
+    expect(await alice.assistants.get(assistant_id)).toMatchObject({
+      ...gone,
+      name: "kept",
+      description: null,
+    });
+    const cron = { schedule: "0 0 1 1 *", input: { text: "tea" }, metadata };
+    await alice.crons.create("echo", cron);
+    expect(await alice.crons.search()).toMatchObject([{ ...gone, schedule: cron.schedule }]);
+  });
+
   test("runs, also on a thread that they make; Carol may start none", async () => {
     const auth = new Auth()
       .authenticate(authenticate)

@@ -6,7 +6,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { Hono } from "hono";
 import { AutoRouter } from "itty-router";
 import { describe, expect, test } from "vitest";
-import type { HttpApp } from "../../src/http/http-app.ts";
+import type { HttpApp } from "../../src/ports/http-app.ts";
 import { createApp, graph, list, value } from "../../src/index.ts";
 import { directory, serve } from "./support/server.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
