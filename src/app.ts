@@ -101,7 +101,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler });
+  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
   const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });
