@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
+import { type App, APP_OPTIONS, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -76,7 +76,7 @@ const WEBHOOK_DRAIN = 2_000;
  * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the transport.
  * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
  */
-export function createApp(options: AppOptions): Promise<App> {
+export function createApp(options: AppOptions = {}): Promise<App> {
   // What it waits for meanwhile, such as the pause before a second try, need not keep the process by itself.
   return keepAliveDuring(openWithSdkLogger(options));
 }
@@ -93,7 +93,7 @@ async function openWithSdkLogger(options: AppOptions): Promise<App> {
 
 /** `onClose` is called when the app has closed. */
 async function open(options: AppOptions, onClose: () => void): Promise<App> {
-  checkOptions(options);
+  checkOptions(options, APP_OPTIONS, "createApp");
   const {
     clock = systemClock,
     random = systemRandom(),
@@ -102,7 +102,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler });
+  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
   const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });

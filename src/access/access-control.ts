@@ -84,7 +84,7 @@ export class AccessControl {
     if (this.#isOpen && options.insecure !== true && !isLoopback(bound)) {
       throw new ServiceError(
         "config.invalid",
-        `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant`,
+        `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant (in a program: the options keys and insecure of createApp)`,
       );
     }
     // Its header is all that Studio sends: others could send it as well.

@@ -3,6 +3,7 @@ import type { AuthUser } from "../model/auth-user.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
 import { authFailure } from "./auth-errors.ts";
 import type { Auth, Authenticator } from "./custom-auth.ts";
 import { OwnerRules } from "./owner-rules.ts";
@@ -14,6 +15,11 @@ export interface JwtOptions {
   readonly audience: string | readonly string[];
   /** The provider's public keys: the URL of a JSON Web Key Set, or the set itself. */
   readonly jwks: URL | JsonObject;
+}
+
+interface JwtDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** Characters of the longest token. */
@@ -44,9 +50,9 @@ const required = (message: string, cause?: unknown) => new ServiceError("auth.re
  * loaded here, because most servers do without it.
  * @throws ServiceError `config.invalid` when the key set cannot be used
  */
-export async function createJwtAuth(options: JwtOptions, clock: Clock): Promise<Auth> {
+export async function createJwtAuth(options: JwtOptions, deps: JwtDeps): Promise<Auth> {
   const jose = await import("jose");
-  const authenticator = new JwtAuthenticator(jose, keysOf(jose, options.jwks), options, clock);
+  const authenticator = new JwtAuthenticator(jose, keysOf(jose, options.jwks), options, deps);
   const rules = new OwnerRules();
   return {
     authenticate: (request) => authenticator.authenticate(request),
@@ -70,20 +76,22 @@ class JwtAuthenticator implements Authenticator {
   readonly #jose: typeof Jose;
   readonly #keys: Jose.JWTVerifyGetKey;
   readonly #options: JwtOptions;
-  readonly #clock: Clock;
+  readonly #deps: JwtDeps;
 
-  constructor(jose: typeof Jose, keys: Jose.JWTVerifyGetKey, options: JwtOptions, clock: Clock) {
+  constructor(jose: typeof Jose, keys: Jose.JWTVerifyGetKey, options: JwtOptions, deps: JwtDeps) {
     this.#jose = jose;
     this.#keys = keys;
     this.#options = options;
-    this.#clock = clock;
+    this.#deps = deps;
   }
 
   async authenticate(request: Request): Promise<AuthUser> {
     const [, token] = /^bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "") ?? [];
     if (token === undefined || token.length > MAX_TOKEN_CHARACTERS)
       throw required("A valid token is needed: send it as Authorization: Bearer");
-    return userOf(await this.#verify(token));
+    const claims = await this.#verify(token);
+    if (typeof claims.sub === "string" && claims.sub !== "") return userOf(claims, claims.sub);
+    throw this.#refusal("The token names no user", new TypeError('"sub" is empty, or no text'));
   }
 
   async #verify(token: string): Promise<Jose.JWTPayload> {
@@ -95,7 +103,7 @@ class JwtAuthenticator implements Authenticator {
         algorithms: ALGORITHMS,
         requiredClaims: ["sub", "exp"],
         clockTolerance: CLOCK_TOLERANCE,
-        currentDate: new Date(this.#clock.now()),
+        currentDate: new Date(this.#deps.clock.now()),
       });
       return payload;
     } catch (cause) {
@@ -103,9 +111,15 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
+  /** Which check failed is for the log: who only tries tokens need not know. */
+  #refusal(message: string, cause: Error): ServiceError {
+    this.#deps.logger.debug("a token was refused", { why: cause.message });
+    return required(message, cause);
+  }
+
   #errorOf(cause: unknown): ServiceError {
     const { errors } = this.#jose;
-    if (cause instanceof errors.JWTExpired) return required("The token has expired", cause);
+    if (cause instanceof errors.JWTExpired) return this.#refusal("The token has expired", cause);
     const isTokens =
       cause instanceof errors.JWTClaimValidationFailed ||
       cause instanceof errors.JWTInvalid ||
@@ -114,7 +128,7 @@ class JwtAuthenticator implements Authenticator {
       cause instanceof errors.JOSEAlgNotAllowed ||
       cause instanceof errors.JOSENotSupported ||
       cause instanceof errors.JWKSNoMatchingKey;
-    if (isTokens) return required("The token is not valid here", cause);
+    if (isTokens) return this.#refusal("The token is not valid here", cause);
     const isKeySets =
       cause instanceof errors.JWKSInvalid ||
       cause instanceof errors.JWKInvalid ||
@@ -126,9 +140,8 @@ class JwtAuthenticator implements Authenticator {
   }
 }
 
-function userOf(claims: Jose.JWTPayload): AuthUser {
-  const { sub, name, preferred_username, email, scope, scp } = claims;
-  if (typeof sub !== "string" || sub === "") throw required("The token names no user");
+function userOf(claims: Jose.JWTPayload, sub: string): AuthUser {
+  const { name, preferred_username, email, scope, scp } = claims;
   const shown = [name, preferred_username, email].find((text) => typeof text === "string" && text !== "");
   return {
     identity: sub,

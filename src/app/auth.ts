@@ -3,6 +3,7 @@ import { createJwtAuth } from "../access/jwt-auth.ts";
 import type { Config } from "../config/config.ts";
 import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
@@ -10,6 +11,7 @@ interface Deps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
+  readonly logger: Logger;
 }
 
 /**
@@ -19,7 +21,7 @@ interface Deps {
 export async function setUpAuth(
   given: AuthHandlers | undefined,
   config: Config | undefined,
-  { clock, random, scheduler }: Deps,
+  { clock, random, scheduler, logger }: Deps,
 ): Promise<Auth | undefined> {
   if (given !== undefined) return new CustomAuth(given, scheduler);
   if (config?.auth === undefined) return undefined;
@@ -28,5 +30,5 @@ export async function setUpAuth(
     return new CustomAuth(await loadAuth(config.path, users.file, { random, scheduler }), scheduler);
   const { issuer, audience, jwks } = users;
   const keys = jwks.kind === "url" ? jwks.url : jwks.kind === "file" ? loadKeySet(jwks.file) : jwks.set;
-  return createJwtAuth({ issuer, audience, jwks: keys }, clock);
+  return createJwtAuth({ issuer, audience, jwks: keys }, { clock, logger });
 }

@@ -4,12 +4,14 @@ import { respondToWebRequest } from "../http/web-exchange.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, HttpRequest } from "../ports/transport.ts";
 import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "../transport/node-handler.ts";
-import { type App, PARTS } from "./options.ts";
+import { type App, checkOptions, PARTS } from "./options.ts";
 
 export interface HandlerOptions {
   /** What the paths begin with that are the app's, such as `/api`; it is taken off. Default: all paths are. */
   readonly prefix?: string;
 }
+
+const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
 /** An app as a part of a server that its owner has opened, and closes. */
 export interface Handler {
@@ -35,9 +37,10 @@ const FOREIGN = JSON.stringify({
 /**
  * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends
  * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
- * @throws ServiceError `config.invalid` for a prefix that is no path
+ * @throws ServiceError `config.invalid` for a prefix that is no path, or another option
  */
 export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOptions = {}): Handler {
+  checkOptions(options, HANDLER_OPTIONS, "createHandler");
   const { handlers, maxBody, scheduler, webRequests, isOnlyForLoopback, add } = app[PARTS];
   const prefix =
     readPathPrefix(options.prefix, (what) => {

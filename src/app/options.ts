@@ -111,7 +111,7 @@ export interface AppOptions {
 }
 
 /** The compiler sees to it that each option is here. */
-const OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
+export const APP_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
   config: true,
@@ -151,14 +151,18 @@ const OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   httpClient: true,
 };
 
-/** Refuses options that there are not, such as misspelt ones. @throws ServiceError `config.invalid` */
-export function checkOptions(options: AppOptions): void {
+/**
+ * Refuses options that there are not, such as misspelt ones.
+ * @param of the function that takes them
+ * @throws ServiceError `config.invalid`
+ */
+export function checkOptions(options: object, known: Readonly<Record<string, true>>, of: string): void {
+  const names = Object.keys(known);
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(OPTIONS, name)) continue;
-    const meant = similarName(name, Object.keys(OPTIONS));
-    const hint =
-      meant === undefined ? `the options are ${Object.keys(OPTIONS).join(", ")}` : `did you mean ${meant}?`;
-    throw new ServiceError("config.invalid", `createApp has no option ${JSON.stringify(name)}; ${hint}`);
+    if (value === undefined || Object.hasOwn(known, name)) continue;
+    const meant = similarName(name, names);
+    const hint = meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${meant}?`;
+    throw new ServiceError("config.invalid", `${of} has no option ${JSON.stringify(name)}; ${hint}`);
   }
 }
 

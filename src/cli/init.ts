@@ -1,16 +1,23 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { packageUrl } from "../graph-loader/package-files.ts";
+import { makeDirectory } from "../storage/make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 import { VERSION } from "../platform/version.ts";
 
 /**
  * Makes a project in a directory: one graph, a test, `heddle.json`, and what npm and TypeScript need. Asks nothing, and overwrites nothing.
  * Returns the paths of its files, relative as `directory` is.
- * @throws ServiceError `config.invalid` when one of the files exists; then none is written
+ * @throws ServiceError `config.invalid` when one of the files exists, `storage.unavailable` when the directory cannot be made; then none is
+ *   written
  */
 export function initProject(directory: string): readonly string[] {
   const root = resolve(directory);
-  const files = projectFiles(packageName(basename(root)));
+  const source = installedFrom(fileURLToPath(packageUrl(".")));
+  const dependency =
+    source === undefined ? `^${VERSION}` : `file:${relative(root, source).replaceAll("\\", "/")}`;
+  const files = projectFiles(packageName(basename(root)), dependency);
   const existing = Object.keys(files).filter((path) => existsSync(join(root, path)));
   if (existing.length > 0) {
     throw new ServiceError(
@@ -18,6 +25,7 @@ export function initProject(directory: string): readonly string[] {
       `${root} has ${existing.join(", ")} already; name another directory: heddle init DIR`,
     );
   }
+  makeDirectory(root);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     // `wx`: a file that was made since is not overwritten.
@@ -26,15 +34,35 @@ export function initProject(directory: string): readonly string[] {
   return Object.keys(files).map((path) => join(directory, path));
 }
 
+/**
+ * The file or folder that npm has installed this package from; undefined where it came from a registry.
+ * @param own the folder of the package
+ */
+export function installedFrom(own: string): string | undefined {
+  const modules = dirname(own);
+  // A clone, which npm links to.
+  if (basename(modules) !== "node_modules") return resolve(own);
+  try {
+    // npm's own record of what it has installed.
+    const lock = readFileSync(join(modules, ".package-lock.json"), "utf8");
+    const { packages } = JSON.parse(lock) as { readonly packages: { [path: string]: { resolved?: string } } };
+    const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
+    return file === undefined ? undefined : resolve(dirname(modules), file);
+  } catch {
+    // Another package manager has installed it.
+    return undefined;
+  }
+}
+
 /** A name that npm accepts, made from the directory's name. */
 function packageName(directory: string): string {
   const name = directory.toLowerCase().replaceAll(/[^a-z0-9.~-]+/g, "-");
   return name.replaceAll(/^[.~-]+|[.~-]+$/g, "") || "graphs";
 }
 
-function projectFiles(name: string): { readonly [path: string]: string } {
+function projectFiles(name: string, dependency: string): { readonly [path: string]: string } {
   return {
-    "package.json": `${JSON.stringify(packageJson(name), null, 2)}\n`,
+    "package.json": `${JSON.stringify(packageJson(name, dependency), null, 2)}\n`,
     "heddle.json": `${JSON.stringify({ graphs: { agent: "./graphs/agent.ts" } }, null, 2)}\n`,
     "tsconfig.json": `${JSON.stringify(TSCONFIG, null, 2)}\n`,
     "graphs/agent.ts": GRAPH,
@@ -44,7 +72,7 @@ function projectFiles(name: string): { readonly [path: string]: string } {
   };
 }
 
-const packageJson = (name: string) => ({
+const packageJson = (name: string, dependency: string) => ({
   name,
   version: "0.1.0",
   private: true,
@@ -56,7 +84,7 @@ const packageJson = (name: string) => ({
     test: "node --import tsx --test test/*.test.ts",
     types: "tsc",
   },
-  dependencies: { heddle: `^${VERSION}`, zod: "^4.0.0" },
+  dependencies: { heddle: dependency, zod: "^4.0.0" },
   devDependencies: { "@types/node": "^20.0.0", tsx: "^4.20.0", typescript: "^5.9.0" },
 });
 

@@ -157,8 +157,13 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const webhooks = readWebhooks(section(root, "webhooks", refuse), variables, refuse);
   const assistants = readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse);
   const schemaTimeout = readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse);
-  const strangers = Object.keys(assistants ?? {}).filter((name) => !Object.hasOwn(graphs, name));
-  left.push(...strangers.map((name) => `${DEFAULTS_VARIABLE}: there is no graph ${JSON.stringify(name)}`));
+  const notServed = (names: readonly string[], at: string) => {
+    const others = names.filter((name) => !Object.hasOwn(graphs, name));
+    left.push(...others.map((name) => `${at}: there is no graph ${JSON.stringify(name)}`));
+  };
+  notServed(Object.keys(assistants ?? {}), DEFAULTS_VARIABLE);
+  const runs = root["runs"] === undefined ? undefined : readRuns(section(root, "runs", refuse), refuse);
+  notServed(Object.keys(runs?.concurrent.perGraph ?? {}), "runs.max_per_graph");
   return {
     path,
     graphs,
@@ -183,7 +188,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
       : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
     ...readComponents(root, dirname(path), refuse),
     ...readWorkers(section(root, "nodes", refuse), refuse),
-    ...(root["runs"] === undefined ? {} : { runs: readRuns(section(root, "runs", refuse), refuse) }),
+    ...(runs === undefined ? {} : { runs }),
   };
 }
 

@@ -5,10 +5,17 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `served`: it has its effect.
  * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
  * - `told`: it is ignored, with a warning.
+ * - `each`: an object whose members have names of the project's own. Those that are objects have these keys.
  * - `refused`: ignoring it would make the server behave otherwise than its owner believes. The server does not start.
  * A new feature moves its key to `served`.
  */
-type Stance = "served" | "moot" | Keys | { readonly told: string } | { readonly refused: string };
+type Stance =
+  | "served"
+  | "moot"
+  | Keys
+  | { readonly each: Keys }
+  | { readonly told: string }
+  | { readonly refused: string };
 
 interface Keys {
   readonly keys: { readonly [key: string]: Stance };
@@ -18,7 +25,7 @@ const NOT_SERVED = { refused: "is not served yet; remove it" } as const;
 
 const FILE: Keys = {
   keys: {
-    graphs: "served",
+    graphs: { each: { keys: { path: "served", description: "moot" } } },
     env: "served",
     streams: { keys: { sync: "served", ttl: "served", stacks: "served" } },
     nodes: { keys: { workers: "served" } },
@@ -40,7 +47,17 @@ const FILE: Keys = {
       keys: {
         max_body: "served",
         allowed_hosts: "served",
-        cors: "served",
+        cors: {
+          keys: {
+            allow_origins: "served",
+            allow_origin_regex: "served",
+            allow_methods: "served",
+            allow_headers: "served",
+            expose_headers: "served",
+            allow_credentials: "served",
+            max_age: "served",
+          },
+        },
         mount_prefix: "served",
         disable_assistants: "served",
         disable_threads: "served",
@@ -68,7 +85,25 @@ const FILE: Keys = {
       },
     },
     encryption: NOT_SERVED,
-    webhooks: "served",
+    webhooks: {
+      keys: {
+        allow_internal: "served",
+        secret: "served",
+        headers: "served",
+        env_prefix: "served",
+        timeout: "served",
+        attempts: "served",
+        url: {
+          keys: {
+            require_https: "served",
+            allowed_domains: "served",
+            allowed_ports: "served",
+            disable_loopback: "served",
+            max_url_length: "served",
+          },
+        },
+      },
+    },
     inspect: { keys: { values: "served", viewer: "served" } },
     store: {
       keys: {
@@ -121,7 +156,7 @@ function saysNothing(value: unknown): boolean {
 /** The full names of all keys that have an effect. */
 export function servedKeys({ keys }: Keys = FILE, above = ""): readonly string[] {
   return Object.entries(keys).flatMap(([key, stance]) => {
-    if (stance === "served") return [above + key];
+    if (stance === "served" || (typeof stance === "object" && "each" in stance)) return [above + key];
     return typeof stance === "object" && "keys" in stance ? servedKeys(stance, `${above}${key}.`) : [];
   });
 }
@@ -136,7 +171,10 @@ export function checkKeys(root: JsonObject, refuse: (what: string) => never): re
       if (stance === undefined) notes.push(`${name} is no key that Heddle knows`);
       else if (stance === "served" || stance === "moot" || saysNothing(value)) continue;
       else if ("refused" in stance) refuse(`${name} ${stance.refused}`);
-      else if ("told" in stance) notes.push(`${name} is left out: ${stance.told}`);
+      else if ("each" in stance) {
+        for (const [each, one] of Object.entries(isObject(value) ? value : {}))
+          if (isObject(one)) visit(one, stance.each, `${name}.${each}.`);
+      } else if ("told" in stance) notes.push(`${name} is left out: ${stance.told}`);
       else if (isObject(value)) visit(value, stance, `${name}.`);
       else refuse(`${name} must be an object`);
     }

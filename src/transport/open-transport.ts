@@ -10,11 +10,15 @@ export interface ChosenTransport {
 
 /**
  * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one, or on none.
- * @throws ServiceError `unsupported` when uWebSockets.js is requested and has no binary here
+ * @throws ServiceError `config.invalid` for another kind; `unsupported` when uWebSockets.js is requested and has no binary here
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {
   if (kind === "node") return viaNode("asked for");
   if (kind === "none") return viaNothing();
+  if (kind !== undefined && kind !== "uws") {
+    const message = `The transport must be "uws", "node" or "none", not ${JSON.stringify(kind satisfies never)}`;
+    throw new ServiceError("config.invalid", message);
+  }
   try {
     const { open, name } = await loadUws();
     const choice: ChosenTransport = { kind: "uws", why: name };

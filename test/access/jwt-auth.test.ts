@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createJwtAuth, type JwtOptions } from "../../src/access/jwt-auth.ts";
+import { createLogger } from "../../src/platform/log.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { failureResponseOf } from "../../src/schemas/error-responses.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
@@ -49,8 +50,11 @@ function sign(
   return new SignJWT(payload).setProtectedHeader(header).sign(key);
 }
 
+const logged: string[] = [];
+const logger = createLogger({ clock, level: "debug", write: (line) => logged.push(line) });
+
 const open = (more: Partial<JwtOptions> = {}) =>
-  createJwtAuth({ issuer: ISSUER, audience: "heddle", jwks, ...more }, clock);
+  createJwtAuth({ issuer: ISSUER, audience: "heddle", jwks, ...more }, { clock, logger });
 
 async function answerTo(authorization: string | undefined, auth = open()) {
   const headers = authorization === undefined ? {} : { authorization };
@@ -91,6 +95,27 @@ describe("a token is taken", () => {
     const auth = open({ audience: ["a", "b"] });
     expect(await answerTo(`Bearer ${await sign({ aud: "b" })}`, auth)).toMatchObject({ identity: "alice" });
     expect(await answerTo(`Bearer ${await sign()}`, auth)).toMatchObject({ status: 401 });
+  });
+});
+
+describe("the log tells which check a token failed", () => {
+  test.each<readonly [why: string, token: () => Promise<string>]>([
+    ['unexpected "iss" claim value', () => sign({ iss: "https://evil.example/" })],
+    ['unexpected "aud" claim value', () => sign({ aud: "other" })],
+    ['missing required "sub" claim', () => sign({ sub: undefined })],
+    ['"sub" is empty, or no text', () => sign({ sub: "" })],
+    ['"exp" claim timestamp check failed', () => sign({ exp: now - 6 })],
+    [
+      '"alg" (Algorithm) Header Parameter value not allowed',
+      () => sign({}, { alg: "HS256" }, Buffer.alloc(32)),
+    ],
+    ["no applicable key found in the JSON Web Key Set", () => sign({}, { alg: "RS256", kid: "none" })],
+    ["signature verification failed", () => sign({}, { alg: "RS256", kid: "rsa" }, other.privateKey)],
+  ])("%s", async (why, token) => {
+    logged.length = 0;
+    expect(await answerTo(`Bearer ${await token()}`)).toMatchObject({ status: 401 });
+    expect(logged).toEqual([expect.stringContaining(JSON.stringify(why))]);
+    expect(logged[0]).toContain('"level":"debug"');
   });
 });
 

@@ -116,6 +116,22 @@ describe("a configuration file", () => {
     ]);
   });
 
+  test("keys that are not known are told wherever they stand, and graphs that are not served", () => {
+    const path = write("notes2.json", {
+      graphs: { a: "./a.ts", b: { path: "./a.ts", description: "b", entry: "x" } },
+      http: { cors: { allow_orgins: ["x"], max_age: 1 } },
+      webhooks: { allow_internl: true, headers: { "x-any": "1" }, url: { requir_https: true } },
+      runs: { max_per_graph: { a: 1, aa: 1 } },
+    });
+    expect(readConfig(path).notes).toEqual([
+      "graphs.b.entry is no key that Heddle knows",
+      "http.cors.allow_orgins is no key that Heddle knows",
+      "webhooks.allow_internl is no key that Heddle knows",
+      "webhooks.url.requir_https is no key that Heddle knows",
+      'runs.max_per_graph: there is no graph "aa"',
+    ]);
+  });
+
   test("how long items of the store live, and by what they are found", () => {
     const store = {
       ttl: { default_ttl: 0.5, refresh_on_read: false, sweep_interval_minutes: 1 },
@@ -204,7 +220,7 @@ describe("a configuration file", () => {
       grace_ms: 100,
       timeout: "90s",
     };
-    const read = readConfig(write("runs.json", { graphs: {}, runs }));
+    const read = readConfig(write("runs.json", { graphs: { a: "./a.ts" }, runs }));
     expect(read.runs).toEqual({
       concurrent: { all: 8, perTenant: Infinity, perGraph: { a: 2 } },
       maxQueued: 9,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DockerfileParser } from "dockerfile-ast";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { writeContainerFiles } from "../../src/cli/container-files.ts";
-import { initProject } from "../../src/cli/init.ts";
+import { initProject, installedFrom } from "../../src/cli/init.ts";
 
 function directory(): string {
   const path = mkdtempSync(join(tmpdir(), "heddle-project-"));
@@ -19,6 +19,39 @@ describe("heddle init", () => {
     expect(paths).toContain(join(root, "graphs/agent.ts"));
     for (const path of paths) expect(readFileSync(path, "utf8")).not.toBe("");
     expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ name: "my-agents" });
+  });
+
+  test("depends on the file that Heddle was installed from", () => {
+    const root = directory();
+    initProject(root);
+    const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      dependencies: { heddle: string };
+    };
+    const [, path = ""] = /^file:(.+)/.exec(dependencies.heddle) ?? [];
+    expect(join(root, path)).toBe(join(import.meta.dirname, "../.."));
+  });
+
+  test.each([
+    ["file:../heddle-0.1.0.tgz", "heddle-0.1.0.tgz"],
+    ["https://registry.npmjs.org/heddle/-/heddle-0.1.0.tgz", undefined],
+  ])("of a package that npm has installed from %s", (resolved, from) => {
+    const root = directory();
+    const modules = join(root, "project", "node_modules");
+    mkdirSync(join(modules, "heddle"), { recursive: true });
+    expect(installedFrom(join(modules, "heddle/"))).toBeUndefined();
+    const lock = JSON.stringify({ packages: { "node_modules/heddle": { resolved } } });
+    writeFileSync(join(modules, ".package-lock.json"), lock);
+    expect(installedFrom(join(modules, "heddle/"))).toBe(from && join(root, from));
+  });
+
+  test("says what is in its way, where that is a file", () => {
+    const root = directory();
+    writeFileSync(join(root, "file"), "");
+    for (const path of ["file", "file/x"]) {
+      expect(() => initProject(join(root, path))).toThrow(
+        `The directory ${join(root, path)} cannot be made: `,
+      );
+    }
   });
 
   test("writes nothing where one of its files is there, and names all of them", () => {

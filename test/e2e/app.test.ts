@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AppOptions, createApp, graph, list, value } from "../../src/index.ts";
+import { APP_OPTIONS } from "../../src/app/options.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { gated, latch, unlessAborted } from "./support/gate.ts";
@@ -139,10 +140,36 @@ describe("a server that cannot start", () => {
     await serve({ data });
   });
 
+  test("because of a transport that there is not", async () => {
+    const transport = "x" as unknown as "node";
+    await expect(createApp({ transport })).rejects.toMatchObject({
+      code: "config.invalid",
+      message: 'The transport must be "uws", "node" or "none", not "x"',
+    });
+  });
+
+  test("because other machines could use it without a key: says which options there are", async () => {
+    await expect(createApp({ host: "0.0.0.0" })).rejects.toThrow(
+      "the options keys and insecure of createApp",
+    );
+  });
+
   test("because of a graph that is none", async () => {
     const graphs = { odd: { nodes: {} } as unknown as typeof one };
     await expect(createApp({ graphs })).rejects.toMatchObject({ code: "graph.invalid" });
   });
+});
+
+test("a server without options serves no graph", async () => {
+  const app = await createApp();
+  onTestFinished(() => app.close(0));
+  expect((await fetch(`${app.url}/ok`)).status).toBe(200);
+});
+
+test("the guide lists each option of createApp", () => {
+  const guide = readFileSync(join(import.meta.dirname, "../../src/guide/clients.md"), "utf8");
+  const [, table = ""] = guide.split("## Options of `createApp`");
+  expect(Object.keys(APP_OPTIONS).filter((name) => !table.includes(`\`${name}\``))).toEqual([]);
 });
 
 test.each([

@@ -223,6 +223,13 @@ describe("what is outside the prefix is not the app's", () => {
     await expect(dial(`${url}/other`)).rejects.toThrow("418");
   });
 
+  test("an option that there is not is refused", async () => {
+    const options = { prfix: "/api" } as HandlerOptions;
+    await expect(embed({}, options)).rejects.toThrow(
+      'createHandler has no option "prfix"; did you mean prefix?',
+    );
+  });
+
   test("a prefix that is no path is refused", async () => {
     const app = await serve({ transport: "none" });
     expect(() => createHandler(app, { prefix: "api" })).toThrow('prefix must be a path such as "/api"');
