@@ -49,8 +49,8 @@ export class ThreadReloads {
   #isLoading = false;
   /** Threads that the storage has failed, and that are not loaded again yet. */
   readonly #failed = new Set<string>();
-  /** The number of threads that were in `#failed` since it was empty. */
-  #count = 0;
+  /** Threads that were in `#failed` since it was empty. */
+  readonly #everFailed = new Set<string>();
 
   constructor(deps: Deps, threads: Threads) {
     this.#deps = deps;
@@ -72,7 +72,8 @@ export class ThreadReloads {
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
       // In a later turn, since many threads fail together.
-      if (this.#count++ === 0) scheduler.soon(() => this.#logFailed());
+      if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
+      this.#everFailed.add(name);
     }
     this.#schedule(this.#noted(name, key));
   }
@@ -120,8 +121,9 @@ export class ThreadReloads {
       // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the loads of thousands hold up nobody
       if (await this.#load(reload)) this.#loaded(reload);
       else {
+        // Unless it was counted already, since it was given up while it was loaded.
+        if (reload.isLoaded) reload.failures++;
         reload.isLoaded = false;
-        reload.failures++;
         this.#schedule(reload);
       }
       // oxlint-disable-next-line no-await-in-loop -- others get a turn
@@ -146,15 +148,15 @@ export class ThreadReloads {
 
   #loaded({ key }: Reload): void {
     if (!this.#failed.delete(threadMapKey(key)) || this.#failed.size > 0) return;
-    this.#deps.logger.info("threads are loaded again", { threads: this.#count });
-    this.#count = 0;
+    this.#deps.logger.info("threads are loaded again", { threads: this.#everFailed.size });
+    this.#everFailed.clear();
   }
 
   #logFailed(): void {
     this.#deps.logger.warn(
       "threads were given up because the storage failed; they are loaded again when it stores writes",
       {
-        threads: this.#count,
+        threads: this.#everFailed.size,
       },
     );
   }

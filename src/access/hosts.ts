@@ -59,8 +59,8 @@ export class AllowedHosts {
     const { name, port } = host;
     if (isLoopback(name) || (this.#anyAddress && isIP(name) !== 0)) return true;
     return this.#listed.some((entry) => {
-      if (entry === "*" || entry === name || entry === `${name}:${port}` || entry === `[${name}]`)
-        return true;
+      if (entry === "*" || entry === name || entry === `[${name}]`) return true;
+      if (entry === `${name}:${port}` || entry === `[${name}]:${port}`) return true;
       return entry.startsWith("*.") && name.endsWith(entry.slice(1));
     });
   }

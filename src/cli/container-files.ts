@@ -16,6 +16,8 @@ export interface ContainerOptions {
 /** The version of Node in images, where the configuration names none. */
 const NODE = 24;
 const OLDEST_NODE = 22;
+/** Node from this version on comes without corepack, which gets the package manager that the project names. */
+const NODE_WITHOUT_COREPACK = 25;
 /** The port in the container. */
 const PORT = 2024;
 
@@ -23,11 +25,11 @@ const PORT = 2024;
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ["package-lock.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
-  ["pnpm-lock.yaml", "corepack enable && pnpm install --prod --frozen-lockfile"],
+  ["pnpm-lock.yaml", "pnpm install --prod --frozen-lockfile"],
 ];
 /** Yarn from 2 on has other options than Yarn 1. Its configuration file tells which it is. */
-const YARN_1 = "corepack enable && yarn install --production --frozen-lockfile";
-const YARN = "corepack enable && yarn workspaces focus --production";
+const YARN_1 = "yarn install --production --frozen-lockfile";
+const YARN = "yarn workspaces focus --production";
 /** Files, beside package.json and the lock file, that change what is installed. */
 const SETTINGS = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
 const INSTALL_WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
@@ -123,10 +125,15 @@ function jsonOf(path: string): JsonObject {
 }
 
 /** The lock file of a project, and the command that installs what it names. */
-function installOf(root: string): readonly [lock: string | undefined, command: string] {
+function installOf(root: string, nodeVersion: number): readonly [lock: string | undefined, command: string] {
   const has = (name: string) => existsSync(join(root, name));
-  if (has("yarn.lock")) return ["yarn.lock", has(".yarnrc.yml") ? YARN : YARN_1];
-  return INSTALLS.find(([lock]) => has(lock)) ?? [undefined, INSTALL_WITHOUT_LOCK];
+  const [lock, command] = has("yarn.lock")
+    ? ["yarn.lock", has(".yarnrc.yml") ? YARN : YARN_1]
+    : (INSTALLS.find(([name]) => has(name)) ?? [undefined, INSTALL_WITHOUT_LOCK]);
+  if (command.startsWith("npm")) return [lock, command];
+  // Replaces the Yarn 1 that some images have.
+  const corepack = nodeVersion < NODE_WITHOUT_COREPACK ? "" : "npm install --global --force corepack && ";
+  return [lock, `${corepack}corepack enable && ${command}`];
 }
 
 interface DockerfileOptions extends Image {
@@ -143,7 +150,7 @@ function dockerfileOf(
   config: string,
   { nodeVersion, lines, env, mount, local }: DockerfileOptions,
 ): string {
-  const [lock, install] = installOf(root);
+  const [lock, install] = installOf(root, nodeVersion);
   const settings = SETTINGS.filter((name) => existsSync(join(root, name)));
   const copied = ["package.json", ...(lock === undefined ? [] : [lock]), ...settings].join(" ");
   const image = `node:${nodeVersion}-trixie-slim`;

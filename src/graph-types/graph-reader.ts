@@ -3,8 +3,10 @@ import type { JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-types.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
-/** Levels of subgraphs, and steps from a graph to where its nodes are added. */
-const MAX_STEPS = 32;
+/** Levels of subgraphs. */
+const MAX_LEVELS = 32;
+/** Steps from a value to the compiled graph that it gives, such as from a function to what it returns. */
+const MAX_STEPS = 4;
 /** Characters: the length of a graph's schemas, as JSON. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
@@ -47,7 +49,7 @@ export class GraphReader {
   }
 
   #addSubgraphs(schemas: Record<string, TypeSchemas>, above: string, at: ts.Node, level: number): void {
-    if (level >= MAX_STEPS) return;
+    if (level >= MAX_LEVELS) return;
     for (const { node, graph, type } of this.#subgraphs(at)) {
       const path = above === "" ? node : `${above}|${node}`;
       if (Object.hasOwn(schemas, path)) continue;
@@ -60,7 +62,7 @@ export class GraphReader {
 
   /** The type of the compiled graph that a value of this type is or gives: a graph, a builder, an agent, a function. */
   #graphType(type: ts.Type, steps = 0): ts.Type | undefined {
-    if (steps > 4) return undefined;
+    if (steps > MAX_STEPS) return undefined;
     if (type.getProperty("~InputType") !== undefined) return type;
     const next =
       this.#returned(type) ?? this.#returned(this.#member(type, "compile")) ?? this.#member(type, "graph");

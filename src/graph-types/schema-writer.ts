@@ -185,10 +185,8 @@ export class SchemaWriter {
 
   /** A name for `definitions` that a reference can hold without escapes. */
   #freeName(wanted: string): string {
-    const plain = wanted
-      .replace(/[^\w.-]+/g, "_")
-      .replace(/^_+|_+$/g, "")
-      .slice(0, 80);
+    const letters = wanted.replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
+    const plain = letters.slice(0, 80) || "Type";
     let name = plain;
     for (let count = 2; this.#names.has(name); count++) name = `${plain}_${count}`;
     this.#names.add(name);

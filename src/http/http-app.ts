@@ -115,11 +115,9 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // Middleware has read the body: Hono keeps it.
-    const request = raw.bodyUsed
-      ? new Request(raw.url, { ...initOf(raw), body: await req.arrayBuffer() })
-      : raw;
-    return env[NEXT](request);
+    // Middleware has read the body: Hono keeps it, unless it was read from the web request itself.
+    const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
+    return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
   });
   return (request, env) => outer.fetch(request, env);
 }

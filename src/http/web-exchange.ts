@@ -97,8 +97,10 @@ class WebExchange implements HttpRequest, Reply {
   }
 
   async body(): Promise<Uint8Array> {
-    const { body } = this.#request;
+    const { body, bodyUsed } = this.#request;
     if (body === null) return new Uint8Array(0);
+    if (bodyUsed || body.locked)
+      throw new ServiceError("body.malformed", "The body was read already before the request came to Heddle");
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const piece of body) {
@@ -118,7 +120,9 @@ class WebExchange implements HttpRequest, Reply {
     if (this.#isAborted) return;
     this.#isAborted = true;
     this.#open?.delete(this);
-    if (!this.#isAnswered) this.#promise.reject(this.#request.signal.reason);
+    const { reason } = this.#request.signal as { readonly reason: unknown };
+    if (!this.#isAnswered) this.#promise.reject(reason);
+    this.#stream?.close(reason);
     this.#onAbort?.();
   };
 
@@ -215,11 +219,12 @@ class WebStream implements ByteStream {
     this.#onEnd();
   }
 
-  close(): void {
+  /** `cause`: what the reader's next read fails with. */
+  close(cause: unknown = new ConnectionClosedError("the connection was closed")): void {
     const controller = this.#controller;
     this.#controller = undefined;
     if (controller === undefined) return;
-    controller.error(new ConnectionClosedError("the connection was closed"));
+    controller.error(cause);
     this.#onEnd();
   }
 }
@@ -294,17 +299,20 @@ export async function sendWebResponse(
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  if (length !== null && Number(length) <= WHOLE) {
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    if (!reply.aborted) reply.send(status, headers, bytes);
-    return;
-  }
+  // A body of a known length is gathered, as far as it says the truth.
+  const most = length !== null && Number(length) <= WHOLE ? Number(length) : 0;
+  let gathered: Uint8Array[] = [];
+  let size = 0;
   const reader = body.getReader();
   let hasLeft = reply.aborted;
+  /** Goes on where the sending waits for the client. */
+  let proceed = (): void => undefined;
+  const drained = (full: ByteStream) => new Promise<void>((resolve) => full.onDrain((proceed = resolve)));
   const leave = () => {
     hasLeft = true;
     options.onAbort();
     reader.cancel().catch(() => undefined);
+    proceed();
   };
   if (hasLeft) return leave();
   reply.onAbort(leave);
@@ -315,8 +323,16 @@ export async function sendWebResponse(
       if (hasLeft) return;
       if (done) break;
       if (value.length === 0) continue;
-      if (stream === undefined) stream = reply.open(status, headers, value);
-      else if (!stream.write(value)) await drained(stream);
+      size += value.length;
+      if (stream !== undefined) {
+        if (!stream.write(value)) await drained(stream);
+      } else if (size <= most) {
+        gathered.push(value);
+      } else {
+        const first = gathered.length === 0 ? value : Buffer.concat([...gathered, value]);
+        stream = reply.open(status, headers, first);
+        gathered = [];
+      }
     }
   } catch (cause) {
     if (hasLeft) return;
@@ -325,8 +341,8 @@ export async function sendWebResponse(
     if (!(cause instanceof ConnectionClosedError)) options.onLateError(cause);
     return;
   }
-  if (stream === undefined) reply.send(status, headers);
-  else stream.end();
+  if (stream !== undefined) stream.end();
+  else reply.send(status, headers, size === 0 ? undefined : Buffer.concat(gathered));
 }
 
 /** @throws TypeError when it is no response, or has a status that cannot be sent, as `Response.error()` has */
@@ -343,5 +359,3 @@ export function assertSendable(response: unknown): asserts response is Response 
 
 /** Headers that the transport writes itself. */
 const OWN: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "connection", "set-cookie"]);
-
-const drained = (stream: ByteStream): Promise<void> => new Promise((resolve) => stream.onDrain(resolve));

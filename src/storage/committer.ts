@@ -256,6 +256,7 @@ export class Committer {
     this.#batches++;
     if (sync) this.#synced++;
     this.#ops += ops;
+    this.#bytes += bytes;
     return undefined;
   }
 
@@ -267,7 +268,6 @@ export class Committer {
     const large = isLargeNext ? this.#large.take(this.#taken, MAX_BYTES) : [];
     this.#wasLarge = large.length > 0;
     const batch = this.#wasLarge ? largeBatch(large) : this.#takeOrdinary();
-    this.#bytes += batch.bytes;
     this.#flying += batch.writes.length;
     return batch;
   }

@@ -71,6 +71,9 @@ describe("without a key: the host", () => {
     expect(served.map((host) => refused(door, { host }))).toEqual([false, false, false, false]);
     const others = ["other.test", "under.test", "eunder.test", "xheddle.test"];
     expect(others.map((host) => refused(door, { host }))).toEqual([true, true, true, true]);
+    const v6 = doorOf({ hosts: ["[2001:db8::1]:2024", "[2001:db8::2]"] });
+    const addresses = ["[2001:DB8::1]:2024", "[2001:db8::1]:9", "[2001:db8::2]:9"];
+    expect(addresses.map((host) => refused(v6, { host }))).toEqual([false, true, false]);
     expect(refused(doorOf({ hosts: ["*"] }), { host: "any.test" })).toBe(false);
   });
 

@@ -117,6 +117,20 @@ describe("heddle build", () => {
     expect(copied?.toSorted()).toEqual(["package.json", ...names, "./"].toSorted());
   });
 
+  test.each(["pnpm-lock.yaml", "yarn.lock"])(
+    "installs corepack for %s, which Node has no more from 25 on",
+    (lock) => {
+      for (const [version, command] of [
+        [24, /^corepack enable && /],
+        [25, /^npm install --global --force corepack && corepack enable && /],
+      ] as const) {
+        const root = project({ node_version: version }, { [lock]: "" });
+        write(root);
+        expect(argumentsOf(root, "RUN")[0]).toMatch(command);
+      }
+    },
+  );
+
   test.each([
     ["20", 22, false],
     ["lts", 24, false],

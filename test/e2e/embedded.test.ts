@@ -299,6 +299,10 @@ test("Hono serves an app by its `fetch`, and streams pass as they come", async (
   expect(await (await hono.request("/mine")).text()).toBe("mine");
   expect(await (await asked("/agents/runs/wait", run)).json()).toEqual({ log: ["said"] });
   expect((await handler.fetch(new Request("http://localhost/runs/wait"))).status).toBe(404);
+  const read = new Request("http://localhost/agents/threads", { method: "POST", body: "{}" });
+  await read.text();
+  const refused = await handler.fetch(read);
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("read already")]);
   const reading = new Reading(await asked("/agents/runs/stream", { assistant_id: "halt", input: {} }));
   await reading.until(({ event }) => event === "metadata");
   await reached;

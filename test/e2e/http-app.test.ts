@@ -93,6 +93,21 @@ describeOverEachTransport("a project's own application", (transport) => {
       expect(read).toEqual([{ metadata: { of: "me" } }]);
     });
 
+    test("a body that middleware has taken from Hono is refused, and not taken for an empty one", async () => {
+      const hono = new Hono();
+      hono.use("*", async (c, next) => {
+        await c.req.raw.text();
+        await next();
+      });
+      const app = await open(hono);
+      const refused = await post(`${app.url}/threads`, { metadata: { of: "me" } });
+      expect([refused.status, await refused.json()]).toMatchObject([
+        400,
+        { detail: expect.stringContaining("read already") as unknown },
+      ]);
+      expect(app.complaints).toEqual([]);
+    });
+
     test("several cookies of a response arrive", async () => {
       const hono = new Hono();
       hono.get("/cookies", (c) => {
@@ -350,6 +365,16 @@ describe("within the process", () => {
     await expect(waiting).rejects.toThrow("left");
     const late = new Request(`${app.url}/ok`, { signal: AbortSignal.abort(new Error("before")) });
     await expect(app.fetch(late)).rejects.toThrow("before");
+    const stopping = new AbortController();
+    const followed = await app.fetch(
+      new Request(`${app.url}/threads/${thread_id}/stream`, {
+        headers: { "x-api-key": "k" },
+        signal: stopping.signal,
+      }),
+    );
+    const rest = followed.text();
+    stopping.abort(new Error("left in the middle"));
+    await expect(rest).rejects.toThrow("left in the middle");
     const head = await app.fetch(new Request(`${app.url}/ok`, { method: "HEAD" }));
     expect([head.status, await head.text()]).toEqual([200, ""]);
     const large = new Request(`${app.url}/threads`, {

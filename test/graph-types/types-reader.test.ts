@@ -177,3 +177,22 @@ test("a generic type that nests without end is open below some depth", async () 
   expect(await valueOf(reader, join(folder, "a.ts"))).toEqual({ $ref: "#/definitions/Value_string" });
   expect(logged).toEqual([]);
 });
+
+test("types whose names have no ASCII letter have names of their own", async () => {
+  const folder = writeProject(home, "letters", "TypeScript 5", {
+    "a.ts": graphOf(`interface 値 { a: string; next?: 値 }
+interface 名 { b: string; next?: 名 }
+interface Value { first: 値; second: 名 }`),
+  });
+  const { reader } = open();
+  const schemas = await reader.read({ file: join(folder, "a.ts"), name: "graph" });
+  expect(schemas?.get("")?.state).toMatchObject({
+    definitions: {
+      Value: {
+        properties: { first: { $ref: "#/definitions/Type" }, second: { $ref: "#/definitions/Type_2" } },
+      },
+      Type: { properties: { a: { type: "string" }, next: { $ref: "#/definitions/Type" } } },
+      Type_2: { properties: { b: { type: "string" }, next: { $ref: "#/definitions/Type_2" } } },
+    },
+  });
+});

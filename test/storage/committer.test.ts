@@ -210,11 +210,13 @@ describe("a failure", () => {
     const before = write(true);
     await kv.pass();
     await before;
+    const { bytes } = committer.stats;
     const inFlight = write(true).catch((error: ServiceError) => error);
     await kv.arrival();
     const waiting = write(false).catch((error: ServiceError) => error);
     const cause = new Error("no space left on device");
     await kv.pass(cause);
+    expect(committer.stats).toEqual({ batches: 1, synced: 1, ops: 1, bytes });
     for (const error of [await inFlight, await waiting, await write(true).catch((e: ServiceError) => e)]) {
       expect(error).toMatchObject({ code: "storage.unavailable", cause });
       expect(String(error)).not.toContain("no space left on device");
