@@ -1,7 +1,7 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
-/** Bytes of stored records in each of the two generations: 8,000 small ones. In memory a record takes about six times its stored size. */
-const MAX_GENERATION_BYTES = 1024 * 1024;
+/** Bytes of stored records in each of the two generations: 16,000 small ones. In memory a record takes about six times its stored size. */
+const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 
 interface Held {
   thread: ThreadRecord;
