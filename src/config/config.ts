@@ -289,7 +289,8 @@ function readJson(path: string, refuse: Refuse): JsonObject {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    return refuse("the file cannot be read", cause);
+    const { code, message } = cause as NodeJS.ErrnoException;
+    return refuse(code === "ENOENT" ? "there is no such file" : `the file cannot be read: ${message}`, cause);
   }
   let root: unknown;
   try {
@@ -329,6 +330,7 @@ function readGraphs(
     );
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const graphs = Object.entries(value).map(([name, entry]) => {
+    if (name === "") refuse('graphs."" must have a name, by which clients call it');
     // LangGraph also accepts { "path": ..., "description": ... }.
     const entryPath = isObject(entry) ? entry["path"] : entry;
     if (typeof entryPath !== "string" || entryPath === "") {

@@ -13,7 +13,9 @@ export async function describeLoadError(file: string, cause: unknown): Promise<s
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  return `${transform?.message ?? cause.message}${shown}${hintOf(cause, place)}`;
+  // tsx tells its loads apart by this.
+  const message = (transform?.message ?? cause.message).replaceAll(/\?namespace=[\w-]+/g, "");
+  return `${message}${shown}${hintOf(cause, place)}`;
 }
 
 /** A thrown value that is no error, and so has no stack. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config, GraphFile } from "../config/config.ts";
@@ -78,7 +78,9 @@ async function loadGraph(
   options: LoadOptions,
   refuse: Refuse,
 ): Promise<GraphDefinition | LoadedLangGraph> {
-  if (!existsSync(file)) return refuse(`there is no file ${file}`);
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return refuse(`there is no file ${file}`);
+  if (stats.isDirectory()) return refuse(`${file} is a folder; name a file in it`);
   const failed = (what: string) => async (cause: unknown) => {
     modules.report?.();
     return refuse(`${what}: ${await describeLoadError(file, cause)}`, cause);
@@ -159,6 +161,7 @@ function* layers(module: unknown): Generator<{ readonly [name: string]: unknown 
 export function exportNamed(module: unknown, name: string): unknown {
   let found: unknown;
   for (const members of layers(module)) {
+    if (name === "default" && isCommonJs(members)) break;
     if (Object.hasOwn(members, name)) found = members[name];
     // A named export is taken from the outermost layer that has it, the default export from the innermost.
     if (found !== undefined && name !== "default") break;
@@ -169,10 +172,25 @@ export function exportNamed(module: unknown, name: string): unknown {
 /** The names that a module exports, without those that CommonJS adds. */
 export function exportNames(module: unknown): readonly string[] {
   const all = [...layers(module)].filter((members) => isModule(members));
-  const names = new Set(all.flatMap((members) => Object.keys(members)));
+  const names = new Set(
+    all.flatMap((members) =>
+      Object.keys(members).filter((name) => name !== "default" || !isCommonJs(members)),
+    ),
+  );
   names.delete("__esModule");
   names.delete("module.exports");
   return [...names];
+}
+
+/** Whether the default export of a layer is only what Node makes of a CommonJS file: its exports, as they are named beside it. */
+function isCommonJs(members: { readonly [name: string]: unknown }): boolean {
+  const { default: inner, ...named } = members;
+  return (
+    isObject(inner) &&
+    isModule(inner) &&
+    !Object.hasOwn(inner, "default") &&
+    Object.keys(named).some((name) => Object.hasOwn(inner, name) && inner[name] === named[name])
+  );
 }
 
 /** True for an object of exports; false for an exported value, which is a function, a class instance or a graph. */

@@ -257,6 +257,7 @@ describe("a configuration file", () => {
     ["a graph that is a number", { graphs: { a: 1 } }, 'graphs.a must be "./file.ts:export"'],
     ["a graph without a path", { graphs: { a: {} } }, "graphs.a must be"],
     ["an empty export", { graphs: { a: "./a.ts:" } }, "graphs.a names no export"],
+    ["a graph without a name", { graphs: { "": "./a.ts" } }, 'graphs."" must have a name'],
     ["a Python graph", { graphs: { a: "./a.py:g" } }, "graphs.a is a Python file"],
     ["http as a string", { graphs: {}, http: "x" }, "http must be an object"],
     ["a body limit of none", { graphs: {}, http: { max_body: 0 } }, "http.max_body must be"],
@@ -356,7 +357,7 @@ describe("a configuration file", () => {
   });
 
   test("one that is not there is refused by name", () => {
-    expect(() => readConfig(join(home, "none.json"))).toThrow("none.json: the file cannot be read");
+    expect(() => readConfig(join(home, "none.json"))).toThrow("none.json: there is no such file");
   });
 });
 

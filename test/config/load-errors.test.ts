@@ -24,7 +24,7 @@ function refusal(
   const args = [command, "--port", "0", "--config", config, "--data", home.data("any")];
   const { status, stderr } = heddle(args, { env });
   const lines = stderr.replaceAll(dirname(config), "DIR").split("\n");
-  return { status, lines: lines.filter((line) => line.startsWith("heddle:")) };
+  return { status, stderr, lines: lines.filter((line) => line.startsWith("heddle:")) };
 }
 
 const esm = { type: "module" };
@@ -133,6 +133,30 @@ describe("the error line names the file, line and column", () => {
       expect.stringMatching(/does not provide an export named 'none' \(at DIR\/a\.mjs:2\)$/),
     ]);
   });
+});
+
+test("a folder is named as one", () => {
+  const config = home.project("folder", { "heddle.json": { graphs: { g: "./graphs" } }, "graphs/a.mjs": "" });
+  const { stderr } = heddle(["start", "--port", "0", "--config", config, "--data", home.data("any")]);
+  const folder = join(dirname(config), "graphs");
+  expect(stderr).toBe(`heddle: graphs.g: ${folder} is a folder; name a file in it\n`);
+});
+
+test.each([
+  ["CommonJS", commonjs, "exports.a = 1;"],
+  ["CommonJS in TypeScript", commonjs, "export const a = 1;", ".ts"],
+  ["an ES module", esm, "export const a = 1;"],
+])("a file without a default export: %s", (_, manifest, source, extension = ".js") => {
+  const file = `a${extension}`;
+  expect(refusal(manifest, { [file]: source }).lines).toEqual([
+    `heddle: graphs.g: DIR/${file} exports no "default"; it exports: a`,
+  ]);
+});
+
+test("a module that is not there is named without what the loader adds", () => {
+  const { stderr } = refusal(commonjs, { "a.ts": 'import "./nope";' });
+  expect(stderr).toContain("Cannot find module './nope'");
+  expect(stderr).not.toContain("namespace=");
 });
 
 test("an exported definition that was not passed to graph() is refused, and the message says to pass it", () => {
