@@ -35,6 +35,20 @@ interface NativeBatch {
   _write(options: { readonly sync: boolean }): Promise<void>;
 }
 
+/** The same for an array of operations. */
+interface NativeDb {
+  _batch(
+    ops: readonly { readonly type: "put" | "del"; readonly key: string; readonly value?: Buffer }[],
+    options: { readonly sync: boolean },
+  ): Promise<void>;
+}
+
+/**
+ * Bytes of values from which a batch is handed over as an array. LevelDB's copy of it is then freed when it is written; that of a
+ * {@link NativeBatch} is freed with the object, by a garbage collector that does not know how large the copy is.
+ */
+const LARGE_BATCH = 256 * 1024;
+
 /** LevelDB in a directory. It MUST be opened only once at a time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
   readonly #directory: string;
@@ -106,6 +120,15 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     ops: readonly WriteOperation[],
     options: { readonly sync: boolean },
   ): Promise<void> {
+    let bytes = 0;
+    for (const { value } of ops) bytes += value?.length ?? 0;
+    if (bytes > LARGE_BATCH) {
+      const entries = ops.map(({ key, value }) =>
+        value === null ? ({ type: "del", key } as const) : ({ type: "put", key, value } as const),
+      );
+      // oxlint-disable-next-line no-underscore-dangle
+      return (db as unknown as NativeDb)._batch(entries, options);
+    }
     const batch = db.batch();
     const native = batch as unknown as NativeBatch;
     // oxlint-disable no-underscore-dangle

@@ -73,6 +73,14 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
       expect([await get("put"), await get("deleted")]).toEqual(["x", undefined]);
     });
 
+    test("a large batch is like any other", async () => {
+      const [first, second] = ["1", "2"].map((text) => text.repeat(200_000)) as [string, string];
+      await put({ a: "1", b: "2" });
+      await put({ a: first, b: null, c: second, d: "" }, true);
+      expect((await get("a")) === first && (await get("c")) === second).toBe(true);
+      expect([await get("b"), await get("d")]).toEqual([undefined, ""]);
+    });
+
     test("stores nothing for an empty batch, and deletes what is not there", async () => {
       await harness.store.batch([], { sync: true });
       await put({ none: null });
