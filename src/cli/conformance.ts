@@ -1,19 +1,20 @@
 import { chapters } from "../conformance/chapters.ts";
-import { connect, loadSdk } from "../conformance/connect.ts";
+import { connect, loadSdk, type RecordedConnection } from "../conformance/connect.ts";
 import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";
 import { answerInTime } from "./server-answer.ts";
 import type { Invocation } from "./settings.ts";
 
-/** Milliseconds for the first answer, for which a server may load its graphs. */
-const ANSWER_TIMEOUT = 30_000;
-
 type Asked = Extract<Invocation, { command: "conformance" }>;
+
+/** Milliseconds for the server's first answer, for which it may load its graphs. */
+const ANSWER_TIMEOUT = 30_000;
 
 /**
  * Checks a server against the interface and prints what holds and what differs.
  * @param progress told of each check as it ends, and an empty line before the results
+ * @param timeout milliseconds for the server's first answer
  * @returns how many checks differ
  * @throws ServiceError `config.invalid` for an unknown chapter, or where the SDK is not installed; `server.address` where no
  *   server of the conformance project answers
@@ -22,6 +23,7 @@ export async function checkConformance(
   { url, key, chapters: names, json }: Asked,
   say: (line: string) => void,
   progress: (line: string) => void = () => undefined,
+  timeout = ANSWER_TIMEOUT,
 ): Promise<number> {
   const unknown = names.find((name) => !chapters.some((chapter) => chapter.name === name));
   if (unknown !== undefined) {
@@ -29,7 +31,7 @@ export async function checkConformance(
     throw new ServiceError("config.invalid", `There is no chapter "${unknown}"; there are: ${known}`);
   }
   const sdk = await loadSdk();
-  await checkProject(connect(sdk, url, key));
+  await checkProject(connect(sdk, url, key), timeout);
   const asked = names.length === 0 ? chapters : chapters.filter(({ name }) => names.includes(name));
   const results = await runChapters(
     asked,
@@ -43,10 +45,10 @@ export async function checkConformance(
 }
 
 /** @throws ServiceError `server.address` unless the server answers and serves the graphs of the conformance project */
-async function checkProject({ http }: ReturnType<typeof connect>): Promise<void> {
+async function checkProject({ http }: RecordedConnection, timeout: number): Promise<void> {
   const search = { graph_id: "steps", limit: 1 };
   const asking = http.send("POST", "/assistants/search", search);
-  const answer = await answerInTime(asking, ANSWER_TIMEOUT).catch((cause: unknown) => {
+  const answer = await answerInTime(asking, timeout).catch((cause: unknown) => {
     const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
     throw new ServiceError("server.address", `No server answers: ${code ?? (cause as Error).message}`, {
       cause,

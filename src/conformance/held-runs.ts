@@ -46,11 +46,9 @@ export class HeldRuns {
   /** Waits until the run is in its second node. */
   async reached(name: string): Promise<void> {
     await waitUntil(this.#server, `the run ${name} waits`, async () => {
-      const { items } = await this.#server.client.store.searchItems(["conformance", "reached"], {
-        filter: {},
-        limit: 1_000,
-      });
-      return items.some(({ key }) => key === this.topic(name));
+      const item = `namespace=conformance.reached&key=${encodeURIComponent(this.topic(name))}`;
+      const { status, body } = await this.#server.http.send("GET", `/store/items?${item}`);
+      return status === 200 && body !== null;
     });
   }
 

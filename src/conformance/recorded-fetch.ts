@@ -9,13 +9,19 @@ export interface RecordedRequest {
   status?: number;
 }
 
-/** Keeps the latest request of a check, for its report. */
+/** Keeps the latest request of a check, for its report, and stops its requests. */
 export class RecordedFetch {
   latest: RecordedRequest | undefined;
+  readonly #stop = new AbortController();
   readonly #base: string;
 
   constructor(base: string) {
     this.#base = base;
+  }
+
+  /** Aborts the requests that are under way, and refuses further ones. `reason`: what they fail with. */
+  stop(reason: Error): void {
+    this.#stop.abort(reason);
   }
 
   /** `fetch`, with the request recorded. */
@@ -25,7 +31,8 @@ export class RecordedFetch {
     const path = url.startsWith(this.#base) ? url.slice(this.#base.length) : url;
     const recorded: RecordedRequest = { method: init?.method ?? "GET", path, ...body };
     this.latest = recorded;
-    const response = await fetch(input, init);
+    const signals = [this.#stop.signal, ...(init?.signal ? [init.signal] : [])];
+    const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
     recorded.status = response.status;
     return response;
   };

@@ -21,17 +21,18 @@ export interface CheckResult {
   };
 }
 
-/** Runs checks one after the other, each over a connection of its own, and reports each as it ends. */
+/** Runs checks one after the other, each over a connection of its own, and reports each as it ends. `timeout`: milliseconds for one check. */
 export async function runChapters(
   chapters: readonly Chapter[],
   open: () => RecordedConnection,
   report: (result: CheckResult) => void,
+  timeout = CHECK_TIMEOUT,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { name, checks } of chapters)
     for (const check of checks) {
       // oxlint-disable-next-line no-await-in-loop -- a server under load would answer later, not otherwise
-      const result = { chapter: name, title: check.title, ...(await runCheck(check, open())) };
+      const result = { chapter: name, title: check.title, ...(await runCheck(check, open(), timeout)) };
       results.push(result);
       report(result);
     }
@@ -41,11 +42,18 @@ export async function runChapters(
 async function runCheck(
   check: ConformanceCheck,
   connection: RecordedConnection,
+  timeout: number,
 ): Promise<Pick<CheckResult, "holds" | "difference">> {
   let cancel: () => void = () => undefined;
   const late = new Promise<never>((_, reject) => {
-    const why = `no answer in ${CHECK_TIMEOUT / 1000} s`;
-    cancel = systemScheduler.after(CHECK_TIMEOUT, () => reject(new Difference(why, "an answer", why)), true);
+    const why = `no answer in ${timeout / 1000} s`;
+    const giveUp = () => {
+      const difference = new Difference(why, "an answer", why);
+      reject(difference);
+      // It would go on beside the next check.
+      connection.recorded.stop(difference);
+    };
+    cancel = systemScheduler.after(timeout, giveUp, true);
   });
   try {
     await Promise.race([check.run(connection), late]);

@@ -1,13 +1,19 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join, relative } from "node:path";
+import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AppOptions, createApp } from "../../src/app.ts";
 import { checkConformance } from "../../src/cli/conformance.ts";
 import { parseCommandLine } from "../../src/cli/settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
-import { loadSdk } from "../../src/conformance/connect.ts";
+import { defineChapter, type TestedServer } from "../../src/conformance/check.ts";
+import { connect, loadSdk } from "../../src/conformance/connect.ts";
+import { runChapters } from "../../src/conformance/run-chapters.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { directory } from "../e2e/support/server.ts";
@@ -20,6 +26,18 @@ async function serveProject(options: AppOptions = {}): Promise<string> {
   const app = await createApp({ logger: silent, config, ...options });
   onTestFinished(() => app.close(0));
   return app.url;
+}
+
+/** A server that takes requests and answers none. */
+async function servingNothing() {
+  let closed = 0;
+  const server = createServer((request) => void request.on("close", () => closed++)).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, closed: () => closed };
 }
 
 /** What the command prints, and how many checks differ. */
@@ -74,6 +92,45 @@ describe("heddle conformance", () => {
       holds: false,
       difference: { request: { method: "PUT", status: 404 } },
     });
+  });
+
+  test("leaves the schedules of others alone", async () => {
+    const url = await serveProject();
+    const client = new Client({ apiUrl: url });
+    const yearly = { schedule: "0 0 1 1 *", input: { topic: "tea" } };
+    const made = await Promise.all(Array.from({ length: 12 }, () => client.crons.create("steps", yearly)));
+    expect(await checked("--url", url, "--chapter", "crons")).toMatchObject([0, {}]);
+    const left = await client.crons.search({ limit: 100 });
+    expect(left.map(({ cron_id }) => cron_id).toSorted()).toEqual(
+      made.map(({ cron_id }) => cron_id).toSorted(),
+    );
+  });
+
+  test("a check that takes too long makes no more requests", async () => {
+    const hung = await servingNothing();
+    let isOver = false;
+    const check = async ({ http }: TestedServer) => {
+      await http.send("GET", "/ok").finally(() => (isOver = true));
+    };
+    const results = await runChapters(
+      [defineChapter("chapter", { "a check": check })],
+      () => connect({ Client }, hung.url),
+      () => undefined,
+      10,
+    );
+    expect(results).toMatchObject([{ holds: false, difference: { message: "no answer in 0.01 s" } }]);
+    await expect.poll(() => [isOver, hung.closed()]).toEqual([true, 1]);
+  });
+
+  test("gives up where nothing answers", async () => {
+    const { url } = await servingNothing();
+    const asked = parseCommandLine(["conformance", "--url", url], {}) as Parameters<
+      typeof checkConformance
+    >[0];
+    const nothing = () => undefined;
+    await expect(checkConformance(asked, nothing, nothing, 10)).rejects.toThrow(
+      "No server answers: no answer in 0.01 s",
+    );
   });
 
   test("says what is wrong where no server is, or another project is served, or the key is wrong", async () => {
