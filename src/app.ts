@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, APP_OPTIONS, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
+import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -93,7 +93,7 @@ async function openWithSdkLogger(options: AppOptions): Promise<App> {
 
 /** `onClose` is called when the app has closed. */
 async function open(options: AppOptions, onClose: () => void): Promise<App> {
-  checkOptions(options, APP_OPTIONS, "createApp");
+  checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
     clock = systemClock,
     random = systemRandom(),

@@ -111,7 +111,7 @@ export interface AppOptions {
 }
 
 /** The compiler sees to it that each option is here. */
-export const APP_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
+export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
   config: true,

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { packageUrl } from "../graph-loader/package-files.ts";
+import { PACKAGE_FOLDER } from "../graph-loader/package-files.ts";
 import { makeDirectory } from "../storage/make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 import { VERSION } from "../platform/version.ts";
@@ -14,7 +13,7 @@ import { VERSION } from "../platform/version.ts";
  */
 export function initProject(directory: string): readonly string[] {
   const root = resolve(directory);
-  const source = installedFrom(fileURLToPath(packageUrl(".")));
+  const source = installedFrom(PACKAGE_FOLDER);
   const dependency =
     source === undefined ? `^${VERSION}` : `file:${relative(root, source).replaceAll("\\", "/")}`;
   const files = projectFiles(packageName(basename(root)), dependency);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AppOptions, createApp, graph, list, value } from "../../src/index.ts";
-import { APP_OPTIONS } from "../../src/app/options.ts";
+import { KNOWN_OPTIONS } from "../../src/app/options.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { gated, latch, unlessAborted } from "./support/gate.ts";
@@ -169,7 +169,7 @@ test("a server without options serves no graph", async () => {
 test("the guide lists each option of createApp", () => {
   const guide = readFileSync(join(import.meta.dirname, "../../src/guide/clients.md"), "utf8");
   const [, table = ""] = guide.split("## Options of `createApp`");
-  expect(Object.keys(APP_OPTIONS).filter((name) => !table.includes(`\`${name}\``))).toEqual([]);
+  expect(Object.keys(KNOWN_OPTIONS).filter((name) => !table.includes(`\`${name}\``))).toEqual([]);
 });
 
 test.each([
