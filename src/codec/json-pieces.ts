@@ -43,7 +43,7 @@ export class LargeJson {
   }
 }
 
-export const jsonText = (value: unknown): JsonText =>
+export const lazyJson = (value: unknown): JsonText =>
   isSmallJson(value) ? stringifyJson(value) : new LargeJson(value);
 
 /** `text` between two others. */

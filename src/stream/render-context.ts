@@ -6,7 +6,7 @@ import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { MessageHead, RenderData } from "./render-data.ts";
 
-export { jsonText as json } from "../codec/json-pieces.ts";
+export { lazyJson as json } from "../codec/json-pieces.ts";
 
 export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
