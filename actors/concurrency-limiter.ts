@@ -1,5 +1,5 @@
 import { ReleasingMap } from "../src/model/releasing-map.ts";
-import type { RunBytes, RunningStates } from "./running-states.ts";
+import type { RunBytes, RunMemoryBudget } from "./run-memory-budget.ts";
 
 /** A run that asks for a slot, with the tenant and the graph that it counts for. */
 export interface SlotRequest {
@@ -29,14 +29,14 @@ interface Waiting extends SlotRequest {
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
- * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need ({@link RunningStates}). A
+ * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need ({@link RunMemoryBudget}). A
  * run gets a free slot at once; when none is free, or when it is large and there is no memory for it, it waits. Freed slots go round robin
  * over the tenants, so that a tenant with ten thousand runs gets no more turns than one with a single run; within a tenant they go to the run
  * that asked first. Runs that wait for memory hold up no small ones.
  */
 export class ConcurrencyLimiter {
   readonly #limits: ConcurrencyLimits;
-  readonly #states: RunningStates;
+  readonly #states: RunMemoryBudget;
   readonly #isUnlimited: boolean;
   readonly #acquired = new ReleasingMap<string, SlotRequest>();
   readonly #byTenant = new Map<string, number>();
@@ -49,7 +49,7 @@ export class ConcurrencyLimiter {
   #tickets = 0;
   #isOpen = true;
 
-  constructor(limits: ConcurrencyLimits, states: RunningStates) {
+  constructor(limits: ConcurrencyLimits, states: RunMemoryBudget) {
     this.#limits = limits;
     this.#states = states;
     states.onSpace(() => this.#serveWaiting());

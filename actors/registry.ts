@@ -25,17 +25,17 @@ import { createThreadRecord } from "./thread-creation.ts";
 import { DelayedRuns } from "./delayed-runs.ts";
 import { registryMetrics } from "./registry-metrics.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { RunningStates } from "./running-states.ts";
+import { RunMemoryBudget } from "./run-memory-budget.ts";
 import { IdleThreads } from "./idle-threads.ts";
 import { InspectorRegistry } from "./inspection/inspector-registry.ts";
 import { LiveThreads } from "./inspection/live-threads.ts";
 import { ThreadAdministration } from "./thread-administration.ts";
 import { parkRuns } from "./park-runs.ts";
-import { loadUnendedRuns } from "./thread-loading.ts";
+import { loadUnendedRuns } from "./load-unended-runs.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
 import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queue-limits.ts";
-import { endUnendedRun } from "./missing-run-end.ts";
+import { endUnendedRun } from "./unended-run.ts";
 import { recoverThreads } from "./recovery.ts";
 import { type ActorMetrics, RunCounters } from "./run-counters.ts";
 import { TemporaryThreads } from "./temporary-threads.ts";
@@ -56,7 +56,7 @@ import { ReleasingMap } from "../src/model/releasing-map.ts";
 export class Registry implements ThreadSystem, LiveThreadOwner {
   draining = false;
   readonly limiter: ConcurrencyLimiter;
-  readonly runningStates: RunningStates;
+  readonly runningStates: RunMemoryBudget;
   readonly starts: StartQueue;
   readonly delayedRuns: DelayedRuns;
   readonly #deps: SystemDeps;
@@ -100,7 +100,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       },
     });
     this.#queuedRuns = new QueuedRuns(deps.limits);
-    this.runningStates = new RunningStates(deps.scheduler, deps.heap, deps.limits);
+    this.runningStates = new RunMemoryBudget(deps.scheduler, deps.heap, deps.limits);
     this.limiter = new ConcurrencyLimiter(deps.limits.concurrent, this.runningStates);
     this.starts = new StartQueue(deps.clock, deps.scheduler);
     this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));

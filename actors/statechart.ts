@@ -1,4 +1,4 @@
-import { NO_CHILDREN, Children } from "./children.ts";
+import { NO_CHILD_ACTORS, ChildActors } from "./child-actors.ts";
 import {
   createActor,
   type ActorLogic,
@@ -88,7 +88,7 @@ export type ChartSnapshot<C, O> = Snapshot<O> & {
   readonly value: StateValue;
   readonly context: C;
   /** XState's own interpreter has an object here; see {@link childrenOf}. */
-  readonly children: Children;
+  readonly children: ChildActors;
 };
 
 export interface ChartLogic<C, E extends EventObject, I, O> extends ActorLogic<ChartSnapshot<C, O>, E, I> {
@@ -103,10 +103,10 @@ export type Interpreter = <C extends object, E extends EventObject, I, O>(
 
 /** The child actors of an actor, the first `most` of them. */
 export function childrenOf(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
-  const { children = NO_CHILDREN } = actor.getSnapshot() as {
-    readonly children?: Children | { readonly [id: string]: AnyActorRef };
+  const { children = NO_CHILD_ACTORS } = actor.getSnapshot() as {
+    readonly children?: ChildActors | { readonly [id: string]: AnyActorRef };
   };
-  return children instanceof Children ? children.first(most) : Object.values(children).slice(0, most);
+  return children instanceof ChildActors ? children.first(most) : Object.values(children).slice(0, most);
 }
 
 /** A state of the chart, with its ancestors. */
@@ -138,11 +138,11 @@ interface AtomicState<C, E> {
  */
 class Move<C, E> implements SpawnArgs<C, E> {
   context: C;
-  children: Children;
+  children: ChildActors;
   readonly event: E;
   readonly scope: AnyActorScope;
 
-  constructor(context: C, children: Children, event: E, scope: AnyActorScope) {
+  constructor(context: C, children: ChildActors, event: E, scope: AnyActorScope) {
     this.context = context;
     this.children = children;
     this.event = event;
@@ -377,17 +377,24 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     const own = node.config.output as ((args: { context: C }) => unknown) | undefined;
     const event = { type: `xstate.done.state.${config.id}`, output: own?.({ context }) };
     const end = output?.({ context, event }) as O;
-    return { status: "done", output: end, error: undefined, value, context, children: NO_CHILDREN };
+    return { status: "done", output: end, error: undefined, value, context, children: NO_CHILD_ACTORS };
   }
 
   return {
     snapshotIn(name, context) {
       const value = byValue.get(name)?.value ?? name;
-      return { status: "active", output: undefined, error: undefined, value, context, children: NO_CHILDREN };
+      return {
+        status: "active",
+        output: undefined,
+        error: undefined,
+        value,
+        context,
+        children: NO_CHILD_ACTORS,
+      };
     },
     getInitialSnapshot(scope, input) {
       const event = { type: "xstate.init", input } as unknown as E;
-      const move = new Move<C, E>(initialContext({ input }), NO_CHILDREN, event, scope);
+      const move = new Move<C, E>(initialContext({ input }), NO_CHILD_ACTORS, event, scope);
       for (const operation of start) operation(move);
       return settle(move, atomic.get(initialOf(root)) as AtomicState<C, E>);
     },
@@ -397,7 +404,14 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
       if (type === "xstate.stop") {
         stopAll(move);
         const { output: reached, error, value, context } = snapshot;
-        const stopped = { status: "stopped", output: reached, error, value, context, children: NO_CHILDREN };
+        const stopped = {
+          status: "stopped",
+          output: reached,
+          error,
+          value,
+          context,
+          children: NO_CHILD_ACTORS,
+        };
         return stopped as ChartSnapshot<C, O>;
       }
       const state = byValue.get(snapshot.value);
@@ -406,7 +420,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
         if (!type.startsWith("xstate.error.actor.")) return snapshot;
         stopAll(move);
         const { error } = event as unknown as { readonly error: unknown };
-        return { ...snapshot, status: "error", error, children: NO_CHILDREN } as ChartSnapshot<C, O>;
+        return { ...snapshot, status: "error", error, children: NO_CHILD_ACTORS } as ChartSnapshot<C, O>;
       }
       if (step.target === undefined && step.operations.length === 0) return snapshot;
       for (const operation of step.operations) operation(move);

@@ -75,10 +75,10 @@ export class ThreadReloads {
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }
-    this.#schedule(this.#noted(name, key));
+    this.#schedule(this.#recordFailure(name, key));
   }
 
-  #noted(name: string, key: ThreadKey): Reload {
+  #recordFailure(name: string, key: ThreadKey): Reload {
     const at = this.#deps.clock.mono();
     for (const [other, { at: then, isScheduled }] of this.#reloads) {
       if (at - then < FORGET_MS) break;

@@ -24,7 +24,7 @@ import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
-import type { UnendedRun } from "../src/ports/missing-run-ends.ts";
+import type { UnendedRun } from "../src/ports/unended-runs.ts";
 import type { ActorMetrics } from "./run-counters.ts";
 import type { Interpreter } from "./statechart.ts";
 

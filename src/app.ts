@@ -12,13 +12,13 @@ import { headerSelector } from "./access/configurable-headers.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { openEngines } from "./app/engines.ts";
-import { HttpAppHandler } from "./http/http-app.ts";
+import { HttpAppHandler } from "./http/custom-http-app.ts";
 import { createRequestHandler } from "./http/handler.ts";
-import { OpenWebRequests, respondToWebRequest } from "./http/web-exchange.ts";
+import { PendingWebRequests, respondToWebRequest } from "./http/web-exchange.ts";
 import { Traffic } from "./http/response-counts.ts";
 import { DEFAULT_VIEWER } from "./config/inspector.ts";
 import { InspectorFeeds } from "./websocket/inspector/feeds.ts";
-import type { WebSocketDeps } from "./websocket/deps.ts";
+import type { UpgradeDeps } from "./websocket/deps.ts";
 import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
@@ -255,7 +255,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       logger: servingLogger,
       values: inspect.values,
     });
-    const watch: WebSocketDeps["inspect"] = (socket, client, query) =>
+    const watch: UpgradeDeps["inspect"] = (socket, client, query) =>
       feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
     const [traffic, sockets] = [new Traffic(), new OpenSockets()];
     const metrics = createMetrics({
@@ -341,7 +341,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     firing.start();
     threadExpiry.start();
     if (!policy.isDisabled) void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
-    const webRequests = new OpenWebRequests();
+    const webRequests = new PendingWebRequests();
     const embedded: { startDraining(): void; close(): void }[] = [];
 
     const shut = async (ms: number): Promise<void> => {

@@ -1,4 +1,4 @@
-import { Children } from "../children.ts";
+import { ChildActors } from "../child-actors.ts";
 import { childrenOf } from "../statechart.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -33,7 +33,7 @@ export function shownState(actor: AnyActorRef, thread: string): InspectedState {
 function contextOf(context: { readonly [name: string]: unknown }, thread: string): JsonObject {
   const shown: { [name: string]: unknown } = {};
   for (const [name, value] of Object.entries(context)) {
-    if (value instanceof Children) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
+    if (value instanceof ChildActors) shown[name] = cut([...value.names(MAX_ENTRIES)], value.size);
     else shown[name] = Array.isArray(value) ? firstEntries(value) : value;
   }
   // The actor's context has the internal name of the thread, which includes the tenant.

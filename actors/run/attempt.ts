@@ -13,8 +13,8 @@ import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
 import { writesAt, replacedWrites } from "./rollback-writes.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
-import { SubgraphOrigin } from "./subgraph-origin.ts";
-import { GraphExecution, type GraphOrigin } from "./graph-execution.ts";
+import { SubgraphParent } from "./subgraph-parent.ts";
+import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
@@ -73,7 +73,7 @@ export class Attempt {
     this.root = new GraphExecution(this, this.#origin());
   }
 
-  #origin(): GraphOrigin {
+  #origin(): GraphParent {
     const { liveThread } = this;
     const { engine } = liveThread.deps;
     return {
@@ -201,7 +201,7 @@ export class Attempt {
     before: Position | undefined,
     ended: OnSubgraphEnd,
   ): GraphExecution {
-    const inner = new GraphExecution(this, new SubgraphOrigin(above, call, before, ended));
+    const inner = new GraphExecution(this, new SubgraphParent(above, call, before, ended));
     this.subgraphs.set(call.task, inner);
     return inner;
   }

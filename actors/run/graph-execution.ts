@@ -12,7 +12,7 @@ import type { Attempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
 /** How a graph execution starts and ends: differs between the root graph and a subgraph. */
-export interface GraphOrigin {
+export interface GraphParent {
   readonly ns: string;
   position(): Eventually<Position>;
   open(position: Position): Execution;
@@ -26,7 +26,7 @@ export interface GraphOrigin {
 export class GraphExecution {
   readonly attempt: Attempt;
   readonly liveThread: LiveThread;
-  readonly origin: GraphOrigin;
+  readonly origin: GraphParent;
   readonly tasks: TaskRunner;
   actor: AnyActorRef | undefined;
   /** True once it has applied its input, or has resumed from where it started. */
@@ -55,7 +55,7 @@ export class GraphExecution {
   #isPaused = false;
   #isOver = false;
 
-  constructor(attempt: Attempt, origin: GraphOrigin) {
+  constructor(attempt: Attempt, origin: GraphParent) {
     this.attempt = attempt;
     this.liveThread = attempt.liveThread;
     this.origin = origin;

@@ -1,4 +1,4 @@
-import { NO_CHILDREN, type Children } from "../children.ts";
+import { NO_CHILD_ACTORS, type ChildActors } from "../child-actors.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
@@ -13,7 +13,7 @@ interface RunContext {
   readonly within: string | null;
   readonly stop: StopReason | null;
   /** Actors of the step's tasks that have not ended, by the tasks' ids. */
-  readonly waiting: Children;
+  readonly waiting: ChildActors;
   /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
   readonly status: TerminalStatus | null;
@@ -46,7 +46,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
 }
 
 /** The number of tasks that have not ended, once this one has. */
-function othersThan(event: unknown, waiting: Children): number {
+function othersThan(event: unknown, waiting: ChildActors): number {
   return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }
 
@@ -74,7 +74,7 @@ export const runConfig = {
     run,
     within,
     stop: null,
-    waiting: NO_CHILDREN,
+    waiting: NO_CHILD_ACTORS,
     planned: [],
     status: null,
     rest: "idle",
@@ -207,7 +207,7 @@ export function runChart(
       countTask: ({ context, event }) => ({
         waiting: context.waiting.without(taskOutput(event)?.task ?? ""),
       }),
-      forgetTasks: () => ({ waiting: NO_CHILDREN }),
+      forgetTasks: () => ({ waiting: NO_CHILD_ACTORS }),
       takeEnd: ({ event }) => (event.type === "ENDED" ? { status: event.status, rest: event.rest } : {}),
     },
     stops: {

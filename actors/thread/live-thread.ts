@@ -11,13 +11,13 @@ import type { Append } from "../../src/ports/journal.ts";
 import type { Attempt } from "../run/attempt.ts";
 import type { DelayedRuns } from "../delayed-runs.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
-import type { RunningStates } from "../running-states.ts";
+import type { RunMemoryBudget } from "../run-memory-budget.ts";
 import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system.ts";
 import type { StartQueue } from "../start-queue.ts";
 import type { RunCounters } from "../run-counters.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
-import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./consistency.ts";
+import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./write-check.ts";
 import { StateSize } from "./state-size.ts";
 
 /** The changes of one append, without the thread's record. */
@@ -30,7 +30,7 @@ export interface LiveThreadOwner {
   /** Decides which run may start. */
   readonly limiter: ConcurrencyLimiter;
   /** The memory of runs in progress. */
-  readonly runningStates: RunningStates;
+  readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
   readonly starts: StartQueue;
   /** Counters of run outcomes. */

@@ -9,7 +9,7 @@ import { type RouteGroup, routeGroupOf } from "./disabled-routes.ts";
 import { AllowedHosts, isLoopback } from "./hosts.ts";
 import { ApiKeys } from "./api-keys.ts";
 import type { Authenticator } from "./custom-auth.ts";
-import { fetchRequestOf } from "./fetch-request.ts";
+import { fetchRequestOf } from "./web-request.ts";
 import { isLocalOrigin, isSameOrigin, AllowedOrigins } from "./origins.ts";
 import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-tokens.ts";
 
@@ -59,8 +59,8 @@ const STUDIO_USER: AuthUser = Object.freeze({
   is_authenticated: true,
 });
 
-const NONE: Headers = Object.freeze({});
-const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NONE };
+const NO_HEADERS: Headers = Object.freeze({});
+const ANONYMOUS: AccessDecision = { tenant: DEFAULT_TENANT, headers: NO_HEADERS };
 
 /** Access control: which clients and pages may use the server, and as which tenant. Decides by the headers alone, before a body is read. */
 export class AccessControl {
@@ -96,7 +96,7 @@ export class AccessControl {
     this.#origins = new AllowedOrigins({ listed: listed ?? [], pattern, studio: options.studio === true });
     this.#cors = new Cors(cors);
     const open = listed === undefined && originPattern === undefined;
-    this.#allowsEveryOrigin = this.#origins.every || (open && !this.#isOpen);
+    this.#allowsEveryOrigin = this.#origins.allowsAll || (open && !this.#isOpen);
     this.#mount = options.mount ?? "";
     this.#disabled = disabled.length === 0 ? undefined : new Set(disabled);
   }
@@ -142,12 +142,12 @@ export class AccessControl {
     const origin = request.header("origin");
     if (this.#isOpen) {
       const refusal = this.#foreignRefusal(request, origin);
-      if (refusal !== undefined) return { tenant: undefined, headers: NONE, refusal };
+      if (refusal !== undefined) return { tenant: undefined, headers: NO_HEADERS, refusal };
       return origin === undefined
         ? ANONYMOUS
         : { tenant: DEFAULT_TENANT, headers: this.#corsHeaders(origin, request) };
     }
-    const headers = origin === undefined ? NONE : this.#corsHeaders(origin, request);
+    const headers = origin === undefined ? NO_HEADERS : this.#corsHeaders(origin, request);
     return { tenant: this.#tenantOfKey(request), headers };
   }
 
@@ -156,14 +156,14 @@ export class AccessControl {
    * @throws ServiceError as {@link Authenticator.authenticate} does
    */
   async authenticate(request: HttpRequest): Promise<AuthUser> {
-    const page = request.header("origin") ?? hiddenOrigin(request);
+    const page = request.header("origin") ?? refererOrigin(request);
     if (this.#hasStudioUser && request.header("x-auth-scheme") === "langsmith") {
       if (this.#foreignRefusal(request, request.header("origin")) === undefined) return STUDIO_USER;
     }
     // A browser adds the user's cookies to what any page asks for.
     const isTrustedPage =
       page === undefined ||
-      (!this.#origins.every && this.#origins.isListed(page)) ||
+      (!this.#origins.allowsAll && this.#origins.isListed(page)) ||
       isSameOrigin(page, request.header("host") ?? "");
     const asked = fetchRequestOf(request, isTrustedPage);
     if (this.#auth === undefined || asked === undefined)
@@ -189,7 +189,7 @@ export class AccessControl {
 
   /** The headers that answer a preflight request. */
   preflight(request: HttpRequest, { headers }: AccessDecision): Headers {
-    return headers === NONE ? headers : { ...headers, ...this.#cors.preflight(request) };
+    return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }
 
   /** @throws ServiceError `server.busy` */
@@ -204,7 +204,7 @@ export class AccessControl {
   }
 
   #corsHeaders(origin: string, request: HttpRequest): Headers {
-    return this.#mayRead(origin, request) ? this.#cors.answer(origin, this.#allowsEveryOrigin) : NONE;
+    return this.#mayRead(origin, request) ? this.#cors.answer(origin, this.#allowsEveryOrigin) : NO_HEADERS;
   }
 
   #mayRead(origin: string, request: HttpRequest): boolean {
@@ -220,7 +220,7 @@ export class AccessControl {
     if (!this.#hosts.has(host)) {
       return forbidden(`Host ${quoted(host)} is not served without a key; list it in http.allowed_hosts`);
     }
-    const page = origin ?? hiddenOrigin(request);
+    const page = origin ?? refererOrigin(request);
     if (page === undefined || isLocalOrigin(page) || isSameOrigin(page, host)) return undefined;
     if (this.#origins.isListed(page)) return undefined;
     return forbidden(
@@ -233,7 +233,7 @@ export class AccessControl {
  * The origin of a page that sent a request without an `Origin` header, as browsers do for images, scripts and the like. Undefined when no
  * foreign page sent it; following a link does not count.
  */
-function hiddenOrigin(request: HttpRequest): string | undefined {
+function refererOrigin(request: HttpRequest): string | undefined {
   if (request.header("sec-fetch-site") !== "cross-site") return undefined;
   const followed = request.header("sec-fetch-mode") === "navigate";
   if (followed && request.header("sec-fetch-dest") === "document") return undefined;

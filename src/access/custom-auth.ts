@@ -45,7 +45,7 @@ const MAX_AUTHENTICATIONS = 1_024;
 const AUTHENTICATE = "authenticate handler";
 
 /** Why a value cannot be used as `Auth`; undefined: it can. */
-export function authFault(value: unknown): string | undefined {
+export function whyNotAuth(value: unknown): string | undefined {
   const handlers =
     typeof value === "object" && value !== null
       ? (value as { readonly "~handlerCache"?: unknown })["~handlerCache"]
@@ -66,7 +66,7 @@ export class CustomAuth implements Auth {
 
   /** @throws ServiceError `config.invalid` when it is no such object */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
-    const fault = authFault(auth);
+    const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);
     this.#handlers = auth;
     this.#scheduler = scheduler;

@@ -24,7 +24,7 @@ export function isLoopback(name: string): boolean {
 }
 
 /** Hosts whose result is cached, at most; most requests name the same few. */
-const REMEMBERED = 64;
+const MAX_CACHED = 64;
 
 /**
  * The hosts that a server without keys answers to. This is the protection against DNS rebinding: a page whose name resolves to this server
@@ -48,12 +48,12 @@ export class AllowedHosts {
   has(header: string): boolean {
     const known = this.#known.get(header);
     if (known !== undefined) return known;
-    const answer = this.#look(header);
-    if (this.#known.size < REMEMBERED) this.#known.set(header, answer);
+    const answer = this.#isAllowed(header);
+    if (this.#known.size < MAX_CACHED) this.#known.set(header, answer);
     return answer;
   }
 
-  #look(header: string): boolean {
+  #isAllowed(header: string): boolean {
     const host = parseHost(header);
     if (host === undefined) return false;
     const { name, port } = host;

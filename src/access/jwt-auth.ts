@@ -43,7 +43,8 @@ const ALGORITHMS = [
   "Ed25519",
 ];
 
-const required = (message: string, cause?: unknown) => new ServiceError("auth.required", message, { cause });
+const authRequired = (message: string, cause?: unknown) =>
+  new ServiceError("auth.required", message, { cause });
 
 /**
  * Authenticates users by the access tokens of an identity provider (OpenID Connect), and lets each reach what is the user's own. The library is
@@ -88,7 +89,7 @@ class JwtAuthenticator implements Authenticator {
   async authenticate(request: Request): Promise<AuthUser> {
     const [, token] = /^bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "") ?? [];
     if (token === undefined || token.length > MAX_TOKEN_CHARACTERS)
-      throw required("A valid token is needed: send it as Authorization: Bearer");
+      throw authRequired("A valid token is needed: send it as Authorization: Bearer");
     const claims = await this.#verify(token);
     if (typeof claims.sub === "string" && claims.sub !== "") return userOf(claims, claims.sub);
     throw this.#refusal("The token names no user", new TypeError('"sub" is empty, or no text'));
@@ -114,13 +115,13 @@ class JwtAuthenticator implements Authenticator {
   /** Which check failed is for the log: who only tries tokens need not know. */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
-    return required(message, cause);
+    return authRequired(message, cause);
   }
 
   #errorOf(cause: unknown): ServiceError {
     const { errors } = this.#jose;
     if (cause instanceof errors.JWTExpired) return this.#refusal("The token has expired", cause);
-    const isTokens =
+    const isTokenFault =
       cause instanceof errors.JWTClaimValidationFailed ||
       cause instanceof errors.JWTInvalid ||
       cause instanceof errors.JWSInvalid ||
@@ -128,12 +129,12 @@ class JwtAuthenticator implements Authenticator {
       cause instanceof errors.JOSEAlgNotAllowed ||
       cause instanceof errors.JOSENotSupported ||
       cause instanceof errors.JWKSNoMatchingKey;
-    if (isTokens) return this.#refusal("The token is not valid here", cause);
-    const isKeySets =
+    if (isTokenFault) return this.#refusal("The token is not valid here", cause);
+    const isKeySetFault =
       cause instanceof errors.JWKSInvalid ||
       cause instanceof errors.JWKInvalid ||
       cause instanceof errors.JWKSMultipleMatchingKeys;
-    if (isKeySets) return authFailure("key set", cause);
+    if (isKeySetFault) return authFailure("key set", cause);
     return new ServiceError("auth.unavailable", "The keys that tokens are checked with cannot be had", {
       cause,
     });

@@ -22,17 +22,17 @@ const PORTS: { readonly [scheme: string]: string } = { http: "80", https: "443" 
 /** The foreign origins whose pages may use the server. */
 export class AllowedOrigins {
   readonly #exact: ReadonlySet<string>;
-  readonly #under: readonly (readonly [before: string, after: string])[];
+  readonly #wildcards: readonly (readonly [before: string, after: string])[];
   readonly #pattern: RegExp | undefined;
-  readonly every: boolean;
+  readonly allowsAll: boolean;
 
   constructor({ listed, pattern, studio }: OriginOptions) {
     const all = [...listed, ...(studio ? STUDIO : [])].map((origin) =>
       origin.toLowerCase().replace(/\/$/, ""),
     );
-    this.every = all.includes("*");
+    this.allowsAll = all.includes("*");
     this.#exact = new Set(all);
-    this.#under = all.flatMap((origin) => {
+    this.#wildcards = all.flatMap((origin) => {
       const star = origin.indexOf("*.");
       return star < 0 ? [] : [[origin.slice(0, star), origin.slice(star + 1)] as const];
     });
@@ -41,9 +41,9 @@ export class AllowedOrigins {
 
   isListed(origin: string): boolean {
     const lower = origin.toLowerCase();
-    if (this.every || this.#exact.has(lower)) return true;
+    if (this.allowsAll || this.#exact.has(lower)) return true;
     if (this.#pattern?.test(origin)) return true;
-    return this.#under.some(([before, after]) => {
+    return this.#wildcards.some(([before, after]) => {
       if (!lower.startsWith(before) || !lower.endsWith(after)) return false;
       const label = lower.slice(before.length, lower.length - after.length);
       return /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(label);

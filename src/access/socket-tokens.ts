@@ -5,11 +5,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 
 /** Milliseconds that a token is valid. Short, because tokens stand in URLs, which proxies log. */
-const LIFE = 60_000;
+const LIFETIME_MS = 60_000;
 /** Characters of the longest token that is checked. */
 const MAX_TOKEN_CHARACTERS = 300;
 /** Bytes that a configured secret must have at least. */
-const SECRET = 32;
+const MIN_SECRET_BYTES = 32;
 /** Valid tokens with a user, of all users and of one: each keeps its user in memory. */
 const MAX_USER_TOKENS = 10_000;
 const MAX_TOKENS_OF_ONE = 100;
@@ -48,8 +48,11 @@ export class SocketTokens {
     secret: Uint8Array | string,
     { clock, random }: { readonly clock: Clock; readonly random: Random },
   ) {
-    if (Buffer.byteLength(secret) < SECRET) {
-      throw new ServiceError("config.invalid", `The secret for tokens must have ${SECRET} bytes or more`);
+    if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) {
+      throw new ServiceError(
+        "config.invalid",
+        `The secret for tokens must have ${MIN_SECRET_BYTES} bytes or more`,
+      );
     }
     this.#secret = secret;
     this.#clock = clock;
@@ -58,7 +61,7 @@ export class SocketTokens {
 
   /** @throws ServiceError `server.busy` when there are too many tokens of users */
   issue({ tenant, user }: TokenHolder): SocketToken {
-    const expires = this.#clock.now() + LIFE;
+    const expires = this.#clock.now() + LIFETIME_MS;
     const claim =
       user === undefined ? `${tenant}.${expires}` : `${tenant}.${expires}.${this.#hold(user, expires)}`;
     return { token: `${claim}.${this.#sign(claim).toString("base64url")}`, expires };

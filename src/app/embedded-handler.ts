@@ -7,7 +7,7 @@ import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "
 import { type App, checkOptions, PARTS } from "./options.ts";
 
 export interface HandlerOptions {
-  /** What the paths begin with that are the app's, such as `/api`; it is taken off. Default: all paths are. */
+  /** The prefix of the app's paths, such as `/api`; it is removed before routing. Default: none, all paths are the app's. */
   readonly prefix?: string;
 }
 
@@ -29,7 +29,7 @@ export interface Handler {
 const JSON_TYPE = { "content-type": "application/json" };
 const NOT_FOUND = JSON.stringify({ detail: "Not Found" });
 const STOPPED = JSON.stringify({ detail: "The server has stopped" });
-const FOREIGN = JSON.stringify({
+const NOT_LOCAL = JSON.stringify({
   detail:
     "Without a key or users, only connections of this machine are served; give createApp keys, auth or insecure",
 });
@@ -54,7 +54,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   };
   const isOwn = (url: string) => pathOf(url.split("?", 1)[0] as string) !== undefined;
   const within = (request: HttpRequest): HttpRequest =>
-    prefix === "" ? request : new RequestAt(request, pathOf(request.path) ?? request.path);
+    prefix === "" ? request : new RequestWithPath(request, pathOf(request.path) ?? request.path);
   const served: Handlers = {
     request: (request, reply) => handlers.request(within(request), reply),
     upgrade: (request) => handlers.upgrade(within(request)),
@@ -68,7 +68,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   ): readonly [status: number, body: string] | undefined => {
     if (webRequests.isClosed) return [503, STOPPED];
     if (isOnlyForLoopback && localAddress !== undefined && !isLoopback(localAddress.replace(/^::ffff:/i, "")))
-      return [403, FOREIGN];
+      return [403, NOT_LOCAL];
     return undefined;
   };
 
@@ -100,7 +100,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
 }
 
 /** A request as if it had come for another path. */
-class RequestAt implements HttpRequest {
+class RequestWithPath implements HttpRequest {
   readonly path: string;
   readonly method: string;
   readonly query: string;

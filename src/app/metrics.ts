@@ -18,8 +18,8 @@ import type { Hub } from "../stream/hub.ts";
 /** Webhooks counted at most; a higher number is reported as this one. */
 const MAX_WEBHOOKS = 10_000;
 /** Milliseconds that the storage's size and the webhook counts are cached: both are found by reading. */
-const SIZE = 15_000;
-const WEBHOOKS = 2_000;
+const SIZE_CACHE_MS = 15_000;
+const WEBHOOK_CACHE_MS = 2_000;
 
 const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as const;
 
@@ -43,7 +43,7 @@ export function createMetrics(deps: MetricsDeps): Pick<Exposition, "render"> & P
   const lag = new EventLoopLag(deps.clock, deps.scheduler);
   const families = [
     ...ofRuns(deps),
-    ...ofDoors(deps),
+    ...ofConnections(deps),
     ...ofStorage(deps),
     ...processFamilies(deps.process, lag),
   ];
@@ -102,7 +102,7 @@ const STATES = "with runs to do, at rest, or being read from the storage";
 
 type GraphTally = ActorMetrics["graphs"] extends ReadonlyMap<string, infer T> ? T : never;
 
-function ofDoors({ about, traffic, sockets, feeds }: MetricsDeps): readonly MetricFamily[] {
+function ofConnections({ about, traffic, sockets, feeds }: MetricsDeps): readonly MetricFamily[] {
   const answered = (route: string, method: string, answers: readonly number[]): readonly MetricSample[] =>
     answers.flatMap((count, digit) =>
       count === 0 ? [] : [[{ route, method, status: `${digit}xx` }, count] as const],
@@ -139,8 +139,8 @@ const ANSWERED =
 const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
 function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
-  const size = cachedFor(SIZE, clock, () => storage.size());
-  const webhooks = cachedFor(WEBHOOKS, clock, () => outbox.count(MAX_WEBHOOKS));
+  const size = cachedFor(SIZE_CACHE_MS, clock, () => storage.size());
+  const webhooks = cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS));
   const webhookCounts = async () => {
     const { pending, dead } = await webhooks();
     return byLabel("status", { pending, dead });

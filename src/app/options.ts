@@ -6,7 +6,7 @@ import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import type { GraphDef } from "../graph/graph-builder.ts";
 import type { GivenGraph } from "../graph-loader/given-graph.ts";
-import type { OpenWebRequests } from "../http/web-exchange.ts";
+import type { PendingWebRequests } from "../http/web-exchange.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
@@ -170,11 +170,11 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
 export const PARTS: unique symbol = Symbol("heddle.parts");
 
 /** What handlers need of their app. */
-export interface HandledParts {
+export interface AppInternals {
   readonly handlers: Handlers;
   readonly maxBody: number;
   readonly scheduler: Scheduler;
-  readonly webRequests: OpenWebRequests;
+  readonly webRequests: PendingWebRequests;
   /** Whether every machine that reaches the server may use it without credentials, though nobody has allowed that. */
   readonly isOnlyForLoopback: boolean;
   /** Drains and closes a handler with the app. */
@@ -189,7 +189,7 @@ export interface App {
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   /** Answers a web request within this process, as the server would. For one that leaves early, abort its signal or cancel the body. */
   fetch(request: Request): Promise<Response>;
-  readonly [PARTS]: HandledParts;
+  readonly [PARTS]: AppInternals;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**

@@ -1,7 +1,7 @@
 import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permission.ts";
 import type { Assistants } from "../service/assistants.ts";
-import { givenIn, isText, withoutMembers } from "./changed-value.ts";
+import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
 import type { UserRules } from "./user-rules.ts";
 
 const settingsChecks = {
@@ -36,7 +36,7 @@ export function authorizedAssistants(assistants: Assistants, rules: UserRules): 
       const changed = {
         ...withoutMembers(asked, settingsChecks),
         graph_id,
-        ...givenIn(value, settingsChecks),
+        ...checkedMembers(value, settingsChecks),
       };
       return assistants.create(tenant, changed, permitsOf(permission));
     },
@@ -44,7 +44,7 @@ export function authorizedAssistants(assistants: Assistants, rules: UserRules): 
     async update(tenant, name, asked) {
       const value = { ...asked, assistant_id: idOf(name), metadata: asked.metadata };
       const permission = await rules.decide("assistants:update", value);
-      return assistants.update(tenant, name, givenIn(value, settingsChecks), permitsOf(permission));
+      return assistants.update(tenant, name, checkedMembers(value, settingsChecks), permitsOf(permission));
     },
 
     versions: async (tenant, name, query) => assistants.versions(tenant, name, query, await readable(name)),

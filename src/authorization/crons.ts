@@ -5,7 +5,7 @@ import { toIso } from "../model/time.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Assistants } from "../service/assistants.ts";
 import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
-import { givenIn, isText, withoutMembers } from "./changed-value.ts";
+import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
 import { withoutUserIn } from "./runs.ts";
 import { usableAssistants } from "./usable-assistants.ts";
 import type { UserRules } from "./user-rules.ts";
@@ -41,7 +41,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
       metadata,
     };
     await rules.decide("crons:create", value);
-    const { payload = {}, ...changed } = givenIn(value, changes);
+    const { payload = {}, ...changed } = checkedMembers(value, changes);
     const { assistant_id: chosen = assistant_id, ...fields } = payload;
     const kept = { ...withoutMembers(asked, changes), schedule };
     const cron = { ...kept, run: fields, ...changed, assistant_id: String(chosen) };
@@ -62,7 +62,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
     async update(tenant, id, { run, schedule, metadata, ...rest }) {
       const value: AuthValue = { cron_id: id, payload: withoutUserInRun(run), schedule, metadata };
       const permission = await rules.decide("crons:update", value);
-      const { payload = {}, ...changed } = givenIn(value, changes);
+      const { payload = {}, ...changed } = checkedMembers(value, changes);
       const asked = { ...rest, ...changed, run: payload };
       return crons.update(tenant, id, asked, permitsOf(permission), rules.stored);
     },

@@ -8,7 +8,14 @@ import type { Assistants } from "../service/assistants.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RunRequest, RunStarter } from "../service/run-draft.ts";
 import type { Runs } from "../service/runs.ts";
-import { givenIn, isAnything, isNumber, isOneOf, isText, withoutMembers } from "./changed-value.ts";
+import {
+  checkedMembers,
+  isAnything,
+  isNumber,
+  isOneOf,
+  isText,
+  withoutMembers,
+} from "./handler-value-checks.ts";
 import { usableAssistants } from "./usable-assistants.ts";
 import { restricted, type UserRules } from "./user-rules.ts";
 
@@ -92,9 +99,14 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       },
     };
     const permission = await rules.decide("threads:create_run", value);
-    const { kwargs = {}, ...changed } = givenIn(value, valueChecks);
+    const { kwargs = {}, ...changed } = checkedMembers(value, valueChecks);
     const kept = withoutMembers(asked, { ...kwargsChecks, ...valueChecks });
-    const request = { ...kept, assistant_id, ...givenIn(kwargs, kwargsChecks), ...changed } as RunRequest;
+    const request = {
+      ...kept,
+      assistant_id,
+      ...checkedMembers(kwargs, kwargsChecks),
+      ...changed,
+    } as RunRequest;
     const mayUse = await usableAssistants(request.assistant_id, assistants, rules);
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }

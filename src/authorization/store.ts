@@ -2,7 +2,7 @@ import { isObject } from "../model/json.ts";
 import type { StoreOp } from "../model/store-item.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Store } from "../ports/store.ts";
-import { givenIn, isCount, isText, isTexts } from "./changed-value.ts";
+import { checkedMembers, isCount, isText, isTexts } from "./handler-value-checks.ts";
 import type { UserRules } from "./user-rules.ts";
 
 /** The store, as one user may use it: one operation at a time. Handlers may move it to another namespace. */
@@ -14,7 +14,10 @@ export function authorizedStore(store: Store, rules: UserRules): Store {
         const { namespace, key, value: item } = op;
         const value: AuthValue = { namespace: [...namespace], key, value: item };
         const permission = await rules.decide("store:put", value);
-        return { op: { ...op, ...placeIn(value), ...givenIn(value, { value: isObject }) }, permission };
+        return {
+          op: { ...op, ...placeIn(value), ...checkedMembers(value, { value: isObject }) },
+          permission,
+        };
       }
       case "get":
       case "delete": {
@@ -28,7 +31,7 @@ export function authorizedStore(store: Store, rules: UserRules): Store {
         const permission = await rules.decide("store:search", value);
         const checks = { filter: isObject, limit: isCount, offset: isCount, query: isText };
         const { namespace } = namespaceIn(value);
-        return { op: { ...rest, ...givenIn(value, checks), namespace_prefix: namespace }, permission };
+        return { op: { ...rest, ...checkedMembers(value, checks), namespace_prefix: namespace }, permission };
       }
       case "namespaces": {
         const { prefix = [], suffix, max_depth, limit = 100, offset = 0 } = op;
@@ -36,7 +39,7 @@ export function authorizedStore(store: Store, rules: UserRules): Store {
         const permission = await rules.decide("store:list_namespaces", value);
         const checks = { suffix: isTexts, max_depth: isCount, limit: isCount, offset: isCount };
         const { namespace } = namespaceIn(value);
-        return { op: { kind: op.kind, ...givenIn(value, checks), prefix: namespace }, permission };
+        return { op: { kind: op.kind, ...checkedMembers(value, checks), prefix: namespace }, permission };
       }
     }
   }
@@ -54,7 +57,7 @@ export function authorizedStore(store: Store, rules: UserRules): Store {
 /** The namespace that a handler has left; empty when it has left none. */
 const namespaceIn = (value: AuthValue): { readonly namespace: readonly string[] } => ({
   namespace: [],
-  ...givenIn(value, { namespace: isTexts }),
+  ...checkedMembers(value, { namespace: isTexts }),
 });
 
-const placeIn = (value: AuthValue) => ({ ...namespaceIn(value), ...givenIn(value, { key: isText }) });
+const placeIn = (value: AuthValue) => ({ ...namespaceIn(value), ...checkedMembers(value, { key: isText }) });

@@ -4,7 +4,7 @@ import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permission.ts";
 import type { Threads } from "../service/threads.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
-import { givenIn, isOneOf, isTexts, withoutMembers } from "./changed-value.ts";
+import { checkedMembers, isOneOf, isTexts, withoutMembers } from "./handler-value-checks.ts";
 import type { UserRules } from "./user-rules.ts";
 
 const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[]);
@@ -20,7 +20,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
       const { thread_id, metadata, if_exists } = asked;
       const value = { thread_id, metadata, if_exists };
       const permission = await rules.decide("threads:create", value);
-      const changed = { ...asked, metadata: {}, ...givenIn(value, { metadata: isObject }) };
+      const changed = { ...asked, metadata: {}, ...checkedMembers(value, { metadata: isObject }) };
       // With a state, it is a change of that too.
       const isWritten = (asked.supersteps ?? []).length > 0;
       const written = isWritten ? await rules.decide("threads:update", { thread_id }) : undefined;
@@ -48,7 +48,10 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
       const value = { thread_id: key.thread, metadata: update.metadata };
       const permitted = await rules.threadKey(key, "threads:update", value);
       const checks = { metadata: isObject };
-      return threads.update(permitted, { ...withoutMembers(update, checks), ...givenIn(value, checks) });
+      return threads.update(permitted, {
+        ...withoutMembers(update, checks),
+        ...checkedMembers(value, checks),
+      });
     },
 
     remove: async (key) => threads.remove(await rules.threadKey(key, "threads:delete")),
@@ -62,7 +65,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
       const record = await threads.record(from);
       const value = { thread_id: undefined, metadata: structuredClone(record.metadata) };
       await rules.decide("threads:create", value);
-      return threads.copy(from, givenIn(value, { metadata: isObject }).metadata);
+      return threads.copy(from, checkedMembers(value, { metadata: isObject }).metadata);
     },
 
     async prune(keys, strategy) {

@@ -3,22 +3,22 @@ import { ServiceError } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 import { bothPermit, type Permission, permitsOf } from "../model/permission.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { type Checks, givenIn, isCount, withoutMembers } from "./changed-value.ts";
+import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
 /** Characters of a user as JSON: it is stored with each of its runs. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
 /** Events in which something is made, with metadata. */
-const MAKING: ReadonlySet<AuthEvent> = new Set([
+const CREATING_EVENTS: ReadonlySet<AuthEvent> = new Set([
   "threads:create",
   "threads:create_run",
   "assistants:create",
   "crons:create",
 ]);
 /** Events in which metadata are written, if the request has any. */
-const WRITING: ReadonlySet<AuthEvent> = new Set([
-  ...MAKING,
+const METADATA_EVENTS: ReadonlySet<AuthEvent> = new Set([
+  ...CREATING_EVENTS,
   "threads:update",
   "assistants:update",
   "crons:update",
@@ -38,9 +38,9 @@ export class UserRules {
   /** See {@link Authorizer.decide}. What is made or changed gets the metadata that the filter asks for: it stays within it. */
   async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
     const permission = await this.#authorizer.decide(this.user, event, value);
-    if (permission === undefined || !WRITING.has(event)) return permission;
+    if (permission === undefined || !METADATA_EVENTS.has(event)) return permission;
     const { metadata = null } = value;
-    if (isObject(metadata) || (metadata === null && MAKING.has(event)))
+    if (isObject(metadata) || (metadata === null && CREATING_EVENTS.has(event)))
       value["metadata"] = { ...metadata, ...permission.members };
     return permission;
   }
@@ -67,7 +67,7 @@ export class UserRules {
     const members: { readonly [name: string]: unknown } = asked;
     const value: AuthValue = Object.fromEntries(Object.keys(changeable).map((name) => [name, members[name]]));
     const permission = await this.decide(event, value);
-    return { query: { ...withoutMembers(asked, checks), ...givenIn(value, changeable) }, permission };
+    return { query: { ...withoutMembers(asked, checks), ...checkedMembers(value, changeable) }, permission };
   }
 
   /** The user as it is stored with runs and crons. @throws ServiceError `auth.failed` when it has no such form */

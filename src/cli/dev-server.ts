@@ -62,12 +62,12 @@ export class DevServer {
   #config: Config;
   #app: App | undefined;
   #port: number | undefined;
-  #broken = false;
+  #hasFailed = false;
   #hasNewParts = false;
   #timer: Cancel | undefined;
   readonly #random = systemRandom();
   #working = false;
-  #again = false;
+  #isReloadDue = false;
 
   constructor(options: DevServerOptions) {
     this.#options = options;
@@ -78,12 +78,12 @@ export class DevServer {
   /** @throws ServiceError as `createApp` does */
   async start(): Promise<void> {
     this.#working = true;
-    this.#follow(this.#config);
+    this.#watchFilesOf(this.#config);
     const { graphs, parts } = await keepAliveDuring(this.#load(this.#config, true));
     await this.#open(this.#config, graphs, parts);
     // While no server runs, because it could not start again, nothing else does.
     keepProcessAlive();
-    this.#rest();
+    this.#endReload();
   }
 
   /** The current server; undefined during a restart. */
@@ -91,7 +91,7 @@ export class DevServer {
     return this.#app;
   }
 
-  #follow(config: Config): void {
+  #watchFilesOf(config: Config): void {
     const graphs = Object.values(config.graphs).map(({ file }) => file);
     for (const file of [config.path, config.envFile, ...graphs]) if (file !== undefined) this.#add(file);
   }
@@ -143,23 +143,23 @@ export class DevServer {
 
   #changed(path: string): void {
     if (this.#partFiles.has(path)) this.#hasNewParts = true;
-    if (!this.#files.has(path) && !(this.#broken && SOURCES.has(extname(path)))) return;
+    if (!this.#files.has(path) && !(this.#hasFailed && SOURCES.has(extname(path)))) return;
     this.#timer?.();
-    this.#timer = systemScheduler.after(QUIET_MS, () => void this.#act());
+    this.#timer = systemScheduler.after(QUIET_MS, () => void this.#reloadWhenFree());
   }
 
   /** Reloads. Only one reload at a time: changes made meanwhile cause another one afterwards. */
-  async #act(): Promise<void> {
+  async #reloadWhenFree(): Promise<void> {
     if (this.#working) {
-      this.#again = true;
+      this.#isReloadDue = true;
       return;
     }
     this.#working = true;
     try {
       await this.#reload();
-      this.#broken = false;
+      this.#hasFailed = false;
     } catch (cause) {
-      this.#broken = true;
+      this.#hasFailed = true;
       const why = cause instanceof Error ? cause.message : String(cause);
       const stack = ownFrames(cause);
       this.#options.logger.error(
@@ -169,15 +169,15 @@ export class DevServer {
         { why, ...(stack !== "" && { stack }) },
       );
     } finally {
-      this.#rest();
+      this.#endReload();
     }
   }
 
-  #rest(): void {
+  #endReload(): void {
     this.#working = false;
-    if (!this.#again) return;
-    this.#again = false;
-    void this.#act();
+    if (!this.#isReloadDue) return;
+    this.#isReloadDue = false;
+    void this.#reloadWhenFree();
   }
 
   async #reload(): Promise<void> {
@@ -193,7 +193,7 @@ export class DevServer {
       config = this.#options.read();
       anew = this.#app === undefined || hasNewParts || settingsOf(config) !== settingsOf(this.#config);
       if (anew) setEnv(config.env);
-      this.#follow(config);
+      this.#watchFilesOf(config);
       ({ graphs, parts } = await this.#load(config, anew));
       if (!anew) this.#app?.replaceGraphs(graphs.graphs, graphs.langGraphs);
     } catch (cause) {

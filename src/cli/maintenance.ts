@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { unendedRunChange } from "../../actors/missing-run-end.ts";
+import { unendedRunChange } from "../../actors/unended-run.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
@@ -68,11 +68,11 @@ export async function repair(data: string, onProgress?: OnProgress): Promise<voi
   mustHaveData(data);
   await repairStorage(data, { ...deps, ...(onProgress && { onProgress }) });
   onProgress?.({ work: "looking for runs without an end" });
-  await endRuns(data);
+  await endUnendedRuns(data);
 }
 
 /** Ends runs that shutdowns of older versions left without an end. */
-async function endRuns(data: string): Promise<void> {
+async function endUnendedRuns(data: string): Promise<void> {
   const { journal, unended, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
     for await (const found of unended.find()) {

@@ -6,7 +6,7 @@ import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
 /** Milliseconds for running supersteps to end, and for the whole shutdown. */
 const DRAIN_MS = 8_000;
-const STOP = 9_500;
+const STOP_MS = 9_500;
 
 /**
  * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
@@ -47,7 +47,7 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
     if (stopping || app === undefined) return exit(128 + constants.signals[signal]);
     stopping = true;
     logger.info("stopping", { signal });
-    systemScheduler.after(STOP, () => {
+    systemScheduler.after(STOP_MS, () => {
       logger.error("did not stop in time; the next start resumes unfinished runs");
       exit(1);
     });

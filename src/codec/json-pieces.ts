@@ -1,4 +1,4 @@
-import { stringifyJson } from "../model/json-text.ts";
+import { stringifyJson } from "../model/stringify-json.ts";
 import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** Characters: the approximate size of a piece of JSON. */

@@ -74,7 +74,7 @@ export function packValue(value: unknown, head: number): Buffer {
 }
 
 /** Encodes JSON data as standard MessagePack, which any reader understands. */
-export function packMessage(value: unknown): Uint8Array {
+export function packForClients(value: unknown): Uint8Array {
   return packr.pack(value);
 }
 

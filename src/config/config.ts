@@ -4,7 +4,7 @@ import { parseEnv } from "node:util";
 import { type AccessConfig, readAccess } from "../access/config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
-import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./default-assistants.ts";
+import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
 import { checkKeys } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-bundler.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";

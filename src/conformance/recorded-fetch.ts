@@ -1,4 +1,4 @@
-/** A request that a check made, with what came back. */
+/** A request that a check made, with its answer. */
 export interface RecordedRequest {
   readonly method: string;
   /** The path with its query. */

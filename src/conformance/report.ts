@@ -8,7 +8,7 @@ const short = (value: unknown): string => {
   return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}...`;
 };
 
-/** The results as lines of text: a table by chapter, then each difference with its request and both answers. */
+/** The results as lines of text: a table by chapter, then each difference with its request, the expected and the actual answer. */
 export function reportLines(results: readonly CheckResult[]): string[] {
   const chapters = [...new Set(results.map(({ chapter }) => chapter))];
   const width = Math.max("Chapter".length, ...chapters.map((name) => name.length));

@@ -2,7 +2,7 @@ import type { PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
-import { checkpointMetadataOfRun } from "../graph/run-metadata.ts";
+import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
 /** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */

@@ -178,8 +178,6 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   });
 }
 
-// --- answers ---
-
 function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {
   const { head, run } = superstep;
   const error = superstep.isGraphChanged ? graphChangeError(superstep, "step") : null;

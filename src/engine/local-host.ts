@@ -9,7 +9,7 @@ import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { ResultCache } from "./result-cache.ts";
 import { createNodeContext } from "./node-context.ts";
 import { logFailure } from "./node-log.ts";
-import { failedOutcome, TaskInterrupts } from "./interrupt-scopes.ts";
+import { failedOutcome, TaskInterrupts } from "./task-interrupts.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
 export interface LocalHostDeps {

@@ -8,7 +8,7 @@ import type {
   MessageWriter,
   WholeCall,
 } from "../graph/node-context.ts";
-import { objectAt } from "../graph/field-readers.ts";
+import { objectAt } from "../graph/read-fields.ts";
 import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";

@@ -24,7 +24,7 @@ import { withoutOpenAnswers } from "./resume-answers.ts";
 import { firstStep, firstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
-import { partialOutputStep, findPartialMessagesKey, type PartialKey } from "./partial-output.ts";
+import { partialOutputStep, findPartialMessagesKey, type PartialKey } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";

@@ -1,14 +1,14 @@
 import type { JsonObject } from "../model/json.ts";
-import { toJsonText } from "../model/json-text.ts";
+import { toJsonText } from "../model/stringify-json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
 import type { Ctx, Log } from "../graph/node-context.ts";
 import { createNodeLog, type NodeLogDeps } from "./node-log.ts";
 import { createMessageMaker } from "./message-writer.ts";
-import type { TaskInterrupts } from "./interrupt-scopes.ts";
+import type { TaskInterrupts } from "./task-interrupts.ts";
 import { checkedInterrupt, runParallel } from "./parallel-bodies.ts";
 import { AttemptStore } from "./node-store.ts";
-import { DurableSteps, createStepFunction } from "./durable-steps.ts";
+import { StepResults, createStepFunction } from "./step-results.ts";
 
 /**
  * Makes the `ctx` argument of a node function.
@@ -23,7 +23,7 @@ export function createNodeContext(
   check: () => void,
   onCustomId: (id: string) => void,
 ): Ctx<JsonObject> {
-  const steps = new DurableSteps(call, io, check);
+  const steps = new StepResults(call, io, check);
   const context = new Context(
     { call, io, logs, log: undefined },
     {

@@ -1,13 +1,13 @@
 import { md5Hex } from "../model/ids.ts";
 import type { Ctx, ParallelBody } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
-import type { TaskInterrupts } from "./interrupt-scopes.ts";
-import { createStepFunction, type DurableSteps } from "./durable-steps.ts";
+import type { TaskInterrupts } from "./task-interrupts.ts";
+import { createStepFunction, type StepResults } from "./step-results.ts";
 
 /** Services that the parallel bodies of one attempt share. */
 interface Shared {
   readonly questions: TaskInterrupts;
-  readonly steps: DurableSteps;
+  readonly steps: StepResults;
   readonly check: () => void;
 }
 

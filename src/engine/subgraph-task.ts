@@ -7,7 +7,7 @@ import type { Plan, TaskOutcome } from "../ports/engine.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
-import { findPartialMessagesKey } from "./partial-output.ts";
+import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import type { GraphPosition } from "./graph-position.ts";
 

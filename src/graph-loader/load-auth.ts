@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type AuthHandlers, authFault } from "../access/custom-auth.ts";
+import { type AuthHandlers, whyNotAuth } from "../access/custom-auth.ts";
 import type { GraphFile } from "../config/config.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
@@ -17,7 +17,7 @@ export function loadAuth(config: string, file: GraphFile, options: LoadOptions):
 }
 
 const authOf = (found: unknown): AuthHandlers | undefined =>
-  authFault(found) === undefined ? (found as AuthHandlers) : undefined;
+  whyNotAuth(found) === undefined ? (found as AuthHandlers) : undefined;
 
 /** Reads a file with a JSON Web Key Set. @throws ServiceError `config.invalid` */
 export function loadKeySet(file: string): JsonObject {

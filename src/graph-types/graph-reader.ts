@@ -94,7 +94,7 @@ export class GraphReader {
   }
 
   #described(type: ts.Type | undefined): JsonObject | null {
-    if (type === undefined || this.#isOpen(type)) return null;
+    if (type === undefined || this.#saysNothing(type)) return null;
     const writer = new SchemaWriter(this.#ts, this.#program);
     const isObject = (type.flags & (this.#ts.TypeFlags.Object | this.#ts.TypeFlags.Intersection)) !== 0;
     if (!isObject || type.getProperties().length === 0) return writer.document(type);
@@ -104,7 +104,7 @@ export class GraphReader {
 
   /** The schema of the values of channels, by their names. */
   #channels(type: ts.Type | undefined): JsonObject | null {
-    if (type === undefined || this.#isOpen(type)) return null;
+    if (type === undefined || this.#saysNothing(type)) return null;
     const keys = type.getProperties().flatMap((key) => {
       const channel = this.#checker.getTypeOfSymbol(key);
       // `Annotation<string>` is the function that makes the channel.
@@ -116,7 +116,7 @@ export class GraphReader {
   }
 
   /** True for a type that tells nothing: `any`, `never`, or an object with any keys. */
-  #isOpen(type: ts.Type): boolean {
+  #saysNothing(type: ts.Type): boolean {
     const { TypeFlags } = this.#ts;
     if (type.flags & (TypeFlags.Any | TypeFlags.Unknown | TypeFlags.Never | TypeFlags.Undefined)) return true;
     return (type.flags & TypeFlags.Object) !== 0 && type.getProperties().length === 0;
@@ -144,7 +144,7 @@ export class GraphReader {
     if (ts.isAwaitExpression(node)) yield* this.#addNodeCalls(node.expression, seen);
     else if (ts.isVariableDeclaration(node)) {
       yield* this.#addNodeCalls(node.initializer, seen);
-      yield* this.#laterCalls(node, seen);
+      yield* this.#callsInStatements(node, seen);
     } else if (ts.isExportAssignment(node)) yield* this.#addNodeCalls(node.expression, seen);
     else if (ts.isFunctionLike(node)) {
       for (const returned of this.#returnsOf(node)) yield* this.#addNodeCalls(returned, seen);
@@ -161,12 +161,12 @@ export class GraphReader {
   }
 
   /** Calls on a variable in statements of their own: `builder.addNode(...)`. */
-  *#laterCalls(variable: ts.VariableDeclaration, seen: Set<ts.Node>): Generator<ts.CallExpression> {
+  *#callsInStatements(variable: ts.VariableDeclaration, seen: Set<ts.Node>): Generator<ts.CallExpression> {
     const ts = this.#ts;
     const symbol = this.#checker.getSymbolAtLocation(variable.name);
     const found: ts.Expression[] = [];
     const visit = (node: ts.Node): void => {
-      if (ts.isExpressionStatement(node) && this.#startOf(node.expression) === symbol)
+      if (ts.isExpressionStatement(node) && this.#variableOf(node.expression) === symbol)
         found.push(node.expression);
       ts.forEachChild(node, visit);
     };
@@ -175,7 +175,7 @@ export class GraphReader {
   }
 
   /** The variable with which a chain of calls begins. */
-  #startOf(expression: ts.Expression): ts.Symbol | undefined {
+  #variableOf(expression: ts.Expression): ts.Symbol | undefined {
     const ts = this.#ts;
     let at: ts.Expression = expression;
     while (ts.isCallExpression(at) || ts.isPropertyAccessExpression(at) || ts.isParenthesizedExpression(at))
@@ -220,7 +220,7 @@ export class GraphReader {
       for (const entry of first.elements) {
         if (!ts.isArrayLiteralExpression(entry)) continue;
         const [key, value, more] = entry.elements;
-        const name = this.#text(key);
+        const name = this.#literalText(key);
         if (name !== undefined && value !== undefined) yield { name, action: value, options: more };
       }
     } else if (ts.isObjectLiteralExpression(first)) {
@@ -232,13 +232,13 @@ export class GraphReader {
           yield { name, action: member.name, options: undefined };
       }
     } else {
-      const name = this.#text(first);
+      const name = this.#literalText(first);
       if (name !== undefined && action !== undefined) yield { name, action, options };
     }
   }
 
   /** The text of an expression whose type is one string. */
-  #text(expression: ts.Expression | undefined): string | undefined {
+  #literalText(expression: ts.Expression | undefined): string | undefined {
     const type = expression && this.#checker.getTypeAtLocation(expression);
     return type?.isStringLiteral() ? type.value : undefined;
   }
@@ -251,8 +251,8 @@ export class GraphReader {
     const ts = this.#ts;
     return (
       this.#asGraph(action) ??
-      this.#namedIn(options) ??
-      this.#calledBy(this.#functionOf(unwrapped(ts, action)))
+      this.#subgraphOption(options) ??
+      this.#subgraphUsedIn(this.#functionOf(unwrapped(ts, action)))
     );
   }
 
@@ -264,7 +264,7 @@ export class GraphReader {
   }
 
   /** `{ subgraphs: [graph] }` */
-  #namedIn(options: ts.Expression | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
+  #subgraphOption(options: ts.Expression | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
     const ts = this.#ts;
     if (options === undefined || !ts.isObjectLiteralExpression(options)) return undefined;
     for (const member of options.properties) {
@@ -284,7 +284,7 @@ export class GraphReader {
     return declared.initializer;
   }
 
-  #calledBy(body: ts.Node | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
+  #subgraphUsedIn(body: ts.Node | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
     const ts = this.#ts;
     if (body === undefined || !ts.isFunctionLike(body)) return undefined;
     const visit = (node: ts.Node): Pick<Subgraph, "graph" | "type"> | undefined =>

@@ -90,7 +90,9 @@ function optionsFor(
   const { moduleResolution } = own;
   // They know no `exports` of packages, by which LangGraph.js declares its types.
   const isOld =
-    moduleResolution === undefined ? isCommonJs(ts, own) : [Node10, Classic].includes(moduleResolution);
+    moduleResolution === undefined
+      ? hasOldResolutionByDefault(ts, own)
+      : [Node10, Classic].includes(moduleResolution);
   return {
     ...own,
     ...(isOld && { module: ts.ModuleKind.ESNext, moduleResolution: Bundler }),
@@ -105,7 +107,7 @@ function optionsFor(
 }
 
 /** Modules that are resolved in the old way by default. */
-function isCommonJs(ts: Compiler, { module }: ts.CompilerOptions): boolean {
+function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }
 

@@ -109,7 +109,7 @@ export class SchemaWriter {
     if (type.isUnion()) return this.#union(type);
     if (type.isIntersection()) {
       // A primitive type that was given a brand.
-      const primitive = type.types.find(({ flags: part }) => part & PRIMITIVE(this.#ts));
+      const primitive = type.types.find(({ flags: part }) => part & primitiveFlags(this.#ts));
       return primitive === undefined
         ? this.#defined(type, () => this.#object(type))
         : this.#schema(primitive);
@@ -211,10 +211,10 @@ export class SchemaWriter {
     const { TypeFlags } = this.#ts;
     const simple = TypeFlags.String | TypeFlags.Number | TypeFlags.Null;
     const isBoolean = (part: ts.Type) => (part.flags & TypeFlags.BooleanLiteral) !== 0;
-    const both = parts.filter(isBoolean).length === 2;
+    const hasBothBooleans = parts.filter(isBoolean).length === 2;
     const types = parts.flatMap((part) => (part.flags & simple ? [String(this.#schema(part)["type"])] : []));
-    if (both) types.push("boolean");
-    const literals = parts.filter((part) => part.isLiteral() || (isBoolean(part) && !both));
+    if (hasBothBooleans) types.push("boolean");
+    const literals = parts.filter((part) => part.isLiteral() || (isBoolean(part) && !hasBothBooleans));
     const others = parts.filter(
       (part) => !(part.flags & simple) && !isBoolean(part) && !literals.includes(part),
     );
@@ -306,7 +306,7 @@ export class SchemaWriter {
     const tags = symbol
       .getJsDocTags(this.#checker)
       .filter(({ name }) => TAGS.has(name))
-      .map(({ name, text }) => [name, parsed(textOf(this.#ts, text ?? []))] as const);
+      .map(({ name, text }) => [name, jsonOrText(textOf(this.#ts, text ?? []))] as const);
     return { ...(description !== "" && { description }), ...Object.fromEntries(tags) };
   }
 
@@ -365,7 +365,7 @@ export class SchemaWriter {
   }
 }
 
-const PRIMITIVE = ({ TypeFlags }: Compiler) =>
+const primitiveFlags = ({ TypeFlags }: Compiler) =>
   TypeFlags.StringLike | TypeFlags.NumberLike | TypeFlags.BooleanLike | TypeFlags.BigIntLike;
 
 function isFunction(type: ts.Type): boolean {
@@ -389,7 +389,7 @@ function textOf({ displayPartsToString }: Compiler, parts: readonly ts.SymbolDis
 }
 
 /** The value of a JSDoc tag: JSON, or else its text. */
-function parsed(text: string): unknown {
+function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -9,7 +9,7 @@ import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts"
 /** Milliseconds for the types of one graph, after which its thread is ended. */
 export const READ_TYPES_TIMEOUT = 30_000;
 /** Milliseconds that the thread stays for a next graph, which it reads faster: it knows what packages declare. */
-const IDLE_TIME = 10_000;
+const IDLE_MS = 10_000;
 /** Milliseconds after which a graph is tried again whose files could not be told: nobody can see that they have changed. */
 const RETRY_PAUSE_MS = 60_000;
 
@@ -66,24 +66,24 @@ export class TypesReader implements GraphTypes {
     const reading: Reading = { graph: { ...graph, file }, hashes: null, schemas, settle };
     this.#readings.set(key, reading);
     this.#queue.push(reading);
-    this.#next();
+    this.#readNext();
     return schemas;
   }
 
-  /** Ends the thread. What is being read has no schemas. */
+  /** Ends the worker thread. Readings in progress resolve with null. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#retry?.();
     for (const { settle } of this.#queue.splice(0)) settle(null);
-    await this.#end();
+    await this.#endWorker();
   }
 
-  #next(): void {
+  #readNext(): void {
     if (this.#current !== undefined) return;
     const reading = this.#queue.shift();
     this.#timer?.();
     if (reading === undefined) {
-      this.#timer = this.#deps.scheduler.after(IDLE_TIME, () => void this.#end());
+      this.#timer = this.#deps.scheduler.after(IDLE_MS, () => void this.#endWorker());
       return;
     }
     this.#current = reading;
@@ -97,7 +97,7 @@ export class TypesReader implements GraphTypes {
   #start(): WorkerThread<GraphTypesRequest, GraphTypesMessage> {
     const worker = this.#deps.spawn();
     worker.onMessage((message) => {
-      if (this.#worker === worker) this.#take(message);
+      if (this.#worker === worker) this.#receive(message);
     });
     worker.onEnd((why) => {
       if (this.#worker !== worker) return;
@@ -107,7 +107,7 @@ export class TypesReader implements GraphTypes {
     return worker;
   }
 
-  #take(message: GraphTypesMessage): void {
+  #receive(message: GraphTypesMessage): void {
     const reading = this.#current;
     if (reading === undefined) return;
     switch (message.t) {
@@ -127,7 +127,7 @@ export class TypesReader implements GraphTypes {
 
   #settle(schemas: Schemas): void {
     this.#answer(schemas);
-    this.#next();
+    this.#readNext();
   }
 
   #answer(schemas: Schemas): void {
@@ -147,11 +147,11 @@ export class TypesReader implements GraphTypes {
   #fail(why: string): void {
     const reading = this.#current;
     if (reading !== undefined) this.#warn(reading, why);
-    void this.#end();
-    if (!this.#isClosed) this.#next();
+    void this.#endWorker();
+    if (!this.#isClosed) this.#readNext();
   }
 
-  async #end(): Promise<void> {
+  async #endWorker(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
     this.#timer?.();

@@ -111,7 +111,7 @@ function readInputKeys(spec: unknown, rules: ReadonlyMap<string, ChannelRule>): 
   const input = readKeys(spec, "input", rules);
   for (const [key, rule] of rules) {
     if (input === null || rule.required !== true || input.has(key)) continue;
-    refuseGraph(`state.${key} is required, but no input may have it: name it in input, or make it optional`);
+    refuseGraph(`state.${key} is required but missing in input: add it to input, or make it optional`);
   }
   return input;
 }

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listAt, objectAt, refuseField, textAt } from "./field-readers.ts";
+import { listAt, objectAt, refuseField, textAt } from "./read-fields.ts";
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { objectAt, refuseField, textAt } from "./field-readers.ts";
+import { objectAt, refuseField, textAt } from "./read-fields.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {

@@ -8,8 +8,8 @@ import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
-import type { HttpAppHandler } from "./http-app.ts";
-import type { SendStored, SendJson, SendList } from "./json-list.ts";
+import type { HttpAppHandler } from "./custom-http-app.ts";
+import type { SendStored, SendJson, SendList } from "./json-responses.ts";
 import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */

@@ -4,7 +4,7 @@ import type { LogLevel } from "../ports/logger.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import { type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
-import { storedSender, jsonSender, listSender } from "./json-list.ts";
+import { storedSender, jsonSender, listSender } from "./json-responses.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
 import { MemoryBudget } from "../ports/memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";

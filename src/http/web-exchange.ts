@@ -1,4 +1,4 @@
-import { requestUrlOf, webHeadersOf } from "../access/fetch-request.ts";
+import { requestUrlOf, webHeadersOf } from "../access/web-request.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ByteStream, Handlers, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 
@@ -13,7 +13,7 @@ export function respondToWebRequest(
   handle: Handlers["request"],
   request: Request,
   maxBody: number,
-  open?: OpenWebRequests,
+  open?: PendingWebRequests,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (open?.isClosed) return resolve(stopped());
@@ -25,7 +25,7 @@ export function respondToWebRequest(
 const stopped = (): Response => Response.json({ detail: "The server has stopped" }, { status: 503 });
 
 /** The web requests that a server is answering. */
-export class OpenWebRequests {
+export class PendingWebRequests {
   readonly #open = new Set<{ close(): void }>();
   #isClosed = false;
 
@@ -57,7 +57,7 @@ class WebExchange implements HttpRequest, Reply {
   readonly #request: Request;
   readonly #maxBody: number;
   readonly #promise: { resolve(response: Response): void; reject(reason: unknown): void };
-  readonly #open: OpenWebRequests | undefined;
+  readonly #open: PendingWebRequests | undefined;
   #stream: WebStream | undefined;
   #isAnswered = false;
   #isAborted = false;
@@ -67,7 +67,7 @@ class WebExchange implements HttpRequest, Reply {
     request: Request,
     maxBody: number,
     promise: { resolve(response: Response): void; reject(reason: unknown): void },
-    open: OpenWebRequests | undefined,
+    open: PendingWebRequests | undefined,
   ) {
     const { pathname, search } = new URL(request.url);
     this.method = request.method;
@@ -271,7 +271,7 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
 }
 
 /** Bytes of a body up to which it is sent in one piece, with its length. */
-const WHOLE = 1024 * 1024;
+const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
  * Sends a web `Response` as the reply to a request. `headers`: those of every response, unless the response has its own. `onAbort` is called
@@ -289,7 +289,7 @@ export async function sendWebResponse(
   },
 ): Promise<void> {
   const headers: { [name: string]: string | readonly string[] } = { ...options.headers };
-  for (const [name, value] of response.headers) if (!OWN.has(name)) headers[name] = value;
+  for (const [name, value] of response.headers) if (!TRANSPORT_HEADERS.has(name)) headers[name] = value;
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) headers["set-cookie"] = cookies;
   const { body, status } = response;
@@ -300,7 +300,7 @@ export async function sendWebResponse(
     return reply.send(status, headers);
   }
   // A body of a known length is gathered, as far as it says the truth.
-  const most = length !== null && Number(length) <= WHOLE ? Number(length) : 0;
+  const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;
   const reader = body.getReader();
@@ -358,4 +358,9 @@ export function assertSendable(response: unknown): asserts response is Response 
 }
 
 /** Headers that the transport writes itself. */
-const OWN: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "connection", "set-cookie"]);
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "set-cookie",
+]);

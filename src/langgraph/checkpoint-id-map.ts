@@ -10,7 +10,7 @@ import { storedLangGraphData } from "./checkpoint-records.ts";
  * its thread is stored under another id that is. LangGraph keeps using its own id, and derives task ids from it, so its id is
  * stored with the checkpoint.
  */
-export class StoredIds {
+export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;
   /** Stored ids by LangGraph's ids, where they differ. */
   readonly #stored = new Map<string, string>();

@@ -5,7 +5,7 @@ import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
 import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import type { SaverIo } from "./saver.ts";
-import type { StoredIds } from "./checkpoint-id-map.ts";
+import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
 /** An event of LangGraph's execution. */
 export type LangGraphEvent =
@@ -26,7 +26,7 @@ export type LangGraphEvent =
  * one batch for each turn of the event loop.
  */
 export class LangGraphEventQueue implements CallReceiver, SaverIo {
-  readonly ids: StoredIds;
+  readonly ids: CheckpointIdMap;
   readonly #stage: EngineHost;
   readonly #position: Position;
   readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
@@ -40,7 +40,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   #over = false;
 
   constructor(
-    ids: StoredIds,
+    ids: CheckpointIdMap,
     stage: EngineHost,
     position: Position,
     takeIn: (events: readonly LangGraphEvent[]) => void,

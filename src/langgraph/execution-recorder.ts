@@ -3,7 +3,7 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { knownTasksOf } from "../model/known-task.ts";
-import { stringifyJson } from "../model/json-text.ts";
+import { stringifyJson } from "../model/stringify-json.ts";
 import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
 import {
@@ -19,7 +19,7 @@ import {
 import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
-import { StoredIds } from "./checkpoint-id-map.ts";
+import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { TokenStream } from "./token-stream.ts";
 import { withoutKeys } from "./untracked-channels.ts";
 
@@ -54,7 +54,7 @@ interface Parts {
  * keeps them until they are handed over.
  */
 export class ExecutionRecorder {
-  readonly ids: StoredIds;
+  readonly ids: CheckpointIdMap;
   readonly pendingWrites = new PendingWrites();
   readonly tasks = new TasksById();
   checkpoints: NewCheckpoint[] = [];
@@ -72,7 +72,7 @@ export class ExecutionRecorder {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.ids = new StoredIds(parts.source);
+    this.ids = new CheckpointIdMap(parts.source);
     this.pendingWrites.addStored(parts.position.writes);
     this.root.input = parts.input;
   }

@@ -1,6 +1,6 @@
 import type { Command as LangGraphCommand, Pregel } from "@langchain/langgraph";
 import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
-import { checkpointMetadataOfRun } from "../graph/run-metadata.ts";
+import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Command, RunKwargs, RunRecord } from "../model/run.ts";
 import { rootCheckpointOf } from "../model/start-checkpoint.ts";

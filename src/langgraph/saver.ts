@@ -15,11 +15,11 @@ import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
 import { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
-import type { StoredIds } from "./checkpoint-id-map.ts";
+import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
 /** Reads and writes of a saver. The saver stores nothing itself: it passes on what LangGraph puts. */
 export interface SaverIo {
-  readonly ids: StoredIds;
+  readonly ids: CheckpointIdMap;
   /**
    * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. The saver
    * itself returns what was put to it.

@@ -9,7 +9,7 @@ import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-p
 import type { RawCheckpoint } from "./raw-saver-writes.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
-import { StoredIds } from "./checkpoint-id-map.ts";
+import { CheckpointIdMap } from "./checkpoint-id-map.ts";
 import type { CompiledGraph, LoadedLangGraph } from "./exported-graph.ts";
 
 /** Thread id for this computation only: nothing is stored under it. */
@@ -32,7 +32,7 @@ export async function computeStateUpdate(
   const puts: RawCheckpoint[] = [];
   const graph = copyGraph(hosted);
   graph.checkpointer = attemptSaver(library, HERE, {
-    ids: new StoredIds(source),
+    ids: new CheckpointIdMap(source),
     read: async (at, id) => (at === ns && head !== null && (id === null || id === head.id) ? position : null),
     history: async () => [],
     put: (made) => void puts.push(made),

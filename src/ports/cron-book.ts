@@ -7,7 +7,7 @@ export interface CronKey {
 }
 
 /** A cron that will fire, and the time slot at which it does. */
-export interface CronSlot extends CronKey {
+export interface DueCron extends CronKey {
   readonly slot: number;
 }
 
@@ -22,7 +22,7 @@ export interface CronBook {
   /** Ids of the crons whose runs are on this thread. It is called often, so it MUST NOT read all crons each time. */
   ofThread(tenant: string, thread: string): Promise<readonly string[]>;
   /** The first `limit` crons that will fire, by `CronRecord.next`. MUST read no others. */
-  next(limit: number): Promise<readonly CronSlot[]>;
+  next(limit: number): Promise<readonly DueCron[]>;
   /**
    * Changes or creates a cron. `change` MUST be called with the result of all earlier changes, stored or in flight, and
    * synchronously where the storage answers synchronously. Resolves with the new record when it would survive a power cut.

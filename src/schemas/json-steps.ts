@@ -209,7 +209,7 @@ class List {
     this.#parse = parse;
   }
 
-  /** Adds one or more members. */
+  /** Parses the text between two commas, which may hold several members. */
   take(text: string): void {
     const part = this.#parse(`[${text}]`) as unknown[];
     if (part.length === 0) throw new SyntaxError("a member is missing");

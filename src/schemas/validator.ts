@@ -1,7 +1,7 @@
 import type { FieldError } from "../model/errors.ts";
 import type { RawBody } from "./body.ts";
 import { invalid } from "./error-responses.ts";
-import { boundedSample } from "./validation-sample.ts";
+import { boundedSample } from "./bounded-sample.ts";
 import { Compile, type Static, type TSchema, type Validator } from "./typebox.ts";
 
 /** A compiled schema, with the type of a body that has passed it. */

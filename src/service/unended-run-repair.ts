@@ -1,9 +1,9 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { MissingRunEnds } from "../ports/missing-run-ends.ts";
+import type { UnendedRuns } from "../ports/unended-runs.ts";
 
 export interface UnendedRunRepairDeps {
-  readonly unended: MissingRunEnds;
+  readonly unended: UnendedRuns;
   readonly system: Pick<ThreadSystem, "endUnendedRun">;
   readonly logger: Logger;
 }

@@ -30,7 +30,7 @@ import {
   lastSegment,
   parseDue,
   threadPrefix,
-  versionKey,
+  assistantVersionKey,
   versionPrefix,
   prefixRange,
 } from "./keys.ts";
@@ -92,7 +92,7 @@ export class KeyValueCatalog implements Catalog {
   }
 
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined> {
-    const at = versionKey(tenant, assistant, version);
+    const at = assistantVersionKey(tenant, assistant, version);
     return andThen(
       this.#kv.get(at),
       (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, at) as AssistantVersion),
@@ -154,7 +154,7 @@ export class KeyValueCatalog implements Catalog {
   ): Steps<void> {
     if (change.kind === "assistant.version") {
       const { assistant_id, version } = change.version;
-      ops.push({ key: versionKey(tenant, assistant_id, version), value: seal(change.version) });
+      ops.push({ key: assistantVersionKey(tenant, assistant_id, version), value: seal(change.version) });
       return;
     }
     const id = assistantOf(change);

@@ -4,13 +4,13 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { unavailable } from "./abstract-level-store.ts";
-import type { BatchChain } from "./batch-chain.ts";
+import type { BatchNumbers } from "./batch-numbers.ts";
 import { CHECK_KEY } from "./keys.ts";
-import { LargeWrites, type LargeWriteLimits } from "./large-writes.ts";
+import { LargeWriteQueue, type LargeWriteLimits } from "./large-write-queue.ts";
 import { reopen } from "./reopen.ts";
 import { WriteOutage } from "./write-outage.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { AdmissionControl } from "./new-work-queue.ts";
+import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
@@ -79,12 +79,12 @@ interface Batch {
  */
 export class Committer {
   readonly #kv: KeyValueStore;
-  readonly #chain: BatchChain | undefined;
+  readonly #chain: BatchNumbers | undefined;
   readonly #deps: CommitterDeps;
   readonly #listener: CommitterListener;
   readonly #admission: AdmissionControl;
   readonly #acknowledgements: AcknowledgementQueue;
-  readonly #large: LargeWrites;
+  readonly #large: LargeWriteQueue;
   #queue: PendingWrite[] = [];
   /** Bytes of each write in the queue. */
   #sizes: number[] = [];
@@ -112,13 +112,13 @@ export class Committer {
   #bytes = 0;
 
   /** `chain` numbers the batches; only for stores that may lose some. */
-  constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchChain) {
+  constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
     this.#kv = kv;
     this.#chain = chain;
     this.#deps = deps;
     this.#listener = watch;
     this.#acknowledgements = new AcknowledgementQueue(deps.clock, deps.scheduler);
-    this.#large = new LargeWrites(deps.scheduler, deps.largeWrites);
+    this.#large = new LargeWriteQueue(deps.scheduler, deps.largeWrites);
     this.#admission = new AdmissionControl(deps.scheduler, () => this.#queue.length + this.#flying);
   }
 
@@ -180,7 +180,7 @@ export class Committer {
     return this.#admission.wait();
   }
 
-  /** Called before a write that may be large is encoded, see {@link LargeWrites.waitForBudget}. */
+  /** Called before a write that may be large is encoded, see {@link LargeWriteQueue.waitForBudget}. */
   waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
     return this.#large.waitForBudget(tenant, sizeOf);
   }

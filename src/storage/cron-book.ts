@@ -1,5 +1,5 @@
 import type { CronRecord } from "../model/cron.ts";
-import type { CronBook, CronUpdater, CronKey, CronSlot } from "../ports/cron-book.ts";
+import type { CronBook, CronUpdater, CronKey, DueCron } from "../ports/cron-book.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import { cronRowKey, cronPrefix, parseSlot, CRON_SLOTS_RANGE, slotKey, prefixRange } from "./keys.ts";
@@ -61,8 +61,8 @@ export class KeyValueCrons implements CronBook {
     for await (const { cron_id, thread_id } of this.list(tenant)) into.add(thread_id, cron_id);
   }
 
-  async next(limit: number): Promise<readonly CronSlot[]> {
-    const found: CronSlot[] = [];
+  async next(limit: number): Promise<readonly DueCron[]> {
+    const found: DueCron[] = [];
     if (limit < 1) return found;
     for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS_RANGE, limit })) found.push(parseSlot(mark));
     return found;

@@ -11,7 +11,7 @@ import {
   type PauseReason,
   type ValueSource,
 } from "./channel-values.ts";
-import type { SharedObjects } from "../model/shared-objects.ts";
+import type { WeakCache } from "../model/weak-cache.ts";
 import { unseal } from "./envelope.ts";
 import { unpackFacts } from "./fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
@@ -115,7 +115,7 @@ export class EventReader {
   readonly #run: string;
   readonly #prefix: string;
   readonly #share: BudgetShare | undefined;
-  readonly #shared: SharedObjects<EventChunk> | undefined;
+  readonly #shared: WeakCache<EventChunk> | undefined;
 
   /** `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. */
   constructor(
@@ -124,7 +124,7 @@ export class EventReader {
     prefix: string,
     run: string,
     share?: BudgetShare,
-    shared?: SharedObjects<EventChunk>,
+    shared?: WeakCache<EventChunk>,
   ) {
     this.#share = share;
     this.#shared = shared;

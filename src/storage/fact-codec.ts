@@ -1,5 +1,5 @@
 import type { Fact } from "../model/run-event.ts";
-import { stringifyJson } from "../model/json-text.ts";
+import { stringifyJson } from "../model/stringify-json.ts";
 import { seal } from "./envelope.ts";
 
 /** Consecutive custom events of one namespace: the JSON text of their data, one line each. */

@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { BatchChain, type BatchChainReport, checkChain } from "./batch-chain.ts";
+import { BatchNumbers, type MissingBatches, checkChain } from "./batch-numbers.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextFile } from "./database-files.ts";
 import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
@@ -134,7 +134,7 @@ export class Integrity {
    * continues even if it is unknown what was lost.
    * @throws ServiceError `journal.damaged` when it is unknown what was lost
    */
-  async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchChain> {
+  async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
     const dropped = readDropped(
       ["LOG.old", "LOG"].map((name) => readTextFile(join(this.#database, name))),
@@ -170,7 +170,7 @@ export class Integrity {
     this.#ledger.open(report.next, boot, lost);
     this.#store({ ...this.#mark, ...(dropped.length > 0 && { dropped: dropped.at(-1)?.at ?? "" }) });
     this.#warnOfFindings();
-    return new BatchChain(this.#ledger, report);
+    return new BatchNumbers(this.#ledger, report);
   }
 
   /** Notes the current manifest, after the database was opened. */
@@ -199,7 +199,7 @@ export class Integrity {
     );
   }
 
-  #findingsOf(report: BatchChainReport, dropped: readonly string[]): readonly DamageRecord[] {
+  #findingsOf(report: MissingBatches, dropped: readonly string[]): readonly DamageRecord[] {
     const found: DamageRecord[] = [];
     const { lost, unknown } = report;
     if (lost.length > 0) {

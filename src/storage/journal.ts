@@ -1,5 +1,5 @@
 import { memorySizeOf } from "../model/memory-size.ts";
-import { SharedObjects } from "../model/shared-objects.ts";
+import { WeakCache } from "../model/weak-cache.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
@@ -24,7 +24,7 @@ import type { Committer } from "./committer.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
-import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence.ts";
+import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence-check.ts";
 import type { ThreadHead, WriteHeads } from "./write-heads.ts";
 import {
   ACTIVE_RANGE,
@@ -64,9 +64,9 @@ export class KeyValueJournal implements Journal {
   readonly #outbox: KeyValueOutbox;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #sharedKwargs = new SharedObjects<RunKwargs>();
+  readonly #sharedKwargs = new WeakCache<RunKwargs>();
   readonly #sharedValues = new SharedValues();
-  readonly #sharedChunks = new SharedObjects<EventChunk>();
+  readonly #sharedChunks = new WeakCache<EventChunk>();
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(

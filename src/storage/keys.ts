@@ -128,7 +128,7 @@ export const assistantOrderKey = (tenant: string, created: number, id: string): 
   `${assistantOrderPrefix(tenant)}${ordinal(created)}/${escapeSegment(id)}`;
 export const versionPrefix = (tenant: string, assistant: string): string =>
   `${escapeSegment(tenant)}/av/${escapeSegment(assistant)}/`;
-export const versionKey = (tenant: string, assistant: string, version: number): string =>
+export const assistantVersionKey = (tenant: string, assistant: string, version: number): string =>
   versionPrefix(tenant, assistant) + ordinal(version);
 
 /** Webhook deliveries (`d`) and their contents (`dc`). */

@@ -1,5 +1,5 @@
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { SharedObjects } from "../model/shared-objects.ts";
+import type { WeakCache } from "../model/weak-cache.ts";
 import type { Checkpoint, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
@@ -193,7 +193,7 @@ export function readRun(
   key: ThreadKey,
   prefix: string,
   run: string,
-  shared?: SharedObjects<RunKwargs>,
+  shared?: WeakCache<RunKwargs>,
 ): Eventually<RunRecord | undefined> {
   return andThen(readStoredRun(get, key, prefix, run), (stored) => {
     if (stored === undefined) return undefined;

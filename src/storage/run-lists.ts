@@ -1,5 +1,5 @@
 import { contains } from "../model/json.ts";
-import type { SharedObjects } from "../model/shared-objects.ts";
+import type { WeakCache } from "../model/weak-cache.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
@@ -77,7 +77,7 @@ export class RunLists {
     seq: number,
     last: number,
     limit: number,
-    shared: SharedObjects<RunKwargs>,
+    shared: WeakCache<RunKwargs>,
   ): Promise<readonly RunRecord[]> {
     const inOrder = await this.#inOrder(await this.#floor(seq, last), limit, shared);
     const late = await this.#late(seq, limit, shared);
@@ -101,11 +101,7 @@ export class RunLists {
     return low;
   }
 
-  async #inOrder(
-    order: number,
-    limit: number,
-    shared: SharedObjects<RunKwargs>,
-  ): Promise<readonly RunRecord[]> {
+  async #inOrder(order: number, limit: number, shared: WeakCache<RunKwargs>): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
       // One more than asked for: the first may be replaced by a delayed run.
@@ -117,7 +113,7 @@ export class RunLists {
     return found;
   }
 
-  async #late(seq: number, limit: number, shared: SharedObjects<RunKwargs>): Promise<readonly RunRecord[]> {
+  async #late(seq: number, limit: number, shared: WeakCache<RunKwargs>): Promise<readonly RunRecord[]> {
     const prefix = delayedStartPrefix(this.#prefix);
     const { gte, lt } = prefixRange(prefix);
     const after = prefix + ordinal(seq + 1);

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { SharedObjects } from "../model/shared-objects.ts";
+import { WeakCache } from "../model/weak-cache.ts";
 import { checksumOf } from "./envelope.ts";
 
 /** Bytes of a stored value from which readers share one decoded copy. */
@@ -7,7 +7,7 @@ const LARGE = 64 * 1024;
 
 /** Large values, shared by the states that are read at the same time: checkpoints of a thread have most of their values in common. */
 export class SharedValues {
-  readonly #entries = new SharedObjects<{ readonly value: unknown }>();
+  readonly #entries = new WeakCache<{ readonly value: unknown }>();
   /** Keeps the entries of a state as long as the state: a value that is a text cannot be referred to weakly. */
   readonly #byState = new WeakMap<JsonObject, object[]>();
 

@@ -13,7 +13,7 @@ import type {
 } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
-import { fencedError } from "./fence.ts";
+import { fencedError } from "./fence-check.ts";
 import type { WriteHeads } from "./write-heads.ts";
 import {
   ITEM_EXPIRIES_RANGE,

@@ -15,7 +15,7 @@ import {
   eventName,
   type RenderContext,
   isShown,
-  type SlotRenderer,
+  type EventRenderer,
   taskNs,
 } from "./render-context.ts";
 import { messageMeta } from "./render-data.ts";
@@ -101,14 +101,14 @@ function withCheckpoint(
   });
 }
 
-export const checkpointShown: SlotRenderer<"checkpoint"> = {
+export const checkpointShown: EventRenderer<"checkpoint"> = {
   put: (fact, id, context) =>
     withCheckpoint(fact, context, (payload) =>
       context.put(id, eventName("checkpoints", fact.ns), json(payload)),
     ),
 };
 
-export const checkpointDebugged: SlotRenderer<"checkpoint"> = {
+export const checkpointDebugged: EventRenderer<"checkpoint"> = {
   put: (fact, id, context) =>
     withCheckpoint(fact, context, (payload, head) => {
       const at = head?.created_at ?? timeOf(fact.id) ?? context.data.run.created_at;
@@ -128,16 +128,16 @@ function envelope(type: string, step: number | null, at: number, payload: JsonOb
 // --- tasks ---
 
 /** A task as its checkpoint planned it, and the number of its step. */
-export interface PlannedStep {
+export interface TaskWithStep {
   /** The step; null where the checkpoint is not stored any more. */
   readonly step: number | null;
   readonly planned: PlannedTask | undefined;
 }
 
-export function findPlannedStep(
+export function findPlannedTask(
   context: RenderContext,
   fact: TaskFact | ResultFact,
-): Eventually<PlannedStep> {
+): Eventually<TaskWithStep> {
   return andThen(context.checkpoint(fact.ns, fact.checkpoint), (head) => ({
     step: head === null ? null : head.step + 1,
     planned: head?.next.find(({ id }) => id === fact.id),
@@ -148,7 +148,7 @@ export function findPlannedStep(
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,
-  { step, planned }: PlannedStep,
+  { step, planned }: TaskWithStep,
 ): JsonObject {
   const ns = taskNs(fact.ns, fact.name, fact.id);
   return messageMeta(run, {
@@ -177,7 +177,7 @@ function withStart(
 ): Eventually<void> {
   if (!isShown(fact.ns, context)) return;
   const { id, name, triggers } = fact;
-  return andThen(findPlannedStep(context, fact), (place) =>
+  return andThen(findPlannedTask(context, fact), (place) =>
     andThen(resolveTaskInput(context, fact, fact.input), (input) => {
       const metadata = taskMeta(context.data.run, fact, place);
       put({ id, name, input, triggers, interrupts: [], metadata }, place.step);
@@ -193,29 +193,29 @@ function resultOf({ id, name, update, written, error, interrupts }: ResultFact):
   return { id, name, result: written ?? update ?? null, interrupts };
 }
 
-export const taskShown: SlotRenderer<"task"> = {
+export const taskShown: EventRenderer<"task"> = {
   put: (fact, id, context) =>
     withStart(fact, context, (payload) => context.put(id, eventName("tasks", fact.ns), json(payload))),
 };
 
-export const taskDebugged: SlotRenderer<"task"> = {
+export const taskDebugged: EventRenderer<"task"> = {
   put: (fact, id, context) =>
     withStart(fact, context, (payload, step) =>
       context.put(id, eventName("debug", fact.ns), envelope("task", step, fact.at, payload)),
     ),
 };
 
-export const resultShown: SlotRenderer<"result"> = {
+export const resultShown: EventRenderer<"result"> = {
   put(fact, id, context) {
     if (isShown(fact.ns, context) && fact.again === undefined)
       context.put(id, eventName("tasks", fact.ns), json(resultOf(fact)));
   },
 };
 
-export const resultDebugged: SlotRenderer<"result"> = {
+export const resultDebugged: EventRenderer<"result"> = {
   put(fact, id, context) {
     if (!isShown(fact.ns, context) || fact.again !== undefined) return;
-    return andThen(findPlannedStep(context, fact), ({ step }) =>
+    return andThen(findPlannedTask(context, fact), ({ step }) =>
       context.put(id, eventName("debug", fact.ns), envelope("task_result", step, fact.at, resultOf(fact))),
     );
   },

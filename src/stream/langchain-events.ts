@@ -8,9 +8,9 @@ import {
   type Kind,
   outputOf,
   type RenderContext,
-  type SlotRenderer,
+  type EventRenderer,
 } from "./render-context.ts";
-import { resolveTaskInput, taskMeta, findPlannedStep } from "./checkpoint-modes.ts";
+import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.ts";
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
@@ -47,7 +47,7 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
 }
 
 /** An event of a run whose graph does not tell its events itself. */
-const derived = <T extends Kind>(render: SlotRenderer<T>["put"]): SlotRenderer<T> => ({
+const derived = <T extends Kind>(render: EventRenderer<T>["put"]): EventRenderer<T> => ({
   put: (fact, id, context) =>
     andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
 });
@@ -99,7 +99,7 @@ function ofTask(
   data: (input: unknown) => JsonObject,
 ): Eventually<LangEvent> {
   const { run } = context.data;
-  return andThen(findPlannedStep(context, fact), (place) => {
+  return andThen(findPlannedTask(context, fact), (place) => {
     const sent = fact.t === "task" ? fact.input : place.planned?.input;
     return andThen(resolveTaskInput(context, fact, sent), (input) => ({
       event,
@@ -185,6 +185,6 @@ export const modelEnded = derived<"complete">(({ message, streamed: wasStreamed,
 
 // --- runs whose graph tells its events itself ---
 
-export const ownEvent: SlotRenderer<"event"> = {
+export const ownEvent: EventRenderer<"event"> = {
   put: ({ json: text }, id, context) => context.put(id, "events", text),
 };

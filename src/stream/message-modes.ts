@@ -6,7 +6,7 @@ import {
   eventName,
   type RenderContext,
   isShown,
-  type SlotRenderer,
+  type EventRenderer,
 } from "./render-context.ts";
 import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
 
@@ -37,7 +37,7 @@ function putToken(
   context.put(id, event, before + JSON.stringify(text) + after);
 }
 
-export const tokenTuple: SlotRenderer<"token"> = {
+export const tokenTuple: EventRenderer<"token"> = {
   put({ m, text }, id, context) {
     const head = context.head(m);
     // Tokens are the most frequent fact: no closure is created for them.
@@ -52,7 +52,7 @@ export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
   return { content: "", ...blankMessage, ...chunk, ...own };
 }
 
-export const pieceTuple: SlotRenderer<"piece"> = {
+export const pieceTuple: EventRenderer<"piece"> = {
   put: ({ m, chunk }, id, context) =>
     andThen(context.head(m), (head) => {
       const { ns, meta } = head.fact;
@@ -61,7 +61,7 @@ export const pieceTuple: SlotRenderer<"piece"> = {
     }),
 };
 
-export const completeTuple: SlotRenderer<"complete"> = {
+export const completeTuple: EventRenderer<"complete"> = {
   put(fact, id, context) {
     // Its tokens have been shown already.
     if (fact.streamed) return;
@@ -72,7 +72,7 @@ export const completeTuple: SlotRenderer<"complete"> = {
 
 // --- messages ---
 
-export const messageBegun: SlotRenderer<"message"> = {
+export const renderMessageMetadata: EventRenderer<"message"> = {
   put(fact, id, context) {
     const metadata = messageMeta(context.data.run, fact.meta);
     context.put(id, "messages/metadata", json({ [fact.id]: { metadata } }));
@@ -82,10 +82,10 @@ export const messageBegun: SlotRenderer<"message"> = {
 const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, context: RenderContext): void =>
   context.put(id, "messages/partial", json([context.partial(m)]));
 
-export const tokenPartial: SlotRenderer<"token"> = { put: partial };
-export const piecePartial: SlotRenderer<"piece"> = { put: partial };
+export const tokenPartial: EventRenderer<"token"> = { put: partial };
+export const piecePartial: EventRenderer<"piece"> = { put: partial };
 
-export const messageComplete: SlotRenderer<"complete"> = {
+export const messageComplete: EventRenderer<"complete"> = {
   put(fact, id, context) {
     // A subgraph's message becomes the root's when the subgraph returns it.
     if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
@@ -94,7 +94,7 @@ export const messageComplete: SlotRenderer<"complete"> = {
 };
 
 /** The messages of the run's input, which no task emits. */
-export const inputComplete: SlotRenderer<"checkpoint"> = {
+export const inputComplete: EventRenderer<"checkpoint"> = {
   put(fact, id, context) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
     return andThen(beforeInput(context, fact), (before) => {

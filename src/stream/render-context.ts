@@ -29,14 +29,14 @@ export interface RenderContext {
 }
 
 /** Renders one slot of one kind of fact as an event; it may put nothing. */
-export interface SlotRenderer<T extends Kind> {
+export interface EventRenderer<T extends Kind> {
   /** The next renderer is called when this one has resolved. */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
 
 /** A mode with several slots of a kind has a renderer for each, in order. */
 export type ModeTable = {
-  readonly [T in Kind]: { readonly [S in Slot<T>]: SlotRenderer<T> | readonly SlotRenderer<T>[] };
+  readonly [T in Kind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
 /** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */

@@ -3,7 +3,7 @@ import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../m
 import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { SharedObjects } from "../model/shared-objects.ts";
+import { WeakCache } from "../model/weak-cache.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
@@ -22,7 +22,7 @@ export interface MessageHead {
 /** What the readers of all runs share. Checkpoints never change. */
 export class SharedReads {
   /** By thread, namespace and id. */
-  readonly checkpoints = new SharedObjects<Checkpoint>();
+  readonly checkpoints = new WeakCache<Checkpoint>();
   /** Large states. The next field: waits for a turn of the event loop in which a tenant's long work may go on. */
   readonly states = new WeakMap<Checkpoint, JsonObject>();
   readonly turn: (tenant: string) => Promise<void>;

@@ -18,7 +18,7 @@ import {
 import {
   completeTuple,
   inputComplete,
-  messageBegun,
+  renderMessageMetadata,
   messageComplete,
   piecePartial,
   pieceTuple,
@@ -33,7 +33,7 @@ import {
   eventName,
   outputOf,
   isShown,
-  type SlotRenderer,
+  type EventRenderer,
 } from "./render-context.ts";
 import {
   checkpointDebugged,
@@ -135,7 +135,7 @@ const table: ModeTable = {
       },
     },
   },
-  message: { messages: messageBegun, events: modelStarted },
+  message: { messages: renderMessageMetadata, events: modelStarted },
   token: { "messages-tuple": tokenTuple, messages: tokenPartial, events: tokenStreamed },
   piece: { "messages-tuple": pieceTuple, messages: piecePartial, events: pieceStreamed },
   complete: { "messages-tuple": completeTuple, messages: messageComplete, events: modelEnded },
@@ -151,7 +151,7 @@ const table: ModeTable = {
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
 /** The renderers of a view for one kind of fact, by slot. */
-export type KindRenderers = readonly (SlotRenderer<Kind> | undefined)[];
+export type KindRenderers = readonly (EventRenderer<Kind> | undefined)[];
 
 /** The part of the table for these modes. A kind without any renderer has no row. */
 export function renderersByKind(
@@ -161,15 +161,15 @@ export function renderersByKind(
   const rows: Partial<Record<Kind, KindRenderers>> = {};
   for (const kind of Object.keys(eventModes) as Kind[]) {
     const renderers = table[kind] as Readonly<
-      Record<string, SlotRenderer<Kind> | readonly SlotRenderer<Kind>[]>
+      Record<string, EventRenderer<Kind> | readonly EventRenderer<Kind>[]>
     >;
     const names: readonly string[] = eventModes[kind];
     const row = names.map((slot, place) => {
       if (!wanted.has(slot) && !control.has(slot)) return undefined;
       const found = renderers[slot];
       return Array.isArray(found)
-        ? (found as readonly SlotRenderer<Kind>[])[place - names.indexOf(slot)]
-        : (found as SlotRenderer<Kind> | undefined);
+        ? (found as readonly EventRenderer<Kind>[])[place - names.indexOf(slot)]
+        : (found as EventRenderer<Kind> | undefined);
     });
     if (row.some((renderer) => renderer !== undefined)) rows[kind] = row;
   }

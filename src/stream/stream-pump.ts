@@ -233,7 +233,7 @@ export class StreamPump<Out> {
 
   /** Reserves memory for a slice's output. A step: there is none now, and the slice is read again. */
   #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
-    // What comes before it does not wait with it.
+    // Output that is already rendered is sent first: it must not wait for memory together with this slice.
     if (!this.#outlet.flush()) {
       this.#reader.rewind(slice.after);
       this.#block();

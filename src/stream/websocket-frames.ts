@@ -1,5 +1,5 @@
 import type { JsonText } from "../codec/json-pieces.ts";
-import { packMessage } from "../codec/msgpack.ts";
+import { packForClients } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";
 
@@ -21,7 +21,7 @@ export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Fram
   const end = run === undefined ? "}" : `,"run_id":"${run.run_id}"}`;
   const message = (id: number, event: string, data: JsonText): string | Uint8Array =>
     packed
-      ? packMessage({ id: String(base + id), event, data: JSON.parse(String(data)) as unknown, ...beside })
+      ? packForClients({ id: String(base + id), event, data: JSON.parse(String(data)) as unknown, ...beside })
       : `{"id":"${base + id}","event":${JSON.stringify(event)},"data":${String(data)}${end}`;
   return {
     name: `${packed ? "msgpack" : "json"}${run === undefined ? "" : " of the thread"}`,

@@ -6,14 +6,14 @@ import { parseRunRequest } from "../schemas/run-request.ts";
 import { runCancelSchema } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-reason-check.ts";
 import { withConfigurable } from "../service/run-draft.ts";
-import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 
 /** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
 /** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
 export function createCommandHandler(
-  { logger, requestLog }: Pick<SocketDeps, "logger" | "requestLog">,
+  { logger, requestLog }: Pick<SocketHandlerDeps, "logger" | "requestLog">,
   { service, configurable }: Pick<AcceptedUpgrade, "service" | "configurable">,
   key: ThreadKey,
 ): Command {

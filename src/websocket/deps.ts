@@ -31,7 +31,7 @@ export interface SocketClient {
   readonly service: SocketService;
 }
 
-export interface WebSocketDeps {
+export interface UpgradeDeps {
   /** The whole service. Sockets use the one of their client. */
   readonly service: SocketService;
   /** The service as a user may use it; absent when there are no users. */
@@ -52,7 +52,7 @@ export interface WebSocketDeps {
 }
 
 /** What serves the socket of a client: everything but the service, which the accepted upgrade has. */
-export type SocketDeps = Omit<WebSocketDeps, "service" | "serviceOf">;
+export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
 /** An accepted upgrade request: the parts that are needed after the request is gone. */
 export interface AcceptedUpgrade extends SocketClient {

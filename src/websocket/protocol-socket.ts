@@ -8,7 +8,7 @@ import { mayBeLarge } from "../stream/protocol/render-protocol.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
 import { PendingCommands } from "./pending-commands.ts";
-import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
@@ -22,7 +22,7 @@ const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(nul
 
 /** Serves the thread-centric protocol (version 2): commands in, answers and events out. */
 export async function openProtocolSocket(
-  deps: SocketDeps,
+  deps: SocketHandlerDeps,
   socket: Socket,
   asked: AcceptedUpgrade,
 ): Promise<void> {

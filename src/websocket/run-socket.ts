@@ -3,12 +3,16 @@ import type { Socket } from "../ports/transport.ts";
 import { frameFormat } from "../stream/websocket-frames.ts";
 import { streamModesOf } from "../schemas/stream-params.ts";
 import { createView, render } from "../stream/rendering.ts";
-import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 
 /** Sends one run's events until the run ends. */
-export async function openRunSocket(deps: SocketDeps, socket: Socket, asked: AcceptedUpgrade): Promise<void> {
+export async function openRunSocket(
+  deps: SocketHandlerDeps,
+  socket: Socket,
+  asked: AcceptedUpgrade,
+): Promise<void> {
   let gone = false;
   socket.onClose(() => (gone = true));
   const { runs } = asked.service;

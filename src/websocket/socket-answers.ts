@@ -1,11 +1,11 @@
-import { packMessage } from "../codec/msgpack.ts";
+import { packForClients } from "../codec/msgpack.ts";
 import type { JsonObject } from "../model/json.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 import type { CommandId } from "./pending-commands.ts";
 
 /** A message that is no event, in the encoding of the socket. */
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>
-  packed ? packMessage(answer) : JSON.stringify(answer);
+  packed ? packForClients(answer) : JSON.stringify(answer);
 
 /** What a failed command is answered; `id` null: the command's id is unknown, or the whole socket is refused. */
 export function errorAnswerOf(id: CommandId | null, cause: unknown): JsonObject {

@@ -7,14 +7,14 @@ import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./command-handler.ts";
 import { PendingCommands } from "./pending-commands.ts";
-import type { AcceptedUpgrade, SocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 
 /** Sends the events of all runs of a thread, and executes commands. */
 export async function openThreadSocket(
-  deps: SocketDeps,
+  deps: SocketHandlerDeps,
   socket: Socket,
   asked: AcceptedUpgrade,
 ): Promise<void> {

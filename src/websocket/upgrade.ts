@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
-import type { AcceptedUpgrade, SocketClient, SocketDeps, WebSocketDeps } from "./deps.ts";
+import type { AcceptedUpgrade, SocketClient, SocketHandlerDeps, UpgradeDeps } from "./deps.ts";
 import { BufferedSocket } from "./buffered-socket.ts";
 import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
@@ -11,7 +11,7 @@ import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
-type Open = (deps: SocketDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
+type Open = (deps: SocketHandlerDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
@@ -32,7 +32,7 @@ const noUsers = (): never => {
 };
 
 /** Routes WebSockets. Errors at a known path become close codes: browsers do not show why an upgrade was refused. */
-export function createUpgrade(given: WebSocketDeps): Handlers["upgrade"] {
+export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
@@ -79,7 +79,7 @@ export function createUpgrade(given: WebSocketDeps): Handlers["upgrade"] {
     const failed = (socket: Socket, cause: unknown) => {
       refuseSocket(socket, cause, (error) => encodeAnswer(packed, errorAnswerOf(null, error)));
       if (failureDetailsOf(cause).status < 500) return;
-      logger.error("a socket could not be served", { path, error: String(cause) });
+      logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
       // Said only to clients with credentials.

@@ -6,7 +6,7 @@ import {
   type ConcurrencyLimits,
 } from "../../actors/concurrency-limiter.ts";
 import { defaultLimits } from "../../actors/create-system.ts";
-import { RunningStates } from "../../actors/running-states.ts";
+import { RunMemoryBudget } from "../../actors/run-memory-budget.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
@@ -14,7 +14,7 @@ import { Server } from "./server.ts";
 /** A gate whose runs are named `tenant/graph/number`. */
 function gate(limits: Partial<ConcurrencyLimits>) {
   const heap = () => ({ used: 0, limit: 1 });
-  const states = new RunningStates(new SimulatedScheduler(new SimulatedClock()), heap, defaultLimits);
+  const states = new RunMemoryBudget(new SimulatedScheduler(new SimulatedClock()), heap, defaultLimits);
   const door = new ConcurrencyLimiter({ ...noConcurrencyLimits, ...limits }, states);
   const started: string[] = [];
   return {

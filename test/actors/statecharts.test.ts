@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
-import { Children } from "../../actors/children.ts";
+import { ChildActors } from "../../actors/child-actors.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
@@ -42,7 +42,7 @@ const can = (logic: AnyActorLogic, state: object, event: object) =>
   transition(logic, state as never, event as never)[0] !== state;
 
 const names = (actors: unknown) =>
-  actors instanceof Children ? actors.names(Infinity) : Object.keys(actors as object);
+  actors instanceof ChildActors ? actors.names(Infinity) : Object.keys(actors as object);
 
 /** What both interpreters agree on, once they have got these events. */
 function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: readonly object[]): object {
@@ -60,7 +60,7 @@ function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: re
     // XState starts and stops children after the effects of a transition.
     const asked = [...log].sort();
     actor.stop();
-    const { waiting, ...rest } = context as { readonly waiting?: Children };
+    const { waiting, ...rest } = context as { readonly waiting?: ChildActors };
     return {
       events,
       asked,

@@ -5,7 +5,7 @@ import { buildSync } from "esbuild";
 import type { BrowserContext, Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { graph, messages } from "../../src/index.ts";
-import { latches, unlessAborted } from "../e2e/support/gate.ts";
+import { latches, unlessAborted } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { headersOf, type Name, owned, tokens } from "../e2e/support/auth.ts";
-import { gated } from "../e2e/support/gate.ts";
+import { gated } from "../e2e/support/latches.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { cableTo } from "./cable.ts";

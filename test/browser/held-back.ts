@@ -1,5 +1,5 @@
 import type { BrowserContext } from "playwright-core";
-import { latch, type Latch } from "../e2e/support/gate.ts";
+import { latch, type Latch } from "../e2e/support/latches.ts";
 
 /** Holds the page's requests that match `url` back, as a slow network does, until the latch is passed. */
 export async function heldBack(context: BrowserContext, url: string | RegExp): Promise<Latch> {

@@ -4,7 +4,7 @@ import { buildSync } from "esbuild";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { graph, list, to } from "../../src/index.ts";
-import { gated, latch } from "../e2e/support/gate.ts";
+import { gated, latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, NOBODY, post, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";

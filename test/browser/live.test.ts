@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { gated, latch } from "../e2e/support/gate.ts";
+import { gated, latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { cableTo } from "./cable.ts";

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { gated, latch } from "../e2e/support/gate.ts";
+import { gated, latch } from "../e2e/support/latches.ts";
 import { receiver } from "../e2e/support/receiver.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";

@@ -1,5 +1,5 @@
 import { graph, messages } from "../../src/index.ts";
-import { latches, unlessAborted } from "../e2e/support/gate.ts";
+import { latches, unlessAborted } from "../e2e/support/latches.ts";
 
 /** A graph that says one word after the other, each when the test lets it. */
 export function talker(words: readonly string[]) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { jsonText } from "../../src/codec/json-pieces.ts";
+import { lazyJson } from "../../src/codec/json-pieces.ts";
 import { LargeSse, SseBatch } from "../../src/codec/sse.ts";
 
 const KIB = 1024;
@@ -8,7 +8,7 @@ const EXPECTED = `event: values\ndata: ${JSON.stringify(value)}\nid: 1\n\nevent:
 
 function large(isShared: boolean): LargeSse {
   const batch = new SseBatch(isShared);
-  batch.put("values", jsonText(value), 1);
+  batch.put("values", lazyJson(value), 1);
   batch.put("custom", `"${"é".repeat(300 * KIB)}"`, 2);
   const output = batch.done();
   if (!(output instanceof LargeSse)) throw new TypeError("it is short");
@@ -32,7 +32,7 @@ test("nothing is written before it is read, and what is shared is written once",
     },
   };
   const batch = new SseBatch(true);
-  batch.put("values", jsonText(counted), 1);
+  batch.put("values", lazyJson(counted), 1);
   const before = reads;
   const late = batch.done() as LargeSse;
   expect(reads).toBe(before);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
-import { latch, unlessAborted } from "./support/gate.ts";
+import { latch, unlessAborted } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";

@@ -7,7 +7,7 @@ import { type AppOptions, createApp, graph, list, value } from "../../src/index.
 import { KNOWN_OPTIONS } from "../../src/app/options.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createLogger } from "../../src/platform/log.ts";
-import { gated, latch, unlessAborted } from "./support/gate.ts";
+import { gated, latch, unlessAborted } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { newThread, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";

@@ -5,7 +5,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { authenticate, clientsOf, headersOf, type Name } from "./support/auth.ts";
 import type { Client } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { Following } from "./support/wire.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { socketPaths } from "../../src/websocket/upgrade.ts";
 import { headersOf, type Name, owned } from "./support/auth.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial, type Dialed } from "./support/sockets.ts";
 

@@ -16,7 +16,7 @@ import {
   owned,
 } from "./support/auth.ts";
 import type { Client } from "./support/clients.ts";
-import { latch } from "./support/gate.ts";
+import { latch } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";

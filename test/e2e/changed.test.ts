@@ -3,7 +3,7 @@ import { z } from "zod";
 import { graph, list } from "../../src/index.ts";
 import type { Ctx } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 
 const says = (word: string) => async () => ({ log: [word] });

@@ -7,7 +7,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
 import { connect } from "../../src/conformance/connect.ts";
 import { conformanceGraphs } from "./support/conformance-graphs.ts";
-import { isHosted } from "./support/kind.ts";
+import { isHosted } from "./support/suite-variant.ts";
 import { serve, type Server } from "./support/server.ts";
 
 const project = join(import.meta.dirname, "../conformance/langgraph.json");

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { lines } from "./support/clients.ts";
-import { differs, ours } from "./support/kind.ts";
+import { differs, ours } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { post } from "./support/wire.ts";
 

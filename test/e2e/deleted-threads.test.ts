@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { gated, latch } from "./support/gate.ts";
+import { gated, latch } from "./support/latches.ts";
 import { streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";

@@ -14,7 +14,7 @@ import {
   type HandlerOptions,
   list,
 } from "../../src/index.ts";
-import { latch, unlessAborted } from "./support/gate.ts";
+import { latch, unlessAborted } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";

@@ -4,7 +4,7 @@ import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";

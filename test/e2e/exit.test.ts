@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { ours } from "./support/kind.ts";
+import { ours } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 
 const steps = graph({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { latches, unlessAborted } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { latches, unlessAborted } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 

@@ -11,7 +11,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { parse, Wire } from "../transport/wire.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, postJson, Reading } from "./support/wire.ts";

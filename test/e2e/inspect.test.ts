@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createMachine, type AnyStateMachine } from "xstate";
 import { graph, list } from "../../src/index.ts";
-import { gated, latches } from "./support/gate.ts";
+import { gated, latches } from "./support/latches.ts";
 import { inspect, refused, type Inspected, type Inspecting } from "./support/inspected.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { HEX32, newThread, post } from "./support/wire.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 
 const slots = (all: number, more: { perTenant?: number; perGraph?: Record<string, number> } = {}) => ({

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { events, get, newThread, post, type Sent } from "./support/wire.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, messages } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { gated } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { aUuid } from "./support/wire.ts";
 

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { accept, check } from "../../src/cli/maintenance.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { receiver } from "./support/receiver.ts";

@@ -4,7 +4,7 @@ import { graph, list } from "../../src/index.ts";
 import { streamModes, threadSocketModes } from "../../src/model/run.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
-import { ALL_MODES, talking } from "./support/talk.ts";
+import { ALL_MODES, talking } from "./support/all-modes-graph.ts";
 import { events, get, newThread, NOBODY, post } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { graph, messages, type Ctx, type Message } from "../../src/index.ts";
 import { lines, type Client } from "./support/clients.ts";
-import { latch, unlessAborted } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { latch, unlessAborted } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { aUuid } from "./support/wire.ts";
 

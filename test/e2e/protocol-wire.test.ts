@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list, messages } from "../../src/index.ts";
-import { latch, unlessAborted } from "./support/gate.ts";
+import { latch, unlessAborted } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
 import { proxyTo } from "./support/proxy.ts";
 import { directory, serve } from "./support/server.ts";

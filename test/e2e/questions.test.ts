@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { graph, list } from "../../src/index.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { aHex32, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { gated } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
-import { ALL_MODES, talking } from "./support/talk.ts";
+import { ALL_MODES, talking } from "./support/all-modes-graph.ts";
 import { bytesOf, events, get, newThread, NOBODY, post, postJson, Reading } from "./support/wire.ts";
 
 const steps = graph({

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { graph } from "../../src/index.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { latch, unlessAborted } from "./support/gate.ts";
+import { latch, unlessAborted } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, postJson } from "./support/wire.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, aUuid, events, get, NOBODY, post, postJson, Reading } from "./support/wire.ts";
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { graph, list, messages, value } from "../../src/index.ts";
 import type { Ctx } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { latches } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { latches } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 

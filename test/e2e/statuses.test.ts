@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 
 const fails = graph({

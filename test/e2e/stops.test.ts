@@ -8,7 +8,7 @@ import { describeOverEachTransport } from "../transport/each.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
-import { latches } from "./support/gate.ts";
+import { latches } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { newThread, post, postJson, Reading } from "./support/wire.ts";

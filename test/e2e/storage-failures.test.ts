@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { graph, list } from "../../src/index.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
-import { gated, latch } from "./support/gate.ts";
+import { gated, latch } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { type Ctx, graph, list, ServiceError, value } from "../../src/index.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { lines } from "./support/clients.ts";
-import { latch } from "./support/gate.ts";
-import { differs } from "./support/kind.ts";
+import { latch } from "./support/latches.ts";
+import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, get, post } from "./support/wire.ts";
 

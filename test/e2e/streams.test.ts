@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { proxyTo } from "./support/proxy.ts";
-import { differs, ours } from "./support/kind.ts";
+import { differs, ours } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
-import { ALL_MODES, eventsOf, type Mode, talking } from "./support/talk.ts";
+import { ALL_MODES, eventsOf, type Mode, talking } from "./support/all-modes-graph.ts";
 import { bytesOf, events, get, newThread, NOBODY, post, Reading, type Sent, UUID } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { END, graph, list, messages, send, to, value } from "../../src/index.ts";
 import { type Client, lines } from "./support/clients.ts";
-import { differs } from "./support/kind.ts";
+import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 
 /** A graph within, that asks in its second node. `secret` is its own. */

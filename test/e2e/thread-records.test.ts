@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { type Client, lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { streamModes } from "../../src/model/run.ts";
-import { gated, latch, unlessAborted } from "./support/gate.ts";
-import { isAgain } from "./support/kind.ts";
+import { gated, latch, unlessAborted } from "./support/latches.ts";
+import { isAgain } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial, type Dialed, type Frame } from "./support/sockets.ts";
-import { ALL_MODES, talking } from "./support/talk.ts";
+import { ALL_MODES, talking } from "./support/all-modes-graph.ts";
 import { events, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, NOBODY, post, postJson, Reading } from "./support/wire.ts";

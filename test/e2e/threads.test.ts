@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { aHex32, aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
-import { gated } from "./support/gate.ts";
+import { gated } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";

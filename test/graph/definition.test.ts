@@ -110,7 +110,7 @@ describe("refused at definition, with the name", () => {
     [
       "a required key that no input may have",
       { state: { n: value(0), must: z.string() }, input: ["n"] },
-      "state.must is required, but no input may have it",
+      "state.must is required but missing in input",
     ],
     ["a migrate that is no function", { migrate: {} }, "migrate must be a function"],
     ["a name that is none", { name: 7 }, "name must be a text"],

@@ -2,7 +2,7 @@ import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Annotation, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { latch } from "../e2e/support/gate.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { createBaseStore } from "../../src/langgraph/base-store.ts";

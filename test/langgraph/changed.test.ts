@@ -3,7 +3,7 @@ import { Client } from "@langchain/langgraph-sdk";
 import { describe, expect, test } from "vitest";
 import type { App } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
-import { latches } from "../e2e/support/gate.ts";
+import { latches } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { served } from "./support.ts";
 

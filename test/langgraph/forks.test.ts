@@ -1,7 +1,7 @@
 import { Annotation, Command, interrupt, MemorySaver, START, StateGraph } from "@langchain/langgraph";
 import { Client, type ThreadState } from "@langchain/langgraph-sdk";
 import { expect, test } from "vitest";
-import { latch } from "../e2e/support/gate.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { isBelow, served } from "./support.ts";
 

@@ -15,7 +15,7 @@ import {
   storedLangGraphData,
   addWrites,
 } from "../../src/langgraph/checkpoint-records.ts";
-import { StoredIds } from "../../src/langgraph/checkpoint-id-map.ts";
+import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
 import { attemptSaver, type SaverIo } from "../../src/langgraph/saver.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Checkpoint as Stored } from "../../src/model/checkpoint.ts";
@@ -25,7 +25,7 @@ import { Writer } from "../storage/samples.ts";
 
 /** One thread over the journal: it takes what a saver hands over, and stores it as an attempt would. */
 class ThreadIo implements SaverIo {
-  readonly ids = new StoredIds({ checkpointId: (_, own = "") => own });
+  readonly ids = new CheckpointIdMap({ checkpointId: (_, own = "") => own });
   readonly writer: Writer;
   readonly #storage: Harness;
   readonly #namespaces = new Set<string>();

@@ -21,7 +21,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
-import { latch } from "../e2e/support/gate.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { directory, serve } from "../e2e/support/server.ts";
 import { isBelow, served } from "./support.ts";
 

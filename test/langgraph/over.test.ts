@@ -3,7 +3,7 @@ import { graphFile } from "./support.ts";
 import { LangGraphEventQueue } from "../../src/langgraph/event-queue.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import { attemptSaver } from "../../src/langgraph/saver.ts";
-import { StoredIds } from "../../src/langgraph/checkpoint-id-map.ts";
+import { CheckpointIdMap } from "../../src/langgraph/checkpoint-id-map.ts";
 
 const ID = "1f1e7fc2-c1c4-60e0-8000-dbd2a1b9822e";
 
@@ -11,7 +11,7 @@ test("what LangGraph.js still writes once an attempt is over is lost, and reject
   const heard: unknown[] = [];
   const tasks: (() => void)[] = [];
   const stage = { soon: (task: () => void) => void tasks.push(task), read: async () => null };
-  const ids = new StoredIds({ checkpointId: () => ID });
+  const ids = new CheckpointIdMap({ checkpointId: () => ID });
   const ear = new LangGraphEventQueue(
     ids,
     stage as never,

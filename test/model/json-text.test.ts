@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toStorable } from "../../src/model/json.ts";
-import { toJsonText } from "../../src/model/json-text.ts";
+import { toJsonText } from "../../src/model/stringify-json.ts";
 import { ClassInstance, NonJsonValue } from "../../src/model/class-instance.ts";
 
 function nested(depth: number): unknown {

@@ -12,8 +12,8 @@ import { CronWorker } from "../../src/service/crons/cron-worker.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
-import type { RunningStateLimits } from "../../actors/running-states.ts";
-import type { LargeWriteLimits } from "../../src/storage/large-writes.ts";
+import type { RunMemoryLimits } from "../../actors/run-memory-budget.ts";
+import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -36,7 +36,7 @@ export interface ServerDeps {
   /** The largest number of concurrent runs. */
   readonly slots: number;
   readonly largeWrites: LargeWriteLimits | undefined;
-  readonly runningStates: RunningStateLimits | undefined;
+  readonly runningStates: RunMemoryLimits | undefined;
 }
 
 /** One life of the server, from a start to a stop or a crash. */

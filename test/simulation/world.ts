@@ -1,4 +1,4 @@
-import { REFUSED_WRITE_MESSAGE } from "../../actors/thread/consistency.ts";
+import { REFUSED_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { checkAgreement } from "./agreement.ts";
 import { Clients } from "./clients.ts";

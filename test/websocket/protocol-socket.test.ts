@@ -3,7 +3,7 @@ import { ServiceError } from "../../src/model/errors.ts";
 import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { ThreadProtocol } from "../../src/service/thread-protocol.ts";
-import type { SocketDeps, SocketService } from "../../src/websocket/deps.ts";
+import type { SocketHandlerDeps, SocketService } from "../../src/websocket/deps.ts";
 import { openProtocolSocket } from "../../src/websocket/protocol-socket.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { FakeSocket } from "../stream/peers.ts";
@@ -22,7 +22,7 @@ test("an error that does not fit into the close reason is sent as an error of th
     streamMemory: new MemoryBudget(scheduler),
     logger: new Lines(),
     requestLog: "debug",
-  } as Partial<SocketDeps> as SocketDeps;
+  } as Partial<SocketHandlerDeps> as SocketHandlerDeps;
   const socket = new FakeSocket();
   await openProtocolSocket(deps, socket, {
     tenant: KEY.tenant,

@@ -57,7 +57,7 @@ export function formErrors(schema: JsonSchema, value: unknown, root = schema, at
   const plain = simplifySchema(schema, root);
   const properties = propertiesOf(plain, at);
   if (properties === undefined || (value !== undefined && !isJsonRecord(value))) {
-    const text = value === undefined ? null : wrongWith(value, schema, plain, root);
+    const text = value === undefined ? null : settingsFault(value, schema, plain, root);
     return text === null ? [] : [{ at, text, isMissing: false }];
   }
   const given: JsonRecord = value ?? {};
@@ -73,7 +73,12 @@ export function formErrors(schema: JsonSchema, value: unknown, root = schema, at
   });
 }
 
-function wrongWith(value: unknown, schema: JsonSchema, plain: JsonSchema, root: JsonSchema): string | null {
+function settingsFault(
+  value: unknown,
+  schema: JsonSchema,
+  plain: JsonSchema,
+  root: JsonSchema,
+): string | null {
   const isTold = [schema.type, schema.anyOf, schema.oneOf, schema.enum, schema.$ref].some(
     (one) => one !== undefined,
   );

@@ -74,7 +74,7 @@ export function pathsOfTrace(trace: Trace): readonly NodePath[] {
   return [...all].map(([ns, steps]) => {
     const path = pathOf({ ns, name: "" });
     const [first] = steps;
-    // The run continued from a state of another run.
+    // A run that continued from another run's state begins in the middle: no step of its own planned the tasks of its first step.
     const before = [...trace.tasks.values()].filter((task) => task.ns === ns && task.step === first?.step);
     const way = steps.map(({ next }) => (next.length === 0 ? ["__end__"] : next));
     return [before.map(({ name }) => name), ...way].map((names) => names.map((name) => joinPath(path, name)));

@@ -9,7 +9,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { formErrors } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
-import { optionsOf, RunOptions, type RunSettings, wrongWith } from "./run-options.tsx";
+import { optionsOf, RunOptions, type RunSettings, settingsFault } from "./run-options.tsx";
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
@@ -81,7 +81,7 @@ export function RunForm({
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
       return;
     }
-    const unread = wrongWith(settings);
+    const unread = settingsFault(settings);
     if (unread !== undefined) return showNotice(`In the options, ${unread}.`, true);
     const [wrong] = formErrors(schemas.value?.context_schema ?? {}, settings.context);
     if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);

@@ -19,7 +19,7 @@ export interface RunSettings {
 type Name = "config" | "context";
 
 /** Returns why these settings cannot be sent; undefined if they can. */
-export function wrongWith({ unread = {} }: RunSettings): string | undefined {
+export function settingsFault({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
   return name === undefined ? undefined : `${name} is not a JSON object`;
 }

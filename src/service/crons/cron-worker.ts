@@ -4,7 +4,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CronBook, CronSlot } from "../../ports/cron-book.ts";
+import type { CronBook, DueCron } from "../../ports/cron-book.ts";
 import type { Logger } from "../../ports/logger.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { IdempotencyKey } from "../idempotency.ts";
@@ -118,7 +118,7 @@ export class CronWorker {
   }
 
   /** Fires one slot. Returns false when it must be tried again. */
-  async #handle(at: CronSlot): Promise<boolean> {
+  async #handle(at: DueCron): Promise<boolean> {
     const { book, clock, logger } = this.#deps;
     if (this.#stopped) return true;
     try {
@@ -141,7 +141,7 @@ export class CronWorker {
   }
 
   /** Starts the run of a slot. Returns true when the cron is useless for good. */
-  async #fire(at: CronSlot, cron: CronRecord): Promise<boolean> {
+  async #fire(at: DueCron, cron: CronRecord): Promise<boolean> {
     const { clock, crons, logger } = this.#deps;
     // The slot was missed, and the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
@@ -160,7 +160,7 @@ export class CronWorker {
     }
   }
 
-  #start({ tenant, slot }: CronSlot, cron: CronRecord): Promise<RunRecord> {
+  #start({ tenant, slot }: DueCron, cron: CronRecord): Promise<RunRecord> {
     const { cron_id, thread_id: thread, user = null } = cron;
     const runs = this.#deps.runsOf(user);
     // Copied, because the rules for users may change it, and the record may be shared.

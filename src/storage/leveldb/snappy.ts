@@ -22,7 +22,8 @@ export function unsnappy(bytes: Buffer, limit = MAX_BLOCK_BYTES): Buffer {
       continue;
     }
     const { length, back } = copyOf(tag, reader);
-    if (back === 0 || back > to || to + length > size) throw new FormatError("a block copies from nowhere");
+    if (back === 0 || back > to || to + length > size)
+      throw new FormatError("a copy refers to bytes outside of its block");
     // Byte by byte, because a copy may overlap with its output.
     for (const end = Math.min(to + length, made.length); to < end; to++) made[to] = made[to - back] as number;
   }

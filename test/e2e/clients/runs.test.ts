@@ -1,7 +1,7 @@
 import type { Run } from "@langchain/langgraph-sdk";
 import { expect } from "vitest";
 import { graph, list, messages, value } from "../../../src/index.ts";
-import { gated } from "../support/gate.ts";
+import { gated } from "../support/latches.ts";
 import { aUuid, NOBODY } from "../support/wire.ts";
 import { type Asked, proves } from "./table.ts";
 

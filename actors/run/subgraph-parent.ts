@@ -2,13 +2,13 @@ import type { StopReason } from "../../src/model/run.ts";
 import type { Execution, Subgraph, NodeCall, Position, TaskOutcome } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { positionAtCheckpoint } from "./start-position.ts";
-import type { GraphExecution, GraphOrigin } from "./graph-execution.ts";
+import type { GraphExecution, GraphParent } from "./graph-execution.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
 /** The origin of a subgraph that is a task's node, for one try of the task: its end becomes the task's outcome. */
-export class SubgraphOrigin implements GraphOrigin {
+export class SubgraphParent implements GraphParent {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;

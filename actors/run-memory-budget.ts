@@ -1,7 +1,7 @@
 import type { ReadHeap } from "../src/ports/heap.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 
-export interface RunningStateLimits {
+export interface RunMemoryLimits {
   /** Bytes from which on a state or an input is large. Small ones are not counted. */
   readonly largeState: number;
   /** Bytes of large states and inputs of runs in progress, from which on further ones wait. One run may exceed them. */
@@ -15,7 +15,7 @@ export interface RunBytes {
 }
 
 /** Milliseconds after which one more run may begin, although there is no memory for it. */
-const PATIENCE = 1_000;
+const ONE_MORE_INTERVAL_MS = 1_000;
 
 /**
  * A budget for the memory of runs in progress: of their states, and of their inputs. It says whether one more run may begin. Runs that wait
@@ -24,10 +24,10 @@ const PATIENCE = 1_000;
  * A node may start a run and wait for it while its own state fills the budget. So that the two do not wait for each other, one more run
  * begins every second while the heap has room.
  */
-export class RunningStates {
+export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
   readonly #heap: ReadHeap;
-  readonly #limits: RunningStateLimits;
+  readonly #limits: RunMemoryLimits;
   /** Runs in progress that are large, or were expected to be. */
   readonly #runs = new Map<string, RunBytes>();
   #bytes = 0;
@@ -36,7 +36,7 @@ export class RunningStates {
   #isOneMoreAdmitted = false;
   #timer: Cancel | undefined;
 
-  constructor(scheduler: Scheduler, heap: ReadHeap, limits: RunningStateLimits) {
+  constructor(scheduler: Scheduler, heap: ReadHeap, limits: RunMemoryLimits) {
     this.#scheduler = scheduler;
     this.#heap = heap;
     this.#limits = limits;
@@ -94,7 +94,7 @@ export class RunningStates {
 
   /** Called when a run waits for memory. */
   waited(): void {
-    this.#timer ??= this.#scheduler.after(PATIENCE, this.#admitOneMore);
+    this.#timer ??= this.#scheduler.after(ONE_MORE_INTERVAL_MS, this.#admitOneMore);
   }
 
   stop(): void {

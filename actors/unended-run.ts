@@ -1,6 +1,6 @@
 import { isTerminal } from "../src/model/run.ts";
 import type { Append } from "../src/ports/journal.ts";
-import type { UnendedRun } from "../src/ports/missing-run-ends.ts";
+import type { UnendedRun } from "../src/ports/unended-runs.ts";
 import type { UnendedRunOutcome } from "./thread-system.ts";
 import { threadUnavailable, type LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";

@@ -1,5 +1,5 @@
 import { graph, list, messages } from "../../../src/index.ts";
-import { latch, unlessAborted } from "./gate.ts";
+import { latch, unlessAborted } from "./latches.ts";
 
 /**
  * A graph whose runs produce output in every stream mode: custom events, tokens, updates, values. They wait half way,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readAssistantDefaults } from "../../src/config/default-assistants.ts";
+import { readAssistantDefaults } from "../../src/config/assistant-defaults.ts";
 
 const refuse = (what: string): never => {
   throw new Error(what);

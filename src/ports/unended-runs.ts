@@ -23,7 +23,7 @@ export interface RecordedEnd {
 }
 
 /** Finds runs that must be ended and that no list of pending work contains. */
-export interface MissingRunEnds {
+export interface UnendedRuns {
   /** True when it is known that there are none, so no search is needed. */
   readonly areNone: boolean;
   /** Searches all threads, until `stop`. It may wrongly yield runs of threads that change meanwhile. */

@@ -26,7 +26,7 @@ const SLACK = 16;
  * share a table, and a change of the latest version adds an entry to it: with thousands of tasks that come and go one
  * by one, each costs as much as with a few.
  */
-export class Children {
+export class ChildActors {
   readonly size: number;
   readonly #table: Table;
   readonly #version: number;
@@ -66,26 +66,26 @@ export class Children {
   }
 
   /** A collection with these children added. None of their names may be taken. */
-  with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): Children {
+  with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): ChildActors {
     if (added.length === 0) return this;
     const free = added.every(([name]) => !this.#table.entries.has(name));
     const table = free && this.#isNewest ? this.#table : this.#copy();
     const came = ++table.newest;
     for (const [name, actor] of added) table.entries.set(name, { actor, came, left: Infinity });
-    return new Children(table, came, this.size + added.length);
+    return new ChildActors(table, came, this.size + added.length);
   }
 
   /** A collection without this child; the same collection where it has no such child. */
-  without(name: string): Children {
+  without(name: string): ChildActors {
     const there = this.#table.entries.get(name);
     if (there === undefined || !this.#has(there)) return this;
-    if (this.size === 1) return NO_CHILDREN;
+    if (this.size === 1) return NO_CHILD_ACTORS;
     const crowded = this.#table.entries.size > 2 * this.size + SLACK;
     const table = this.#isNewest && !crowded ? this.#table : this.#copy();
     const version = ++table.newest;
     const entry = table.entries.get(name);
     if (entry !== undefined) entry.left = version;
-    return new Children(table, version, this.size - 1);
+    return new ChildActors(table, version, this.size - 1);
   }
 
   #has({ came, left }: Entry): boolean {
@@ -103,4 +103,4 @@ export class Children {
   }
 }
 
-export const NO_CHILDREN = new Children(NOBODY, 0, 0);
+export const NO_CHILD_ACTORS = new ChildActors(NOBODY, 0, 0);

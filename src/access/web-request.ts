@@ -3,10 +3,10 @@ import type { HttpRequest } from "../ports/transport.ts";
 import { parseHost } from "./hosts.ts";
 
 /** Methods that `Request` does not take. */
-const METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
+const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** Paths that `URL` would change. */
-const CHANGED = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
+const NORMALISED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
  * The URL of a request, for code of the project: its path is exactly the one for which access was decided. Undefined when no URL has that
@@ -14,7 +14,7 @@ const CHANGED = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
  */
 export function requestUrlOf(request: HttpRequest): string | undefined {
   const { method, path, query } = request;
-  if (METHODS.has(method.toUpperCase()) || CHANGED.test(path)) return undefined;
+  if (FORBIDDEN_METHODS.has(method.toUpperCase()) || NORMALISED_BY_URL.test(path)) return undefined;
   const named = request.header("host") ?? "";
   // A host with a slash in it would move a part of itself into the path.
   const host = parseHost(named) === undefined ? "localhost" : named;

@@ -5,7 +5,7 @@ const MAX_ENTRIES = 256;
  * Large objects by name, shared by those that read them at the same time: each decoded copy would take its own memory. It keeps no object
  * alive.
  */
-export class SharedObjects<T extends object> {
+export class WeakCache<T extends object> {
   readonly #objects = new Map<string, WeakRef<T>>();
 
   get(name: string): T | undefined {

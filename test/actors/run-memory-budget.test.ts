@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConcurrencyLimiter, noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
-import { RunningStates } from "../../actors/running-states.ts";
+import { RunMemoryBudget } from "../../actors/run-memory-budget.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
 
 const LIMITS = { largeState: 100, maxStateBytes: 1_000 };
 let scheduler: SimulatedScheduler;
 let heap: { used: number; limit: number };
-let states: RunningStates;
+let states: RunMemoryBudget;
 let limiter: ConcurrencyLimiter;
 let begun: string[];
 
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 function open(concurrent = noConcurrencyLimits): void {
-  states = new RunningStates(scheduler, () => heap, LIMITS);
+  states = new RunMemoryBudget(scheduler, () => heap, LIMITS);
   limiter = new ConcurrencyLimiter(concurrent, states);
 }
 

@@ -24,7 +24,7 @@ interface QueuedWrite {
  *
  * Also bounds the memory that large writes take: {@link waitForBudget} is called before one is encoded.
  */
-export class LargeWrites {
+export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
   readonly #limits: LargeWriteLimits;
   /** By tenant; the tenant whose turn it is comes first. */
@@ -85,7 +85,7 @@ export class LargeWrites {
     const writes: PendingWrite[] = [];
     let bytes = 0;
     for (;;) {
-      const next = this.#first(ordinaryTaken);
+      const next = this.#nextEligible(ordinaryTaken);
       if (next === undefined || (writes.length > 0 && bytes + next.first.bytes > maxBytes)) return writes;
       this.#remove(next.tenant, next.queue);
       writes.push(next.first.write);
@@ -93,7 +93,7 @@ export class LargeWrites {
     }
   }
 
-  #first(ordinaryTaken: number) {
+  #nextEligible(ordinaryTaken: number) {
     for (const [tenant, queue] of this.#queues) {
       const [first] = queue;
       if (first !== undefined && first.ordinaryBefore <= ordinaryTaken) return { tenant, queue, first };
@@ -116,7 +116,7 @@ export class LargeWrites {
   /** Called when large writes are stored. */
   stored(bytes: number): void {
     this.#bytes -= bytes;
-    this.#admit();
+    this.#scheduleAdmission();
   }
 
   /** After a failed write: returns the queued writes, to be refused, and releases all callers that wait. */
@@ -143,7 +143,7 @@ export class LargeWrites {
       const waiting = this.#waiting.get(tenant);
       if (waiting === undefined) this.#waiting.set(tenant, [resolve]);
       else waiting.push(resolve);
-      this.#admit();
+      this.#scheduleAdmission();
     });
   }
 
@@ -151,13 +151,13 @@ export class LargeWrites {
    * Admits one in each turn: others get the event loop between them. Its bytes are known when it is encoded; over a storage that answers reads
    * later, several may be encoded at once.
    */
-  #admit(): void {
+  #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;
     this.#isAdmitting = true;
-    this.#scheduler.soon(this.#admitNext);
+    this.#scheduler.soon(this.#admitOne);
   }
 
-  readonly #admitNext = (): void => {
+  readonly #admitOne = (): void => {
     this.#isAdmitting = false;
     if (this.#bytes >= this.#limits.most) return;
     for (const [tenant, waiting] of this.#waiting) {
@@ -167,7 +167,7 @@ export class LargeWrites {
       admitted?.();
       break;
     }
-    this.#admit();
+    this.#scheduleAdmission();
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchRequestOf } from "../../src/access/fetch-request.ts";
+import { fetchRequestOf } from "../../src/access/web-request.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 
 const asked = (

@@ -17,7 +17,7 @@ const TRIMMED = 2;
  * Numbers the batches. Each batch stores its number under a key of its own, so that a gap shows where LevelDB has lost part of its log. The
  * {@link BatchLedger} holds the last number, and what each batch changed.
  */
-export class BatchChain {
+export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
   /** Keys of numbers before the ledger's first are deleted, a few with each batch. This is the next one. */
@@ -68,7 +68,7 @@ function scopeOf(key: string): string {
   return thread === undefined ? key : threadPrefix(thread);
 }
 
-export interface BatchChainReport {
+export interface MissingBatches {
   /** Missing batches that must have been stored. */
   readonly lost: readonly LedgerEntry[];
   /** Missing numbers whose content is unknown. */
@@ -93,7 +93,7 @@ export async function checkChain(
   ledger: BatchLedger,
   boot: string,
   isExcused: (key: string) => boolean,
-): Promise<BatchChainReport> {
+): Promise<MissingBatches> {
   const present = new Set<number>();
   let [smallest, greatest] = [Infinity, 0];
   for await (const keys of kv.keys(BATCHES_RANGE)) {

@@ -2,7 +2,7 @@ import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import type { RecordedEnd, UnendedRun, MissingRunEnds } from "../ports/missing-run-ends.ts";
+import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import {
@@ -21,7 +21,7 @@ import { PRESENT_MARK, readRun, runRows, threadRows, type JournalEntry } from ".
 /** The first key after the server's own keys. */
 const TENANTS = '"';
 
-export class KeyValueMissingRunEnds implements MissingRunEnds {
+export class KeyValueUnendedRuns implements UnendedRuns {
   readonly areNone: boolean;
   readonly #kv: KeyValueStore;
   readonly #budget: TimeBudget;
@@ -35,14 +35,14 @@ export class KeyValueMissingRunEnds implements MissingRunEnds {
     this.areNone = areNone;
   }
 
-  /** `isHidden` says whether some threads are quarantined. */
+  /** `isHidden`: true while a thread is quarantined; then the search counts as incomplete. */
   static async open(
     kv: KeyValueStore,
     budget: TimeBudget,
     isHidden: () => boolean,
-  ): Promise<KeyValueMissingRunEnds> {
+  ): Promise<KeyValueUnendedRuns> {
     const noted = await (kv.unguarded ?? kv).get(RUN_ENDS_COMPLETE_KEY);
-    return new KeyValueMissingRunEnds(kv, budget, isHidden, noted !== undefined);
+    return new KeyValueUnendedRuns(kv, budget, isHidden, noted !== undefined);
   }
 
   async *find(stop?: AbortSignal): AsyncGenerator<UnendedRun> {

@@ -11,7 +11,7 @@ type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
  * These members of a value, without those that are missing: undefined, or null.
  * @throws ServiceError `auth.failed` for one that is not what it should be. Leaving it out could let in more than the handler meant.
  */
-export function givenIn<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
+export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
   const given: { [name: string]: unknown } = {};
   for (const [name, is] of Object.entries(checks)) {
     const member = value[name];
