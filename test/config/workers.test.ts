@@ -1,6 +1,10 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { events, get, newThread, post, postJson } from "../e2e/support/wire.ts";
 import { build, heddle, Running } from "./process.ts";
 import { Home } from "./project.ts";
@@ -356,6 +360,20 @@ describe("nodes in worker threads", () => {
     const { status, stderr } = heddle(["start", "--port", "0", ...argumentsOf(at, 1)]);
     expect(status).toBe(1);
     expect(stderr).toMatch(/In a worker thread: graphs.*not here/s);
+  });
+
+  test("end where the start fails: the process ends by itself", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const program = `import { createApp } from "heddle";
+      const config = new URL("heddle.json", import.meta.url).pathname;
+      await createApp({ config, port: ${port}, workers: 1 }).catch(({ code }) => console.log(code));`;
+    const file = join(project("failed-start"), "start.mjs");
+    writeFileSync(file, program);
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 30_000 });
+    expect(stdout).toBe("server.address\n");
   });
 
   test.each(["-1", "65", "many"])("--workers=%s is refused by name", (workers) => {

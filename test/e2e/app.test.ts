@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AppOptions, createApp, graph, list, value } from "../../src/index.ts";
 import { KNOWN_OPTIONS } from "../../src/app/options.ts";
@@ -12,7 +10,6 @@ import { directory, serve } from "./support/server.ts";
 import { newThread, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
-const root = join(import.meta.dirname, "../..");
 const json = { "content-type": "application/json" };
 
 const one = graph({
@@ -100,22 +97,6 @@ describe("a server that cannot start", () => {
     await second.waits("run");
     second.open("run");
     expect(signals.filter(({ aborted }) => !aborted)).toEqual([]);
-  });
-
-  test("ends its worker threads: the process can end by itself", async () => {
-    const folder = await directory();
-    const config = join(folder, "heddle.json");
-    writeFileSync(config, JSON.stringify({ graphs: { a: "./a.mjs" } }));
-    const made =
-      'graph({ state: { log: list() }, nodes: { a: () => ({ log: ["a"] }) }, edges: { start: "a" } })';
-    writeFileSync(join(folder, "a.mjs"), `import { graph, list } from "heddle"; export default ${made};`);
-    const { port } = (await serve()).address;
-    const index = JSON.stringify(join(root, "src/index.ts"));
-    const program = `import { createApp } from ${index};
-      await createApp({ config: ${JSON.stringify(config)}, port: ${port}, workers: 1 }).catch(({ code }) => console.log(code));`;
-    const args = ["--import", "tsx", "--input-type=module", "--eval", program];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, timeout: 20_000 });
-    expect(stdout).toBe("server.address\n");
   });
 
   test("because its directory is in use, even in this process, leaves that one alone", async () => {
