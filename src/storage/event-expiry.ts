@@ -90,6 +90,7 @@ async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<nu
 }
 
 async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
-  for await (const [key] of kv.entries({ gte, lt, limit: 1 })) return key;
+  // Not the entry: its value may be large, and a copy of it in LevelDB's iterator is freed only by the garbage collector.
+  for await (const [key] of kv.keys({ gte, lt, limit: 1 })) return key;
   return undefined;
 }
