@@ -1,7 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import { HeldStarts, type Starts } from "./start-queue.ts";
+import { HeldStarts, type Starts } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";

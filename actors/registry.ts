@@ -35,11 +35,11 @@ import { loadUnendedRuns } from "./load-unended-runs.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
 import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queue-limits.ts";
-import { endUnendedRun } from "./unended-run.ts";
+import { restoreRunEnd } from "./lost-run-end.ts";
 import { recoverThreads } from "./recovery.ts";
 import { type ActorMetrics, RunCounters } from "./run-counters.ts";
 import { TemporaryThreads } from "./temporary-threads.ts";
-import { StartQueue } from "./start-queue.ts";
+import { BeginQueue } from "./begin-queue.ts";
 import { xstateClock } from "./xstate-clock.ts";
 import { RunEndCallbacks } from "./run-end-callbacks.ts";
 import type {
@@ -57,7 +57,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   draining = false;
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
-  readonly starts: StartQueue;
+  readonly starts: BeginQueue;
   readonly delayedRuns: DelayedRuns;
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
@@ -102,7 +102,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.#queuedRuns = new QueuedRuns(deps.limits);
     this.runningStates = new RunMemoryBudget(deps.scheduler, deps.heap, deps.limits);
     this.limiter = new ConcurrencyLimiter(deps.limits.concurrent, this.runningStates);
-    this.starts = new StartQueue(deps.clock, deps.scheduler);
+    this.starts = new BeginQueue(deps.clock, deps.scheduler);
     this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));
     this.#statecharts = createStatecharts((name) => this.#threads.get(name), {
       grace: deps.limits.grace,
@@ -254,8 +254,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     await this.delayedRuns.startDueRuns();
   }
 
-  async endUnendedRun(found: Parameters<ThreadSystem["endUnendedRun"]>[0]) {
-    return endUnendedRun(await this.#wake(found.key), found);
+  async restoreRunEnd(found: Parameters<ThreadSystem["restoreRunEnd"]>[0]) {
+    return restoreRunEnd(await this.#wake(found.key), found);
   }
 
   inspect(scope: InspectScope, inspector: Inspector): () => void {

@@ -1,6 +1,6 @@
 import type { RunInput } from "./messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "./run/run-chart.ts";
-import { interpretStatechart, type Interpreter } from "./statechart.ts";
+import { interpretStatechart, type Interpreter } from "./statechart-interpreter.ts";
 import { taskChart, type TaskLogic } from "./task-chart.ts";
 import type { GraphExecution } from "./run/graph-execution.ts";
 import type { LiveThread } from "./thread/live-thread.ts";

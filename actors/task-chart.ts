@@ -14,7 +14,7 @@ import {
   type ChartSnapshot,
   type Spawn,
   type Statechart,
-} from "./statechart.ts";
+} from "./statechart-interpreter.ts";
 
 export interface TaskEffects {
   /** Runs the node's body. Answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */

@@ -24,9 +24,9 @@ import type { Random } from "../src/ports/random.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
-import type { UnendedRun } from "../src/ports/unended-runs.ts";
+import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
 import type { ActorMetrics } from "./run-counters.ts";
-import type { Interpreter } from "./statechart.ts";
+import type { Interpreter } from "./statechart-interpreter.ts";
 
 /** A run that a client requests. */
 export interface RunDraft {
@@ -116,7 +116,7 @@ export interface ThreadOperations {
 }
 
 /** How a run without a stored end was ended; undefined: it was not, because it has ended by now or is still queued. */
-export type UnendedRunOutcome = TerminalStatus | "forgotten" | undefined;
+export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
 /**
  * The interface of the actor system, and the only way to reach the actors: a thread is named by its id, never by a
@@ -198,7 +198,7 @@ export interface ThreadSystem {
   /** Continues every run that a shutdown or a crash has left. Called once, before the server accepts requests. */
   recover(): Promise<void>;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
-  endUnendedRun(found: UnendedRun): Promise<UnendedRunOutcome>;
+  restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };

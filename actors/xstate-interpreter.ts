@@ -1,6 +1,6 @@
 import { assign, createMachine, enqueueActions, sendTo } from "xstate";
 import type { EventObject } from "./xstate.ts";
-import type { ChartLogic, Statechart } from "./statechart.ts";
+import type { ChartLogic, Statechart } from "./statechart-interpreter.ts";
 
 /**
  * Runs a statechart with XState's own interpreter, for tests: they hold `interpretStatechart` to it. As `SystemDeps.interpret` it

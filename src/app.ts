@@ -42,7 +42,7 @@ import type { Transport } from "./ports/transport.ts";
 import { maxFileDescriptors } from "./platform/file-descriptors.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
 import { CronWorker } from "./service/crons/cron-worker.ts";
-import { UnendedRunRepair } from "./service/unended-run-repair.ts";
+import { LostRunEndRepair } from "./service/lost-run-end-repair.ts";
 import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
 import { readPolicy } from "./config/webhooks.ts";
 import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
@@ -240,7 +240,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     const expiry = new EventExpiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
-    const unendedRunRepair = new UnendedRunRepair({ ...parts, unended: storage.unended });
+    const unendedRunRepair = new LostRunEndRepair({ ...parts, unended: storage.unended });
     await system.recover();
 
     const transports = await openTransport(options.transport);
@@ -447,7 +447,7 @@ function storageOf(data: AppOptions["data"]): StorageOptions {
 }
 
 function urlOf({ host, port }: Transport["address"], v4 = "localhost", v6 = v4): string {
-  // Every address of the machine is no address to go to.
+  // 0.0.0.0 and :: mean "listen on every address"; a client cannot connect to them.
   const reachable = host === "0.0.0.0" ? v4 : host === "::" ? v6 : host;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

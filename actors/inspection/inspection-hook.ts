@@ -1,4 +1,4 @@
-import { childrenOf } from "../statechart.ts";
+import { childrenOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";

@@ -1,5 +1,5 @@
-import { ChildActors } from "../child-actors.ts";
-import { childrenOf } from "../statechart.ts";
+import { ChildActors } from "../snapshot-children.ts";
+import { childrenOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedValue } from "../../src/ports/inspector.ts";

@@ -10,7 +10,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
-import { writesAt, replacedWrites } from "./rollback-writes.ts";
+import { writesAt, takeOverwrittenWrites } from "./writes-before-run.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphParent } from "./subgraph-parent.ts";
@@ -18,7 +18,7 @@ import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
-import { PendingCommit } from "./pending-commit.ts";
+import { PendingCommit } from "./commit-buffer.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
@@ -234,15 +234,12 @@ export class Attempt {
     // The end of the run is being stored: nothing may be written about the run after it.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const unendedRun = changeRun(this.run, {
+    const parked = changeRun(this.run, {
       parked: this.run.parked + 1,
       cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
     });
-    this.liveThread.runs.set(this.id, unendedRun);
-    const stored = this.liveThread.write(
-      { kind: "left", durable: true, runs: [unendedRun] },
-      (thread) => thread,
-    );
+    this.liveThread.runs.set(this.id, parked);
+    const stored = this.liveThread.write({ kind: "left", durable: true, runs: [parked] }, (thread) => thread);
     this.revoke();
     return stored;
   }
@@ -287,7 +284,7 @@ export class Attempt {
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
     let noted = progress ? afterProgress(run) : run;
-    const base = replacedWrites(this.#writesBefore, writes);
+    const base = takeOverwrittenWrites(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
     this.liveThread.runs.set(this.id, noted);

@@ -1,9 +1,9 @@
-import { NO_CHILD_ACTORS, type ChildActors } from "../child-actors.ts";
+import { NO_CHILD_ACTORS, type ChildActors } from "../snapshot-children.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, TaskOutput, TaskName } from "../messages.ts";
-import { type ChartLogic, type Statechart } from "../statechart.ts";
+import { type ChartLogic, type Statechart } from "../statechart-interpreter.ts";
 import { spawnTasks, taskActor } from "../task-chart.ts";
 import { strongerStop } from "../thread/multitask.ts";
 

@@ -14,7 +14,7 @@ import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { RunMemoryBudget } from "../run-memory-budget.ts";
 import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system.ts";
-import type { StartQueue } from "../start-queue.ts";
+import type { BeginQueue } from "../begin-queue.ts";
 import type { RunCounters } from "../run-counters.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./write-check.ts";
@@ -32,7 +32,7 @@ export interface LiveThreadOwner {
   /** The memory of runs in progress. */
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
-  readonly starts: StartQueue;
+  readonly starts: BeginQueue;
   /** Counters of run outcomes. */
   readonly counters: RunCounters;
   /** Starts delayed runs when they are due. */

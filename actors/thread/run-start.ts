@@ -4,7 +4,7 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { Attempt } from "../run/attempt.ts";
-import type { Starts } from "../start-queue.ts";
+import type { Starts } from "../begin-queue.ts";
 import type { LiveThread, AppendChange } from "./live-thread.ts";
 import { afterStart } from "./record-changes.ts";
 

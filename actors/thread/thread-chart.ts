@@ -1,7 +1,7 @@
 import type { CancelAction } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, ThreadEvent } from "../messages.ts";
-import type { ChartLogic, Statechart } from "../statechart.ts";
+import type { ChartLogic, Statechart } from "../statechart-interpreter.ts";
 import type { AnyActorLogic } from "../xstate.ts";
 import { decideMultitask, strongerStop, supersedingAction, type ThreadSituation } from "./multitask.ts";
 

@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { type LocalHostDeps, localHost } from "../engine/local-host.ts";
+import { type LocalHostDeps, inThreadNodeHost } from "../engine/in-thread-node-host.ts";
 import { logFailure } from "../engine/node-log.ts";
 import { nativeEngine } from "../engine/native-engine.ts";
 import { combineEngines } from "../engine/combined-engine.ts";
@@ -54,7 +54,7 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
  * @throws ServiceError `config.invalid` when a worker cannot load the graphs
  */
 async function openHost({ registry, workers, config, loaded, deps }: EngineSetup): Promise<Host> {
-  const local = localHost(registry, deps);
+  const local = inThreadNodeHost(registry, deps);
   if (workers === 0 || config === undefined || loaded.length === 0) return local;
   const { path, graphs } = config;
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));

@@ -1,4 +1,4 @@
-import { localHost } from "../engine/local-host.ts";
+import { inThreadNodeHost } from "../engine/in-thread-node-host.ts";
 import { GraphRegistry } from "../graph/graph-registry.ts";
 import type { Config } from "../config/config.ts";
 import { loadGraphs } from "../graph-loader/load-graphs.ts";
@@ -20,7 +20,7 @@ try {
   const { stacks, ...config } = workerStartData() as Pick<Config, "path" | "graphs"> & { stacks: boolean };
   const bodies = new NodeRunner(
     { post: (messages) => parent.post(messages), scheduler: systemScheduler },
-    (logger) => localHost(registry, { logger, random, clock: systemClock, stacks }),
+    (logger) => inThreadNodeHost(registry, { logger, random, clock: systemClock, stacks }),
     (graph) => registry.current(graph).edition,
   );
   registerSdkLogger(bodies.logger);

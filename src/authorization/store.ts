@@ -7,7 +7,7 @@ import type { UserRules } from "./user-rules.ts";
 
 /** The store, as one user may use it: one operation at a time. Handlers may move it to another namespace. */
 export function authorizedStore(store: Store, rules: UserRules): Store {
-  /** The operation, as the rules have changed it, and what it may reach. */
+  /** The operation as the handlers have changed it, and the permission that limits what it reaches. */
   async function decided(op: StoreOp) {
     switch (op.kind) {
       case "put": {

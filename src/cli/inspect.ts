@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { openInspectorRelay, type InspectorRelay } from "./inspector-relay.ts";
 import { readAddress } from "./address-file.ts";
-import { answerInTime } from "./server-answer.ts";
+import { answerInTime } from "./answer-timeout.ts";
 import { portHint, type Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "inspect" }>;

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { unendedRunChange } from "../../actors/unended-run.ts";
+import { lostRunEndChange } from "../../actors/lost-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { noFailpoints } from "../ports/failpoints.ts";
@@ -86,7 +86,7 @@ async function endUnendedRuns(data: string): Promise<void> {
         kind: "mended",
         durable: true,
         thread: { ...thread, seq: seq + 1 },
-        ...unendedRunChange(found, deps.clock.now()),
+        ...lostRunEndChange(found, deps.clock.now()),
       });
     }
     await unended.noteNone();

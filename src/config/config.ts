@@ -360,7 +360,7 @@ function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFi
   return { file: resolve(base, path), name };
 }
 
-/** Starter templates have a file to make the real one of. */
+/** Starter templates ship `.env.example` in place of `.env`: where there is one, the error says how to copy it. */
 function templateHint(base: string, name: string): string {
   const template = `${name}.example`;
   return existsSync(resolve(base, template)) ? ` (cp ${template} ${name})` : "";

@@ -46,7 +46,7 @@ const MAX_MINUTES = 52_560_000;
 
 type Refuse = (what: string) => never;
 
-/** Reads the section `store`. `place` resolves `"./file.ts:export"`; `refuse` is called with the invalid key and what is wrong with it. */
+/** Reads the section `store`. `resolveModule` resolves `"./file.ts:export"`; `refuse` is called with the invalid key and what is wrong with it. */
 export function readStore<Place>(
   section: JsonObject,
   resolveModule: (text: string) => Place,

@@ -22,7 +22,7 @@ export class HeldRuns {
     return new HeldRuns(server, thread_id);
   }
 
-  /** The topic of a run: unique on the server, because gates stay open. */
+  /** The topic of a run. Unique on the server: an opened gate stays open, so a run with a used topic would not be held. */
   topic(name: string): string {
     return `${this.thread} ${name}`;
   }

@@ -8,7 +8,7 @@ import { createMessageMaker } from "./message-writer.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
 import { checkedInterrupt, runParallel } from "./parallel-bodies.ts";
 import { AttemptStore } from "./node-store.ts";
-import { StepResults, createStepFunction } from "./step-results.ts";
+import { CtxStepResults, createStepFunction } from "./ctx-step-results.ts";
 
 /**
  * Makes the `ctx` argument of a node function.
@@ -23,7 +23,7 @@ export function createNodeContext(
   check: () => void,
   onCustomId: (id: string) => void,
 ): Ctx<JsonObject> {
-  const steps = new StepResults(call, io, check);
+  const steps = new CtxStepResults(call, io, check);
   const context = new Context(
     { call, io, logs, log: undefined },
     {

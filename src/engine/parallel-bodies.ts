@@ -2,12 +2,12 @@ import { md5Hex } from "../model/ids.ts";
 import type { Ctx, ParallelBody } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
-import { createStepFunction, type StepResults } from "./step-results.ts";
+import { createStepFunction, type CtxStepResults } from "./ctx-step-results.ts";
 
 /** Services that the parallel bodies of one attempt share. */
 interface Shared {
   readonly questions: TaskInterrupts;
-  readonly steps: StepResults;
+  readonly steps: CtxStepResults;
   readonly check: () => void;
 }
 

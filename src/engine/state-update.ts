@@ -31,7 +31,7 @@ import { firstStateFaults } from "./graph-migration.ts";
 import { finishedTaskOf, NULL_TASK_ID } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
-import { baseStateOf, type UpdateTarget } from "./base-state.ts";
+import { baseStateOf, type UpdateTarget } from "./update-base-state.ts";
 import {
   AS_COPY,
   inferAsNode,

@@ -30,7 +30,7 @@ export function compilerFor(file: string): Compiler {
       if (typeof found.createProgram === "function") return found as Compiler;
       installed ??= found.version ?? null;
     } catch {
-      // It is not installed, or no module of this form.
+      // Not installed, or it cannot be loaded with `require`.
     }
   }
   throw new NoCompilerError(installed);

@@ -12,7 +12,7 @@ import type { ExecutionServices, Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./checkpoint-records.ts";
-import { RawCheckpoint } from "./raw-saver-writes.ts";
+import { SaverCheckpoint } from "./raw-saver-writes.ts";
 import type { Library } from "./user-library.ts";
 
 /** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
@@ -85,7 +85,7 @@ interface Parts {
     hasCheckpoint(ns: string): boolean;
   };
   /** Adds a checkpoint, as if LangGraph had put it. */
-  put(made: RawCheckpoint): void;
+  put(made: SaverCheckpoint): void;
 }
 
 /**
@@ -205,7 +205,7 @@ export class CheckpointBranch {
     const id = source.checkpointId(step);
     const ts = new Date(source.now()).toISOString();
     const metadata = { source: "fork", step, parents: this.#parentsOf(ns) };
-    const made = new RawCheckpoint(
+    const made = new SaverCheckpoint(
       { id, ns, parent: head.id },
       { ...checkpoint, id, ts },
       metadata as CheckpointMetadata,

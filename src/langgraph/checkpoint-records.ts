@@ -11,7 +11,7 @@ import type { Interrupt } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import type { RawCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./raw-saver-writes.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 
@@ -46,7 +46,7 @@ export interface ParentState {
  * @param shown the state after it, each value as `serialise` returns it
  */
 export function toCheckpointRecord(
-  raw: RawCheckpoint,
+  raw: SaverCheckpoint,
   shown: JsonObject,
   before: ParentState | null,
 ): CheckpointRecord {
@@ -74,7 +74,7 @@ export function toCheckpointRecord(
 
 /** LangGraph's data of a checkpoint beside the state. */
 export function newLangGraphData(
-  { id, langGraphId: own, v, ts, versions, seen }: RawCheckpoint,
+  { id, langGraphId: own, v, ts, versions, seen }: SaverCheckpoint,
   channels: JsonObject,
 ): LangGraphCheckpointData {
   return own === id ? { v, ts, versions, seen, channels } : { id: own, v, ts, versions, seen, channels };

@@ -45,7 +45,7 @@ export function nodeCallOf(
   };
 }
 
-export function plannedTaskOfCall(
+export function plannedTaskOfInterceptedCall(
   { tasks }: ExecutionRecorder,
   { task: id, name, path, triggers }: InterceptedCall,
 ): PlannedTask {

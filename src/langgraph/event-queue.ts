@@ -3,7 +3,7 @@ import { toPlainError, type PlainError } from "../model/errors.ts";
 import type { Position } from "../ports/engine.ts";
 import type { EngineHost } from "../ports/engine-host.ts";
 import type { InterceptedCall, CallReceiver } from "./intercepted-call.ts";
-import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import type { SaverIo } from "./saver.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
@@ -16,7 +16,7 @@ export type LangGraphEvent =
       readonly payload: unknown;
     }
   | { readonly kind: "event"; readonly event: StreamEvent }
-  | { readonly kind: "put"; readonly raw: RawCheckpoint }
+  | { readonly kind: "put"; readonly raw: SaverCheckpoint }
   | { readonly kind: "writes"; readonly raw: RawWrites }
   | { readonly kind: "called"; readonly called: InterceptedCall }
   | { readonly kind: "ended"; readonly error: PlainError | null };
@@ -84,7 +84,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     return this.#stage.history({ ns, ...query });
   }
 
-  put(raw: RawCheckpoint): void {
+  put(raw: SaverCheckpoint): void {
     if (!this.#over) this.#push({ kind: "put", raw });
   }
 

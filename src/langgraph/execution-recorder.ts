@@ -16,7 +16,7 @@ import {
   PUSH,
   toVisibleState,
 } from "./graph-progress.ts";
-import type { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { isEqualData, serialise } from "./serialisation.ts";
 import { TasksById } from "./tasks-by-id.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
@@ -68,7 +68,7 @@ export class ExecutionRecorder {
   /** Stored positions by namespace, as they were read in this attempt. */
   readonly #read = new Map<string, Position>();
   /** Checkpoints that were put to the saver and have not appeared in the stream yet. */
-  readonly #raws = new Map<string, RawCheckpoint>();
+  readonly #raws = new Map<string, SaverCheckpoint>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -111,7 +111,7 @@ export class ExecutionRecorder {
     this.pendingWrites.addStored(position.writes);
   }
 
-  put(raw: RawCheckpoint): void {
+  put(raw: SaverCheckpoint): void {
     this.#raws.set(`${raw.ns} ${raw.id}`, raw);
     // Serialises the values first: later events contain parts of them, which are then serialised already.
     void raw.values;
@@ -215,7 +215,7 @@ export class ExecutionRecorder {
     if (emission !== undefined) this.emissions.push(emission);
   }
 
-  #untold(loop: GraphProgress, raw: RawCheckpoint): void {
+  #untold(loop: GraphProgress, raw: SaverCheckpoint): void {
     this.#raws.delete(`${raw.ns} ${raw.id}`);
     const [emission, made] = loop.unstreamedCheckpoint(raw);
     this.#made(loop, made, emission);

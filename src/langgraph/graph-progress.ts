@@ -3,7 +3,7 @@ import { START } from "../graph/definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
 import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
-import type { RawCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./raw-saver-writes.ts";
 import { type ParentState, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
 
@@ -16,7 +16,7 @@ export interface CheckpointPayload {
     readonly id: string;
     readonly name: string;
     readonly path?: readonly unknown[];
-    /** Where its subgraph is, if it is one. */
+    /** For a task whose node is a subgraph: LangGraph's config of the subgraph's state. */
     readonly state?: unknown;
   }[];
   readonly parentConfig?: { readonly configurable?: { readonly checkpoint_id?: string } };
@@ -79,7 +79,7 @@ export class GraphProgress {
    * their interrupts.
    * @throws Error `GraphChangedError` when the graph would go on with such a task
    */
-  checkNodes(id: string, { tasks }: CheckpointPayload, raw: RawCheckpoint | undefined): void {
+  checkNodes(id: string, { tasks }: CheckpointPayload, raw: SaverCheckpoint | undefined): void {
     if (this.ns === "" && !this.#marks.goesOn) return;
     const from = raw === undefined ? id : raw.source === "fork" ? raw.parent : undefined;
     if (this.head === null || this.head.id !== from) return;
@@ -96,7 +96,7 @@ export class GraphProgress {
   checkpoint(
     id: string,
     payload: CheckpointPayload,
-    raw: RawCheckpoint | undefined,
+    raw: SaverCheckpoint | undefined,
   ): readonly [Emission | undefined, NewCheckpoint | undefined] {
     const shown = toVisibleState(payload.values);
     const quiet = this.streamedState === undefined;
@@ -131,7 +131,7 @@ export class GraphProgress {
   }
 
   /** Records a checkpoint that was put and is not streamed: the graph stops at it. Its next tasks are not known. */
-  unstreamedCheckpoint(raw: RawCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
+  unstreamedCheckpoint(raw: SaverCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
     const values = this.streamedState ?? this.visibleState;
     const quiet = this.streamedState === undefined;
@@ -191,7 +191,7 @@ export class GraphProgress {
     if (sent !== undefined && task.path[0] === PUSH) task.input = sent;
   }
 
-  #make(raw: RawCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
+  #make(raw: SaverCheckpoint, shown: JsonObject, next: readonly Planned[]): NewCheckpoint {
     const before = raw.parent === this.#base.id ? this.#base : null;
     const record = toCheckpointRecord(raw, shown, before);
     const { run, graph } = this.#marks;

@@ -22,7 +22,7 @@ import { LangGraphEventQueue, type LangGraphEvent } from "./event-queue.ts";
 import {
   withBodyError,
   nodeCallOf,
-  plannedTaskOfCall,
+  plannedTaskOfInterceptedCall,
   settledFromWrites,
   takeStep,
 } from "./engine-conversion.ts";
@@ -296,7 +296,7 @@ export class HostedExecution implements Execution {
     this.#waiting = null;
     const ready = this.#ready.splice(0);
     for (const { task } of ready) this.#atWork.add(task);
-    const tasks = ready.map((called) => plannedTaskOfCall(this.#recorder, called));
+    const tasks = ready.map((called) => plannedTaskOfInterceptedCall(this.#recorder, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
     waiting(takeStep(this.#recorder, this.#stage, plan));
   }

@@ -6,7 +6,7 @@ import { serialise } from "./serialisation.ts";
  * A checkpoint as LangGraph puts it. Its values are serialised once, when they are first read. That MUST happen in the turn
  * in which it was put, before any further node runs.
  */
-export class RawCheckpoint {
+export class SaverCheckpoint {
   readonly ns: string;
   readonly parent: string | null;
   /** The id under which it is stored. */

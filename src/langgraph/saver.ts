@@ -13,7 +13,7 @@ import type { TaskWrites } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Position } from "../ports/engine.ts";
 import type { Library } from "./user-library.ts";
-import { RawCheckpoint, RawWrites } from "./raw-saver-writes.ts";
+import { SaverCheckpoint, RawWrites } from "./raw-saver-writes.ts";
 import { newLangGraphData, checkpointTupleOf, addWrites } from "./checkpoint-records.ts";
 import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 
@@ -36,7 +36,7 @@ export interface SaverIo {
    * Called in order, never awaited. MUST ignore what is put after the attempt is over, and MUST NOT throw: LangGraph.js may
    * never look at the rejected promise, and its graph has been told to stop.
    */
-  put(made: RawCheckpoint): void;
+  put(made: SaverCheckpoint): void;
   putWrites(writes: RawWrites): void;
 }
 
@@ -57,7 +57,7 @@ class AttemptSaver {
   readonly #library: Library;
   readonly #thread: string;
   readonly #io: SaverIo;
-  readonly #recent = new Map<string, Map<string, RawCheckpoint>>();
+  readonly #recent = new Map<string, Map<string, SaverCheckpoint>>();
   readonly #writes = new Map<string, RawWrites[]>();
   /** Namespaces that had no checkpoint when they were read, and that have got none since. */
   readonly #empty = new Set<string>();
@@ -108,7 +108,12 @@ class AttemptSaver {
     const { ns, id: parent } = this.#own(config);
     const { ids } = this.#io;
     const id = ids.idForNew(checkpoint.id, metadata.step);
-    const made = new RawCheckpoint({ id, ns, parent }, checkpoint, ids.withStoredIds(metadata), newVersions);
+    const made = new SaverCheckpoint(
+      { id, ns, parent },
+      checkpoint,
+      ids.withStoredIds(metadata),
+      newVersions,
+    );
     this.#io.put(made);
     this.#empty.delete(ns);
     this.#keepRecent(made);
@@ -148,7 +153,7 @@ class AttemptSaver {
     return "[HeddleSaver]";
   }
 
-  #keepRecent(made: RawCheckpoint): void {
+  #keepRecent(made: SaverCheckpoint): void {
     const recent = of(this.#recent, made.ns);
     recent.set(made.id, made);
     for (const id of recent.keys()) {
@@ -192,7 +197,7 @@ class AttemptSaver {
     return null;
   }
 
-  #recentPosition(raw: RawCheckpoint): Position {
+  #recentPosition(raw: SaverCheckpoint): Position {
     const { id, ns, parent, source, step, metadata, values } = raw;
     const engine = { lg: newLangGraphData(raw, {}) };
     const rest = { created_at: 0, run_id: null, writes: null, next: [], graph: "" };
@@ -278,8 +283,8 @@ function of<K, V>(all: Map<string, Map<K, V>>, key: string): Map<K, V> {
   return found;
 }
 
-function newest(recent: ReadonlyMap<string, RawCheckpoint> | undefined): RawCheckpoint | undefined {
-  let found: RawCheckpoint | undefined;
+function newest(recent: ReadonlyMap<string, SaverCheckpoint> | undefined): SaverCheckpoint | undefined {
+  let found: SaverCheckpoint | undefined;
   for (const one of recent?.values() ?? []) if (found === undefined || one.id > found.id) found = one;
   return found;
 }

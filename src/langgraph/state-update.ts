@@ -6,7 +6,7 @@ import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-
 import { copyGraph } from "./node-interception.ts";
 import { toLangGraphCommand } from "./graph-input.ts";
 import { type CheckpointPayload, plannedTaskOf, toVisibleState } from "./graph-progress.ts";
-import type { RawCheckpoint } from "./raw-saver-writes.ts";
+import type { SaverCheckpoint } from "./raw-saver-writes.ts";
 import { toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { attemptSaver } from "./saver.ts";
 import { CheckpointIdMap } from "./checkpoint-id-map.ts";
@@ -29,7 +29,7 @@ export async function computeStateUpdate(
   const { library, hash } = loaded;
   const { ns, latest, writes } = asked;
   const { head, values } = position;
-  const puts: RawCheckpoint[] = [];
+  const puts: SaverCheckpoint[] = [];
   const graph = copyGraph(hosted);
   graph.checkpointer = attemptSaver(library, HERE, {
     ids: new CheckpointIdMap(source),

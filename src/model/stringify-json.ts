@@ -45,7 +45,7 @@ function isPlainObject(value: object, depth: number): boolean {
   if (proto !== Object.prototype && proto !== null) return false;
   for (const key of Object.keys(value)) {
     const member = (value as { readonly [key: string]: unknown })[key];
-    // Both leave out undefined members.
+    // `JSON.stringify` and `toStorable` both leave out undefined members.
     if (key === "__proto__" || (member !== undefined && !isPlain(member, depth - 1))) return false;
   }
   return true;

@@ -25,7 +25,7 @@ export function assertPermitted(key: ThreadKey, thread: ThreadRecord): void {
   if (!isPermitted(key, thread)) throw threadNotFound(key.thread);
 }
 
-/** The key for what outlives the request. */
+/** The key without the request's permission check: for work that goes on after the request. */
 export function plainKey(key: ThreadKey): ThreadKey {
   return key.permits === undefined ? key : { tenant: key.tenant, thread: key.thread };
 }

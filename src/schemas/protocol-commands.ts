@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { AnsweringRun, ThreadProtocol } from "../service/thread-protocol.ts";
+import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thread-protocol.ts";
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
 import { invalidField, failureDetailsOf } from "./error-responses.ts";
@@ -88,7 +88,14 @@ function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
 }
 
 /** A run request without an assistant: the assistant of the last run is used. @throws ServiceError `validation.failed` */
-function answering({ input, config, metadata, update, goto, checkpoint_id }: RawBody): AnsweringRun {
+function answering({
+  input,
+  config,
+  metadata,
+  update,
+  goto,
+  checkpoint_id,
+}: RawBody): RunRequestWithoutAssistant {
   const command = { ...(update !== undefined && { update }), ...(goto !== undefined && { goto }) };
   const isMore = Object.keys(command).length > 0;
   const given = { input, config, metadata, checkpoint_id, ...(isMore && { command }) };

@@ -54,7 +54,7 @@ export interface RunRequest {
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
   /** Seconds before the run may start. */
   readonly after_seconds?: number;
-  /** Seconds that the run may take from its first start. Then it ends with the status `timeout`. */
+  /** Seconds that each attempt of the run may take. Then the run ends with the status `timeout`. */
   readonly timeout_seconds?: number;
   /** Refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse it. */
   readonly strict_resume?: boolean;
@@ -92,7 +92,7 @@ export function withStarter(draft: RunDraft, user: JsonObject | null): RunDraft 
   return { ...draft, kwargs: { ...draft.kwargs, config: { ...config, configurable } } };
 }
 
-/** The thread that a run is for. */
+/** What a run's draft needs of its thread, which may not exist yet. */
 export interface RunThread {
   readonly thread_id: string;
   readonly metadata: JsonObject;

@@ -18,7 +18,7 @@ export interface ProtocolAnswer {
 }
 
 /** A run request without an assistant: the assistant of the last run is used. */
-export type AnsweringRun = Omit<RunRequest, "assistant_id">;
+export type RunRequestWithoutAssistant = Omit<RunRequest, "assistant_id">;
 
 export interface CheckpointQuery {
   readonly ns: string;
@@ -47,9 +47,13 @@ export interface ThreadProtocol {
    * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when the thread does not wait, or not for these,
    *   `resume.conflict` when another run answers them; and as {@link Runs.start} does
    */
-  respond(key: ThreadKey, answers: readonly ProtocolAnswer[], request: AnsweringRun): Promise<RunRecord>;
+  respond(
+    key: ThreadKey,
+    answers: readonly ProtocolAnswer[],
+    request: RunRequestWithoutAssistant,
+  ): Promise<RunRecord>;
   /** Starts a run from an earlier checkpoint, with the assistant of the last run. Throws as {@link respond} does. */
-  fork(key: ThreadKey, request: AnsweringRun): Promise<RunRecord>;
+  fork(key: ThreadKey, request: RunRequestWithoutAssistant): Promise<RunRecord>;
   /** The state of the thread, or of a subgraph by its namespace. @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   state(key: ThreadKey, ns: string, keys: readonly string[] | undefined): Promise<JsonObject>;
   /** Newest first. @throws ServiceError `thread.not_found` */

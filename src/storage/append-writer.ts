@@ -8,7 +8,7 @@ import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journ
 import { deriveChannels } from "./channel-values.ts";
 import { delayedIndexOps } from "./delayed-runs.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { sealFacts } from "./fact-codec.ts";
+import { sealFacts } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
 import { type ThreadHead, isUnsettled } from "./write-heads.ts";
 import {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
-import type { KeyRange } from "./leveldb/table.ts";
+import type { KeyRange } from "./leveldb/table-check.ts";
 
 /** A finding of damage, kept until it is accepted. */
 export interface DamageRecord {

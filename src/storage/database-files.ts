@@ -20,7 +20,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
-import { checkTable, EVERYTHING, type TableDamage } from "./leveldb/table.ts";
+import { checkTable, EVERYTHING, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The state of a manifest at some time. A manifest is append-only. */
@@ -70,7 +70,7 @@ export class DatabaseFiles {
 
   /** The name of the current manifest, as a list; empty when there is none. */
   manifests(): readonly string[] {
-    const name = readTextFile(join(this.#database, "CURRENT")).trim();
+    const name = readTextOrEmpty(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
   }
 
@@ -228,7 +228,7 @@ function fileOf({ number }: TableEntry, files: readonly string[]): string {
 }
 
 /** The text of a file; empty when there is no such file. */
-export function readTextFile(path: string): string {
+export function readTextOrEmpty(path: string): string {
   try {
     return statSync(path).isFile() ? readFileSync(path, "latin1") : "";
   } catch {

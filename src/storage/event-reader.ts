@@ -13,10 +13,10 @@ import {
 } from "./channel-values.ts";
 import type { WeakCache } from "../model/weak-cache.ts";
 import { unseal } from "./envelope.ts";
-import { unpackFacts } from "./fact-codec.ts";
+import { unpackFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
-import type { SharedValues } from "./shared-values.ts";
+import type { DecodedValues } from "./decoded-values-cache.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
@@ -34,7 +34,7 @@ export function readValues(
   checkpoint: Checkpoint,
   channels: readonly string[] | undefined,
   budget: TimeBudget,
-  shared?: SharedValues,
+  shared?: DecodedValues,
 ): Eventually<JsonObject> {
   const reading = new Reading(source, checkpoint, channels, shared);
   const stop = reading.advance();
@@ -53,7 +53,7 @@ class Reading {
     source: ValueSource,
     checkpoint: Checkpoint,
     channels: readonly string[] | undefined,
-    shared: SharedValues | undefined,
+    shared: DecodedValues | undefined,
   ) {
     const get = (key: string): Eventually<Buffer | undefined> =>
       andThen(source.get(key), (bytes) => {

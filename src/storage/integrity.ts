@@ -8,12 +8,12 @@ import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { BatchNumbers, type MissingBatches, checkChain } from "./batch-numbers.ts";
 import { BatchLedger } from "./batch-ledger.ts";
-import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextFile } from "./database-files.ts";
+import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } from "./database-files.ts";
 import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readDropped } from "./leveldb/log-messages.ts";
-import type { KeyRange } from "./leveldb/table.ts";
+import type { KeyRange } from "./leveldb/table-check.ts";
 import { QuarantinedData } from "./quarantine.ts";
 import { TableVerifier, type Verifying } from "./table-verifier.ts";
 import { VerifiedTables } from "./verified-tables.ts";
@@ -137,7 +137,7 @@ export class Integrity {
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
     const dropped = readDropped(
-      ["LOG.old", "LOG"].map((name) => readTextFile(join(this.#database, name))),
+      ["LOG.old", "LOG"].map((name) => readTextOrEmpty(join(this.#database, name))),
     ).filter(({ at }) => at > (this.#mark.dropped ?? ""));
     for (const { line } of dropped) {
       this.#deps.logger.error("LevelDB has dropped a part of its log that it could not read", {
@@ -286,7 +286,7 @@ function rangesOf(numbers: readonly number[]): string {
 
 function readMark(path: string): Mark {
   try {
-    return (JSON.parse(readTextFile(path)) as Mark | null) ?? {};
+    return (JSON.parse(readTextOrEmpty(path)) as Mark | null) ?? {};
   } catch {
     return {};
   }

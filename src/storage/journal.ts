@@ -40,13 +40,13 @@ import { readDelayed } from "./delayed-runs.ts";
 import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
-import { NOTHING_STORED, sumThread } from "./thread-storage.ts";
+import { NOTHING_STORED, sumThread } from "./thread-size.ts";
 import type { ThreadStorage } from "../model/thread-storage.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
-import { SharedValues } from "./shared-values.ts";
+import { DecodedValues } from "./decoded-values-cache.ts";
 import { RunLists } from "./run-lists.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import type { IsDeleted } from "./thread-check.ts";
@@ -65,7 +65,7 @@ export class KeyValueJournal implements Journal {
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
   readonly #sharedKwargs = new WeakCache<RunKwargs>();
-  readonly #sharedValues = new SharedValues();
+  readonly #sharedValues = new DecodedValues();
   readonly #sharedChunks = new WeakCache<EventChunk>();
   readonly #memberKeys = new MemberKeyCache();
 
@@ -163,7 +163,7 @@ export class KeyValueJournal implements Journal {
     key: ThreadKey,
     checkpoint: Checkpoint,
     channels?: readonly string[],
-    shared?: SharedValues,
+    shared?: DecodedValues,
   ): Eventually<JsonObject> {
     const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
     // Data that was deleted during the read is no damage.

@@ -8,7 +8,7 @@ import {
   splitThread,
   unescapeSegment,
 } from "./keys.ts";
-import type { KeyRange } from "./leveldb/table.ts";
+import type { KeyRange } from "./leveldb/table-check.ts";
 import { threadOf } from "./quarantine.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 import { itemLabel } from "./store-items.ts";

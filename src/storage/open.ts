@@ -9,7 +9,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Outbox } from "../ports/outbox.ts";
 import type { OnProgress } from "../ports/progress.ts";
-import type { UnendedRuns } from "../ports/unended-runs.ts";
+import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 import { KeyValueCatalog } from "./catalog.ts";
 import { Committer, type CommitStats, type CommitterDeps } from "./committer.ts";
 import { copyDatabase } from "./backup.ts";
@@ -30,7 +30,7 @@ import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
 import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
-import { KeyValueUnendedRuns } from "./unended-runs.ts";
+import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
 export type StorageOptions =
@@ -55,12 +55,12 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly crons: CronBook;
-  readonly unended: UnendedRuns;
+  readonly unended: LostRunEnds;
   /** Counts since the storage was opened. */
   stats(): CommitStats;
   /** Bytes on the disk; undefined when the storage is not on a disk. Looks at each file. @throws when it cannot */
   size(): Promise<number | undefined>;
-  /** Bytes of memory that LevelDB's cache and log take; undefined without LevelDB. */
+  /** Bytes of memory that LevelDB's log buffers take; undefined without LevelDB. */
   memory(): number | undefined;
   /** Counts of what is quarantined because data was lost: threads, other keys, and ranges of keys (which may include more of both). */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
@@ -172,7 +172,7 @@ async function start(
       catalog: new KeyValueCatalog(kv, committer, order, budget, items),
       outbox,
       crons: new KeyValueCrons(kv, committer, order),
-      unended: await KeyValueUnendedRuns.open(kv, budget, isHidden),
+      unended: await KeyValueLostRunEnds.open(kv, budget, isHidden),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,

@@ -14,7 +14,7 @@ import {
 } from "./keys.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import type { KeyRange } from "./leveldb/table.ts";
+import type { KeyRange } from "./leveldb/table-check.ts";
 
 /** The explanation in the error for quarantined data. */
 const WHY =

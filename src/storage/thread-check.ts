@@ -3,7 +3,7 @@ import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { flawOf, unseal } from "./envelope.ts";
-import { unpackFacts } from "./fact-codec.ts";
+import { unpackFacts } from "./event-fact-codec.ts";
 import { isUnsettled } from "./write-heads.ts";
 import {
   activeKey,

@@ -185,6 +185,6 @@ export const modelEnded = derived<"complete">(({ message, streamed: wasStreamed,
 
 // --- runs whose graph tells its events itself ---
 
-export const ownEvent: EventRenderer<"event"> = {
+export const graphReportedEvent: EventRenderer<"event"> = {
   put: ({ json: text }, id, context) => context.put(id, "events", text),
 };

@@ -23,8 +23,9 @@ export interface MessageHead {
 export class SharedReads {
   /** By thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
-  /** Large states. The next field: waits for a turn of the event loop in which a tenant's long work may go on. */
+  /** Decoded large states. */
   readonly states = new WeakMap<Checkpoint, JsonObject>();
+  /** Resolves when the tenant's long work may have a turn of the event loop. */
   readonly turn: (tenant: string) => Promise<void>;
 
   constructor(turn: (tenant: string) => Promise<void>) {

@@ -8,7 +8,7 @@ import {
   interruptEvents,
   modelEnded,
   modelStarted,
-  ownEvent,
+  graphReportedEvent,
   pieceStreamed,
   resultEvents,
   runStarted,
@@ -125,7 +125,7 @@ const table: ModeTable = {
       },
     },
   },
-  event: { events: ownEvent },
+  event: { events: graphReportedEvent },
   log: {
     logs: {
       put({ ns, at, task, node, level, message, fields, stack }, id, context) {

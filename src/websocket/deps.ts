@@ -32,7 +32,7 @@ export interface SocketClient {
 }
 
 export interface UpgradeDeps {
-  /** The whole service. Sockets use the one of their client. */
+  /** The service without a user's limits. A socket uses its client's: {@link SocketClient.service}. */
   readonly service: SocketService;
   /** The service as a user may use it; absent when there are no users. */
   readonly serviceOf?: (user: AuthUser) => SocketService;

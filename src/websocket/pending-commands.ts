@@ -89,7 +89,7 @@ export class PendingCommands {
         const taken = take();
         const command = taken instanceof Promise ? await taken : taken;
         ({ id } = command);
-        // In its place in the order: the answer to the first command with this id comes before.
+        // Refused here, not on arrival: so the first command with this id is answered before the repeated one.
         if (!(isNew ?? this.#remember(id))) throw reused(id);
         await this.#do(id, command.body);
       } catch (cause) {

@@ -18,7 +18,6 @@ export interface WorkerCall {
   settle(outcome: TaskOutcome): void;
 }
 
-/** A running call. */
 interface RunningCall extends WorkerCall {
   /** Event ids of its messages, by their number in the worker. */
   readonly messages: number[];

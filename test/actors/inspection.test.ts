@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { InspectorRegistry } from "../../actors/inspection/inspector-registry.ts";
 import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import { runChart, type RunLogic } from "../../actors/run/run-chart.ts";
-import { interpretStatechart } from "../../actors/statechart.ts";
+import { interpretStatechart } from "../../actors/statechart-interpreter.ts";
 import { taskChart, type TaskLogic } from "../../actors/task-chart.ts";
 import { threadChart, type ThreadLogic } from "../../actors/thread/thread-chart.ts";
 import type { LiveThread } from "../../actors/thread/live-thread.ts";

@@ -4,8 +4,8 @@ import {
   type SystemLimits,
   type ThreadSystem,
 } from "../../actors/create-system.ts";
-import type { Interpreter } from "../../actors/statechart.ts";
-import { localHost } from "../../src/engine/local-host.ts";
+import type { Interpreter } from "../../actors/statechart-interpreter.ts";
+import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
@@ -105,7 +105,7 @@ export class Server {
       ...deps,
       journal,
       engine,
-      host: hosted(localHost(registry, { logger, random, clock })),
+      host: hosted(inThreadNodeHost(registry, { logger, random, clock })),
       sinks: hub,
       store: createStore({ ...deps, items: catalog.items, policy: DEFAULT_STORE_POLICY }),
       random,

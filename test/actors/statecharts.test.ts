@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
-import { ChildActors } from "../../actors/child-actors.ts";
+import { ChildActors } from "../../actors/snapshot-children.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
-import { interpretStatechart, type Interpreter } from "../../actors/statechart.ts";
+import { interpretStatechart, type Interpreter } from "../../actors/statechart-interpreter.ts";
 import { taskChart, taskConfig, type TaskLogic } from "../../actors/task-chart.ts";
 import {
   situationOf,

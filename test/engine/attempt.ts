@@ -2,7 +2,7 @@ import { graph, value, type Ctx } from "../../src/index.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { localHost } from "../../src/engine/local-host.ts";
+import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const random = { bytes: (count: number) => new Uint8Array(count), float: () => 0 };
@@ -44,7 +44,7 @@ export async function attempt(
   const records: [string, unknown][] = [];
   let isOver = false;
   const { signal = new AbortController().signal, ...rest } = options;
-  const outcome = await localHost(registry, { logger: quiet, random, clock }).run(
+  const outcome = await inThreadNodeHost(registry, { logger: quiet, random, clock }).run(
     { ...call, ...rest },
     {
       emit: (fact) => (isOver ? -1 : facts.push(fact) - 1),

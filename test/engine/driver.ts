@@ -14,7 +14,7 @@ import type { StateWrite, StateUpdateResult } from "../../src/ports/state-update
 import type { Logger } from "../../src/ports/logger.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
-import { localHost } from "../../src/engine/local-host.ts";
+import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const random = { bytes: (count: number) => new Uint8Array(count).fill(7), float: () => 0.5 };
@@ -45,7 +45,7 @@ export class Thread {
   /** Milliseconds, moved by the test. */
   time = 0;
   readonly clock = { now: () => this.time, mono: () => this.time };
-  readonly host = localHost(this.registry, { logger: quiet, random, clock: this.clock });
+  readonly host = inThreadNodeHost(this.registry, { logger: quiet, random, clock: this.clock });
   readonly checkpoints: NewCheckpoint[] = [];
   readonly writes = new Map<string, TaskWrites>();
   /** The checkpoint that the next run starts from. */

@@ -4,7 +4,7 @@ import type { Fact } from "../../src/model/run-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
-import { localHost } from "../../src/engine/local-host.ts";
+import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 import { attempt, call, clock, quiet, random } from "./attempt.ts";
 import { Thread } from "./driver.ts";
 
@@ -170,7 +170,7 @@ test("a synchronous throw and a synchronous return are fine", async () => {
     "g",
     graph({ state: { n: value(0) }, nodes: { a: boom, b: () => ({ n: 1 }) }, edges: { start: "a" } }),
   );
-  const host = localHost(registry, { logger: quiet, random, clock });
+  const host = inThreadNodeHost(registry, { logger: quiet, random, clock });
   const io = {
     emit: () => 0,
     record: async () => {},

@@ -9,7 +9,7 @@ import {
   type PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import type { Library } from "../../src/langgraph/user-library.ts";
-import type { RawCheckpoint, RawWrites } from "../../src/langgraph/raw-saver-writes.ts";
+import type { SaverCheckpoint, RawWrites } from "../../src/langgraph/raw-saver-writes.ts";
 import {
   toCheckpointRecord,
   storedLangGraphData,
@@ -72,7 +72,7 @@ class ThreadIo implements SaverIo {
     return { head, values, writes: await this.#journal.writes(key, head.ns, head.id) };
   }
 
-  put(made: RawCheckpoint): void {
+  put(made: SaverCheckpoint): void {
     this.#namespaces.add(made.ns);
     this.#then(async () => {
       const before = made.parent === null ? null : await this.#parent(made.ns, made.parent);
@@ -108,7 +108,7 @@ class ThreadIo implements SaverIo {
 }
 
 /** The state after a checkpoint: of its channels those that have changed, and the parent's. */
-function shownOf({ versions, newVersions, values }: RawCheckpoint, before: JsonObject): JsonObject {
+function shownOf({ versions, newVersions, values }: SaverCheckpoint, before: JsonObject): JsonObject {
   const shown: Record<string, unknown> = {};
   for (const channel of Object.keys(versions)) {
     if (!Object.hasOwn(newVersions, channel)) {

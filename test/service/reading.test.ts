@@ -80,7 +80,7 @@ beforeEach(async () => {
     },
     recover: async () => undefined,
     admitAll: () => Promise.reject(new Error("not here")),
-    endUnendedRun: () => Promise.reject(new Error("not here")),
+    restoreRunEnd: () => Promise.reject(new Error("not here")),
     drain: async () => undefined,
     counts: { live: 0, busy: 0 },
   };

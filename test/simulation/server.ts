@@ -1,7 +1,7 @@
 import { createSystem, defaultLimits, type ThreadSystem } from "../../actors/create-system.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import { localHost } from "../../src/engine/local-host.ts";
+import { inThreadNodeHost } from "../../src/engine/in-thread-node-host.ts";
 import { nativeEngine } from "../../src/engine/native-engine.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 import { monotonicIds } from "../../src/model/ids.ts";
@@ -69,7 +69,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const hub = createHub({ journal, scheduler, logger });
   const registry = new GraphRegistry().add("sim", simulated(deps.sleep));
   const engine = nativeEngine(registry);
-  const host = observed.host(localHost(registry, { logger, random, clock }), clock);
+  const host = observed.host(inThreadNodeHost(registry, { logger, random, clock }), clock);
   const { items } = storage.catalog;
   const store = createStore({ items, clock, scheduler, logger, policy: DEFAULT_STORE_POLICY });
   const system = createSystem({

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Fact } from "../../src/model/run-event.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
-import { unpackFacts, sealFacts } from "../../src/storage/fact-codec.ts";
+import { unpackFacts, sealFacts } from "../../src/storage/event-fact-codec.ts";
 import { threadKey } from "./samples.ts";
 
 const custom = (json: string, ns = ""): Fact => ({ t: "custom", ns, json });

@@ -55,7 +55,7 @@ export const threadChecks = defineChapter("threads", {
     const { thread_id: group } = await client.threads.create();
     const made: string[] = [];
     for (const n of [1, 2, 3])
-      // oxlint-disable-next-line no-await-in-loop -- in their order
+      // oxlint-disable-next-line no-await-in-loop -- the check sorts by the order of creation
       made.push((await client.threads.create({ metadata: { group, n } })).thread_id);
     const [first = "", second = "", third = ""] = made;
     await client.runs.wait(second, "approval", { input: { topic: group } });

@@ -1,6 +1,6 @@
 import elk, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api.js";
 import type { ChartModel, DrawnState } from "./chart-model.ts";
-import type { ChartWithPaths } from "./taken-transitions.ts";
+import type { ChartWithTakenTransitions } from "./taken-transitions.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Characters: the longest line of a label. */
@@ -170,7 +170,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
 }
 
 /** Marks the arrows that were taken, and those of left states that were not. */
-export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithPaths): void {
+export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithTakenTransitions): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const index = Number(part.dataset["arrow"]);
     const from = chart.arrows[index]?.from;

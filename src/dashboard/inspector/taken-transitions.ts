@@ -6,7 +6,7 @@ import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
 export type NodePath = readonly (readonly string[])[];
 
 /** A chart and its taken arrows. */
-export interface ChartWithPaths {
+export interface ChartWithTakenTransitions {
   readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;
   /** States that the run has left through another arrow: their remaining arrows were not chosen. */
@@ -14,7 +14,7 @@ export interface ChartWithPaths {
 }
 
 /** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
-export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithPaths {
+export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithTakenTransitions {
   const indexes = indexesByPath(chart);
   const arrows: Arrow[] = [...chart.arrows];
   const taken = new Set<number>();

@@ -67,7 +67,7 @@ export class ThreadDescriptions {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
       this.#paths.delete(assistant);
-      // The rows are shown without it, and it is read again with the list.
+      // These rows stay without a description; the next load of the list tries again.
       if (isTransient(cause)) return;
     }
     for (const { thread_id: id, updated_at: at } of rows) {

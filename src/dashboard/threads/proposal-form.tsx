@@ -4,10 +4,10 @@ import { useChecks, useReport } from "../components/form-checks.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import type { ProposedAction, DecisionKind, Proposal, ActionDecision } from "./proposed-actions.ts";
+import type { ProposedAction, DecisionKind, ActionReview, ActionDecision } from "./proposed-actions.ts";
 
 interface ProposalFormProps {
-  readonly proposal: Proposal;
+  readonly proposal: ActionReview;
   readonly onChange: (answer: unknown) => void;
 }
 

@@ -18,7 +18,7 @@ export type ActionDecision =
   | { readonly way: "respond"; readonly text: string };
 
 /** A question that consists of actions, and the format of its answer. */
-export interface Proposal {
+export interface ActionReview {
   readonly actions: readonly ProposedAction[];
   answer(said: readonly ActionDecision[]): unknown;
 }
@@ -26,12 +26,12 @@ export interface Proposal {
 const str = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 /** Parses an interrupt's value in one of the formats of agent inboxes; null if it has none of them. */
-export const proposalOf = (value: unknown): Proposal | null => humanInterrupt(value) ?? review(value);
+export const proposalOf = (value: unknown): ActionReview | null => humanInterrupt(value) ?? review(value);
 
 /**
  * `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object.
  */
-function humanInterrupt(value: unknown): Proposal | null {
+function humanInterrupt(value: unknown): ActionReview | null {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   if (!isJsonRecord(one) || !isJsonRecord(one["action_request"])) return null;
   const { action_request: request, config, description } = one;
@@ -71,7 +71,7 @@ const DECISIONS: { readonly [decision: string]: DecisionKind } = {
  * `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in snake or camel
  * case.
  */
-function review(value: unknown): Proposal | null {
+function review(value: unknown): ActionReview | null {
   if (!isJsonRecord(value)) return null;
   const isSnake = Array.isArray(value["action_requests"]);
   const requests = value["action_requests"] ?? value["actionRequests"];

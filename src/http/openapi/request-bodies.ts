@@ -1,4 +1,4 @@
-import { parseComponentRequest } from "../../schemas/component-request.ts";
+import { componentRequestSchema } from "../../schemas/component-request.ts";
 import { cronBodySchemas, cronCountSchema, cronSearchSchema } from "../../schemas/cron-request.ts";
 import { subscriptionSchema } from "../../schemas/protocol-schemas.ts";
 import {
@@ -53,7 +53,7 @@ export const requestBodies = {
   ItemDelete: itemDeleteSchema.schema,
   ItemSearch: itemSearchSchema.schema,
   NamespaceList: namespaceListSchema.schema,
-  Component: parseComponentRequest.schema,
+  Component: componentRequestSchema.schema,
   Subscription: subscriptionSchema.schema,
   Command: Type.Object({
     id: Type.Integer({ minimum: 0 }),

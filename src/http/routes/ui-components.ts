@@ -1,6 +1,6 @@
 import { ServiceError } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
-import { parseComponentRequest } from "../../schemas/component-request.ts";
+import { componentRequestSchema } from "../../schemas/component-request.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
@@ -21,7 +21,7 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
       path: "/ui/:agent",
       access: "users",
       async handle(call) {
-        const { name } = parseComponentRequest.parse(await call.body());
+        const { name } = componentRequestSchema.parse(await call.body());
         // The path names a graph or, in LangGraph's own client, an assistant.
         const asked = call.param(0);
         const graph =

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { readManifest, type TableEntry } from "../../../src/storage/leveldb/manifest.ts";
-import { checkTable, type TableDamage } from "../../../src/storage/leveldb/table.ts";
+import { checkTable, type TableDamage } from "../../../src/storage/leveldb/table-check.ts";
 import { temporary } from "../support.ts";
 
 /** The n-th key of the database. */

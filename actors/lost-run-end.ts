@@ -1,13 +1,13 @@
 import { isTerminal } from "../src/model/run.ts";
 import type { Append } from "../src/ports/journal.ts";
-import type { UnendedRun } from "../src/ports/unended-runs.ts";
-import type { UnendedRunOutcome } from "./thread-system.ts";
+import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
+import type { RestoredEnd } from "./thread-system.ts";
 import { threadUnavailable, type LiveThread } from "./thread/live-thread.ts";
 import { endedRun, webhookDeliveries } from "./thread/record-changes.ts";
 
 /** The part of an append that ends a run. */
-export function unendedRunChange(
-  { run, end }: UnendedRun,
+export function lostRunEndChange(
+  { run, end }: RunWithLostEnd,
   now: number,
 ): Pick<Append, "runs" | "forget" | "outbox"> {
   if (end === null) return { forget: [run.run_id] };
@@ -17,7 +17,7 @@ export function unendedRunChange(
 }
 
 /** Stores the end that a run's record lacks, and notifies its readers and waiting requests. */
-export async function endUnendedRun(liveThread: LiveThread, found: UnendedRun): Promise<UnendedRunOutcome> {
+export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEnd): Promise<RestoredEnd> {
   const { run_id: id } = found.run;
   for (;;) {
     if (!liveThread.alive) throw threadUnavailable();
@@ -34,7 +34,7 @@ export async function endUnendedRun(liveThread: LiveThread, found: UnendedRun): 
     ) {
       return undefined;
     }
-    const end = unendedRunChange({ ...found, run }, liveThread.deps.clock.now());
+    const end = lostRunEndChange({ ...found, run }, liveThread.deps.clock.now());
     await liveThread.write({ kind: "mended", durable: true, ...end }, (thread) => thread, true);
     liveThread.deps.sinks.dismiss(liveThread.key, id);
     liveThread.owner.runEnded(liveThread, id, { run: end.runs?.[0] });

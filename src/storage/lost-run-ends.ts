@@ -2,7 +2,7 @@ import type { PlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import { listsRun, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import type { RecordedEnd, UnendedRun, UnendedRuns } from "../ports/unended-runs.ts";
+import type { RecordedEnd, RunWithLostEnd, LostRunEnds } from "../ports/lost-run-ends.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import {
@@ -21,7 +21,7 @@ import { PRESENT_MARK, readRun, runRows, threadRows, type JournalEntry } from ".
 /** The first key after the server's own keys. */
 const TENANTS = '"';
 
-export class KeyValueUnendedRuns implements UnendedRuns {
+export class KeyValueLostRunEnds implements LostRunEnds {
   readonly areNone: boolean;
   readonly #kv: KeyValueStore;
   readonly #budget: TimeBudget;
@@ -40,12 +40,12 @@ export class KeyValueUnendedRuns implements UnendedRuns {
     kv: KeyValueStore,
     budget: TimeBudget,
     isHidden: () => boolean,
-  ): Promise<KeyValueUnendedRuns> {
+  ): Promise<KeyValueLostRunEnds> {
     const noted = await (kv.unguarded ?? kv).get(RUN_ENDS_COMPLETE_KEY);
-    return new KeyValueUnendedRuns(kv, budget, isHidden, noted !== undefined);
+    return new KeyValueLostRunEnds(kv, budget, isHidden, noted !== undefined);
   }
 
-  async *find(stop?: AbortSignal): AsyncGenerator<UnendedRun> {
+  async *find(stop?: AbortSignal): AsyncGenerator<RunWithLostEnd> {
     const share = this.#budget.share();
     this.#hasMissedSome = false;
     for (let at = TENANTS; ;) {
@@ -71,7 +71,7 @@ export class KeyValueUnendedRuns implements UnendedRuns {
     await this.#kv.batch([{ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
   }
 
-  async *#findIn(key: ThreadKey): AsyncGenerator<UnendedRun> {
+  async *#findIn(key: ThreadKey): AsyncGenerator<RunWithLostEnd> {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {

@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
  * A run whose record says that it has not ended, although its thread has moved past it. Stops of older versions left such
  * runs: they overwrote the record of the run's end with an earlier one.
  */
-export interface UnendedRun {
+export interface RunWithLostEnd {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   /** The end of the run, found from other stored data; null when the run was rolled back. */
@@ -23,11 +23,11 @@ export interface RecordedEnd {
 }
 
 /** Finds runs that must be ended and that no list of pending work contains. */
-export interface UnendedRuns {
+export interface LostRunEnds {
   /** True when it is known that there are none, so no search is needed. */
   readonly areNone: boolean;
   /** Searches all threads, until `stop`. It may wrongly yield runs of threads that change meanwhile. */
-  find(stop?: AbortSignal): AsyncIterable<UnendedRun>;
+  find(stop?: AbortSignal): AsyncIterable<RunWithLostEnd>;
   /** Notes that all of them have ended, so no later start needs to search. Ignored when some threads could not be read. */
   noteNone(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { checksumOf } from "./envelope.ts";
 const LARGE = 64 * 1024;
 
 /** Large values, shared by the states that are read at the same time: checkpoints of a thread have most of their values in common. */
-export class SharedValues {
+export class DecodedValues {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
   /** Keeps the entries of a state as long as the state: a value that is a text cannot be referred to weakly. */
   readonly #byState = new WeakMap<JsonObject, object[]>();

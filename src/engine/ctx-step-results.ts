@@ -6,7 +6,7 @@ import type { Ctx } from "../graph/node-context.ts";
 const MAX_KEY_LENGTH = 256;
 
 /** The results of `ctx.step` in one attempt of a task: stored by key, so that a replay does not run them again. */
-export class StepResults {
+export class CtxStepResults {
   readonly #call: NodeCall;
   readonly #io: NodeIo;
   readonly #check: () => void;
@@ -43,7 +43,7 @@ export class StepResults {
 }
 
 /** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel bodies of a task apart. */
-export function createStepFunction(steps: StepResults, check: () => void, within: string): Ctx["step"] {
+export function createStepFunction(steps: CtxStepResults, check: () => void, within: string): Ctx["step"] {
   return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
     check();
     if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH || key === "__proto__") {

@@ -14,7 +14,7 @@ export interface Starts {
  * is stored: in that turn the HTTP response goes out, before a node computes. Where many runs begin at once, other
  * work gets a turn every few milliseconds.
  */
-export class StartQueue implements Starts {
+export class BeginQueue implements Starts {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #waiting: (() => void)[] = [];

@@ -1,17 +1,17 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { UnendedRuns } from "../ports/unended-runs.ts";
+import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 
 export interface UnendedRunRepairDeps {
-  readonly unended: UnendedRuns;
-  readonly system: Pick<ThreadSystem, "endUnendedRun">;
+  readonly unended: LostRunEnds;
+  readonly system: Pick<ThreadSystem, "restoreRunEnd">;
   readonly logger: Logger;
 }
 
 /**
  * Ends, in the background, runs that shutdowns of older versions left without an end. When that is done, later starts do not look again.
  */
-export class UnendedRunRepair {
+export class LostRunEndRepair {
   readonly #deps: UnendedRunRepairDeps;
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
@@ -37,7 +37,7 @@ export class UnendedRunRepair {
     const count = (end: string) => void (counts[end] = (counts[end] ?? 0) + 1);
     try {
       for await (const found of unended.find(signal)) {
-        const end = await system.endUnendedRun(found).catch((): "failed" => "failed");
+        const end = await system.restoreRunEnd(found).catch((): "failed" => "failed");
         if (end !== undefined) count(end);
       }
       if (counts["failed"] === undefined) await unended.noteNone();

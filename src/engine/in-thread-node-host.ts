@@ -21,7 +21,10 @@ export interface LocalHostDeps {
 }
 
 /** A host that runs node functions in this thread. */
-export function localHost(registry: GraphRegistry, { logger, clock, stacks = false }: LocalHostDeps): Host {
+export function inThreadNodeHost(
+  registry: GraphRegistry,
+  { logger, clock, stacks = false }: LocalHostDeps,
+): Host {
   const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
   return {
     run: (call, io) => runAttempt(parts, call, io),
