@@ -319,9 +319,10 @@ export async function sendWebResponse(
   let stream: ByteStream | undefined;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const read = await reader.read();
       if (hasLeft) return;
-      if (done) break;
+      if (read.done) break;
+      const value = bytesOfChunk(read.value);
       if (value.length === 0) continue;
       size += value.length;
       if (stream !== undefined) {
@@ -336,6 +337,7 @@ export async function sendWebResponse(
     }
   } catch (cause) {
     if (hasLeft) return;
+    reader.cancel().catch(() => undefined);
     if (stream === undefined) throw cause;
     stream.close();
     if (!(cause instanceof ConnectionClosedError)) options.onLateError(cause);
@@ -343,6 +345,13 @@ export async function sendWebResponse(
   }
   if (stream !== undefined) stream.end();
   else reply.send(status, headers, size === 0 ? undefined : Buffer.concat(gathered));
+}
+
+/** The bytes of a chunk of a body, for which a stream takes any value; text is encoded, as other servers do. @throws TypeError if it is neither */
+function bytesOfChunk(chunk: unknown): Uint8Array {
+  if (typeof chunk === "string") return Buffer.from(chunk);
+  if (chunk instanceof Uint8Array) return chunk;
+  throw new TypeError(`the HTTP application's body has a chunk of the type ${typeof chunk}, not bytes`);
 }
 
 /** @throws TypeError when it is no response, or has a status that cannot be sent, as `Response.error()` has */

@@ -241,6 +241,23 @@ describeOverEachTransport("a project's own application", (transport) => {
     expect((await fetch(`${late.url}/own`)).status).toBe(500);
   });
 
+  test.each<[string, unknown, number, string]>([
+    ["a number", 5, 500, '{"detail":"Internal server error"}'],
+    ["an object", {}, 500, '{"detail":"Internal server error"}'],
+    ["text", "words", 200, "words"],
+  ])("a chunk of a body that is %s", async (_, chunk, status, text) => {
+    const body = () =>
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(chunk);
+          controller.close();
+        },
+      });
+    const app = await open(() => new Response(body()));
+    const answer = await fetch(`${app.url}/own`, { signal: AbortSignal.timeout(20_000) });
+    expect([answer.status, await answer.text()]).toEqual([status, text]);
+  });
+
   test("what a body fails with after its first bytes is logged, and the connection is cut off", async () => {
     let fail = (): void => undefined;
     const body = () =>
