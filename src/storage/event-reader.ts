@@ -23,7 +23,7 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
 /** Chunks that are read in one turn, however long it takes: a short run is read before it is deleted. */
-const FEW = 4;
+const FEW = 16;
 
 /**
  * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that

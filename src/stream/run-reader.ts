@@ -37,6 +37,8 @@ export interface Reader {
   close(): void;
 }
 
+/** Chunks read at first: a short run as a whole, since it may be deleted before the next read. */
+const FIRST_CHUNKS = 16;
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
 /** Facts: about this many are read ahead at most. */
@@ -60,7 +62,7 @@ export class RunReader implements Reader {
   #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
-  #limit = MIN_CHUNKS_PER_READ;
+  #limit = FIRST_CHUNKS;
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;

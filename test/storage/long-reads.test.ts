@@ -25,18 +25,18 @@ test("events that take long to read are read over several turns, and once for al
   await one.append();
   await one.start(aRun(one.key, 1));
   const { journal } = storage;
-  const chunks = Array.from({ length: 10 }, (_, n) => someEvents(id(1), 2 * n, 2));
+  const chunks = Array.from({ length: 40 }, (_, n) => someEvents(id(1), 2 * n, 2));
   for (const chunk of chunks) await journal.publish(one.key, 1, chunk);
-  expect(journal.events(one.key, id(1), -1, 10)).toEqual(chunks);
+  expect(journal.events(one.key, id(1), -1, 50)).toEqual(chunks);
 
   store.ms = 20;
-  const first = journal.events(one.key, id(1), -1, 10);
+  const first = journal.events(one.key, id(1), -1, 50);
   // Read at once, before anything can be deleted.
   const before = store.now;
   expect(first).toBeInstanceOf(Promise);
-  expect(await first).toEqual(chunks.slice(0, 4));
-  expect(await journal.events(one.key, id(1), -1, 4)).toEqual(chunks.slice(0, 4));
+  expect(await first).toEqual(chunks.slice(0, 16));
+  expect(await journal.events(one.key, id(1), -1, 16)).toEqual(chunks.slice(0, 16));
   expect(store.now).toBe(before);
-  expect(await journal.events(one.key, id(1), 7, 10)).toEqual(chunks.slice(4, 8));
+  expect(await journal.events(one.key, id(1), 31, 50)).toEqual(chunks.slice(16, 32));
   await storage.close();
 });
