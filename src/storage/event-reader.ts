@@ -110,6 +110,8 @@ class Reading {
 
 /** The stored event chunks of one run. */
 export class EventReader {
+  /** True if the last read has used up its share of the turn: the reader should go on in a later one. */
+  hasTakenLong = false;
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #run: string;
@@ -166,8 +168,7 @@ export class EventReader {
       chunks.push(chunk);
       id = chunkEnd(chunk);
     } while (chunks.length < limit && (!isLong || chunks.length < FEW));
-    // After the read: the run may be deleted meanwhile.
-    if (isLong && share !== undefined) yield* wait(share.next());
+    this.hasTakenLong = isLong;
     return chunks;
   }
 

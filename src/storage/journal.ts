@@ -200,12 +200,12 @@ export class KeyValueJournal implements Journal {
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
     const share = this.#budget.share(key.tenant);
-    return this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
-      new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks).from(
-        Math.max(0, after + 1),
-        Math.max(1, limit),
-      ),
+    const reader = new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks);
+    const found = this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
+      reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
+    // What was read is given, also if it is deleted before the next turn: as if the reader had not waited.
+    return andThen(found, (chunks) => (reader.hasTakenLong ? share.next().then(() => chunks) : chunks));
   }
 
   nextEvent(key: ThreadKey, run: string): Eventually<number> {

@@ -3,7 +3,7 @@ import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
-import { deps } from "./support.ts";
+import { deps, turns } from "./support.ts";
 
 /** A store in which each read takes 20 ms, as in LevelDB where a large value is in the same block. */
 class SlowKeyValueStore extends MemoryKeyValueStore {
@@ -38,5 +38,35 @@ test("events that take long to read are read over several turns, and once for al
   expect(await journal.events(one.key, id(1), -1, 16)).toEqual(chunks.slice(0, 16));
   expect(store.now).toBe(before);
   expect(await journal.events(one.key, id(1), 31, 50)).toEqual(chunks.slice(16, 32));
+  await storage.close();
+});
+
+test("events that were read are given also if their thread is deleted before the next turn", async () => {
+  const store = new SlowKeyValueStore();
+  const clock = { now: () => 0, mono: () => store.now };
+  const held: (() => void)[] = [];
+  const soon = (task: () => void): void => void held.push(task);
+  const budget = new TimeBudget(clock, { soon, after: (_, task) => (soon(task), () => undefined) });
+  const storage = await openStorage({ kind: "key-value", store }, { ...deps, clock, budget });
+  const one = new Writer(() => storage.journal, threadKey(1));
+  await one.append();
+  await one.start(aRun(one.key, 1));
+  const { journal } = storage;
+  const chunk = someEvents(id(1), 0, 2);
+  await journal.publish(one.key, 1, chunk);
+  store.ms = 20;
+  const read = journal.events(one.key, id(1), -1, 4);
+  store.ms = 0;
+  const removed = journal.remove(one.key, one.record);
+  // The deletion is stored, and its sweep waits for the next turn, as the reader does.
+  await turns(20);
+  let isDone = false;
+  const done = Promise.all([read, removed]).finally(() => (isDone = true));
+  while (!isDone) {
+    for (const task of held.splice(0)) task();
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await turns(1);
+  }
+  expect((await done)[0]).toEqual([chunk]);
   await storage.close();
 });
