@@ -46,7 +46,11 @@ test("events that were read are given also if their thread is deleted before the
   const clock = { now: () => 0, mono: () => store.now };
   const held: (() => void)[] = [];
   const soon = (task: () => void): void => void held.push(task);
-  const budget = new TimeBudget(clock, { soon, after: (_, task) => (soon(task), () => undefined) });
+  const after = (_: number, task: () => void) => {
+    soon(task);
+    return () => undefined;
+  };
+  const budget = new TimeBudget(clock, { soon, after });
   const storage = await openStorage({ kind: "key-value", store }, { ...deps, clock, budget });
   const one = new Writer(() => storage.journal, threadKey(1));
   await one.append();
