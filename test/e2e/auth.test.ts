@@ -482,7 +482,7 @@ describe("in a project", () => {
     ["./none.ts:auth", "auth.path: there is no file"],
     [
       "./auth.ts:plain",
-      "is no Auth of @langchain/langgraph-sdk/auth with an authenticate handler; it exports: auth, default, empty, plain",
+      "is no Auth of @langchain/langgraph-sdk/auth with an authenticate handler; it exports: auth, empty, plain",
     ],
     ["./auth.ts:empty", "is no Auth of @langchain/langgraph-sdk/auth with an authenticate handler"],
   ])("%s is refused, with the reason", async (path, reason) => {
