@@ -1,6 +1,6 @@
 import { Command, END, interrupt, Send, START, StateGraph } from "@langchain/langgraph";
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
-import { type Config, exceptHistory, Log, pause, say, type Stories } from "./parts.ts";
+import { type Config, exceptEarlierResults, exceptHistory, Log, pause, say, type Stories } from "./parts.ts";
 
 /** Where graphs lead. */
 export const flowStories: Stories = {
@@ -155,6 +155,7 @@ export const flowStories: Stories = {
       { command: { resume: true } },
       { from: ["a"], command: { resume: true } },
     ],
+    but: exceptEarlierResults,
   },
   "resume by a map; several questions in one node": {
     make: () =>

@@ -41,6 +41,16 @@ export const SINCE_FORKS = [
 /** LangGraph shows an older state with what a later command has written to it; here it stays as it was. */
 export const exceptHistory = ({ streams, state }: Seen): unknown => ({ streams, state });
 
+/** LangGraph shows planned tasks of an older checkpoint with what an earlier run had of them; here it is kept until their step's checkpoint. */
+export const exceptEarlierResults = (seen: Seen): unknown =>
+  JSON.parse(
+    JSON.stringify(seen, (_, value: unknown) =>
+      typeof value === "object" && value !== null && "path" in value
+        ? { ...value, result: undefined }
+        : value,
+    ),
+  );
+
 /** Tasks of a graph without checkpoints: which step they are of is told by those. */
 export const exceptSteps = (seen: Seen): unknown =>
   JSON.parse(JSON.stringify(seen, (key, value: unknown) => (key === "step" ? 0 : value)));
