@@ -62,20 +62,22 @@ function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(own), ...extra };
 }
 
-const NOBODY = 65_534;
+/** Takes from root what lets it write where permissions forbid it. Another user might not reach this Node and this checkout. */
+const WITH_PERMISSIONS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
 
-/** Runs a command that ends by itself. `canWriteAll: false`: where this is root, as a user for whom permissions hold. */
+/** Runs a command that ends by itself. `canWriteAll: false`: permissions hold, also where this is root. */
 export function heddle(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; canWriteAll?: boolean } = {},
 ) {
   const { cwd = root, env = {}, canWriteAll = true } = options;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
+  const prefix = !canWriteAll && process.getuid?.() === 0 ? WITH_PERMISSIONS : [];
+  const [command = "", ...rest] = [...prefix, process.execPath, cli, ...args];
+  const { status, stdout, stderr } = spawnSync(command, rest, {
     cwd,
     env: environment(env),
     encoding: "utf8",
     timeout: 30_000,
-    ...(!canWriteAll && process.getuid?.() === 0 && { uid: NOBODY, gid: NOBODY }),
   });
   return { status, stdout, stderr };
 }
