@@ -8,7 +8,7 @@ import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
-import { headerSelector } from "./access/configurable-headers.ts";
+import { createHeaderSelector } from "./access/configurable-headers.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { openEngines } from "./app/engines.ts";
@@ -268,7 +268,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       feeds,
       process: systemProcessMetrics,
     });
-    const headersForRuns = headerSelector(options.configurableHeaders ?? config?.configurableHeaders);
+    const headersForRuns = createHeaderSelector(options.configurableHeaders ?? config?.configurableHeaders);
     const handlers = {
       request: createRequestHandler({
         service,

@@ -10,7 +10,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
-import { writesAt, takeOverwrittenWrites } from "./writes-before-run.ts";
+import { writesAt, takeWritesToRestore } from "./writes-before-run.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphParent } from "./subgraph-parent.ts";
@@ -284,7 +284,7 @@ export class Attempt {
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
     let noted = progress ? afterProgress(run) : run;
-    const base = takeOverwrittenWrites(this.#writesBefore, writes);
+    const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
     this.liveThread.runs.set(this.id, noted);

@@ -25,7 +25,7 @@ export function interruptsByTask(
 }
 
 /** The earlier writes that these replace, which a rollback restores. Each checkpoint is noted once. */
-export function takeOverwrittenWrites(
+export function takeWritesToRestore(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],
 ): readonly TaskWrites[] {

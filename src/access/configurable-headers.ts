@@ -16,7 +16,7 @@ export interface HeaderPatterns {
  * none.
  * @throws ServiceError `validation.failed` when they are too large
  */
-export type ConfigurableHeaders = (request: Pick<HttpRequest, "headers">) => JsonObject | undefined;
+export type HeaderSelector = (request: Pick<HttpRequest, "headers">) => JsonObject | undefined;
 
 const DEFAULT_INCLUDES = ["x-*", "user-agent"];
 
@@ -53,7 +53,7 @@ export function readHeaderPatterns(
 }
 
 /** Undefined patterns take no header. */
-export function headerSelector(patterns: HeaderPatterns | undefined): ConfigurableHeaders {
+export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());
   const excludes = (patterns.excludes ?? []).map((pattern) => pattern.toLowerCase());

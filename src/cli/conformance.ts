@@ -1,5 +1,5 @@
 import { chapters } from "../conformance/chapters.ts";
-import { connect, loadSdk, type RecordedConnection } from "../conformance/connect.ts";
+import { connect, loadSdk, type RecordedConnection } from "../conformance/connect-sdk.ts";
 import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";

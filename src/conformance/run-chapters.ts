@@ -1,6 +1,6 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Chapter, ConformanceCheck } from "./check.ts";
-import type { RecordedConnection } from "./connect.ts";
+import type { RecordedConnection } from "./connect-sdk.ts";
 import { Difference } from "./difference.ts";
 import type { RecordedRequest } from "./recorded-fetch.ts";
 

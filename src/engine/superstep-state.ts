@@ -11,7 +11,7 @@ import { SmallMap, smallMapBy } from "../model/small-map.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
-import { knownTasksOf, tellsKnownTasks } from "../model/known-task.ts";
+import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
@@ -78,7 +78,7 @@ export class SuperstepState {
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
-  readonly #tellsKnownTasks: boolean;
+  readonly #showsEarlierTaskResults: boolean;
   readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
   constructor(
@@ -101,7 +101,7 @@ export class SuperstepState {
     const engine = position.head?.engine ?? {};
     this.waiting = readWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, graphPosition);
-    this.#tellsKnownTasks = tellsKnownTasks(run.kwargs);
+    this.#showsEarlierTaskResults = showsEarlierTaskResults(run.kwargs);
     this.breakpoints = {
       before: breakpointsWithin(run.kwargs.interrupt_before, graphPosition.path),
       after: breakpointsWithin(run.kwargs.interrupt_after, graphPosition.path),
@@ -270,14 +270,15 @@ export class SuperstepState {
     const { id, step } = head;
     const { output } = this.definition;
     const { ns, values } = this;
-    if (this.#tellsKnownTasks) return { fact: this.#checkpointFactWithTasks(head, input), values, head };
+    if (this.#showsEarlierTaskResults)
+      return { fact: this.#checkpointFactWithTasks(head, input), values, head };
     if (output === null) return { fact: { t: "checkpoint", id, ns, step, input }, values, head };
     return { fact: { t: "checkpoint", id, ns, step, input, output }, values, head };
   }
 
   #checkpointFactWithTasks({ id, step, next }: CheckpointHead, input: boolean): Fact {
     const { output, nodes } = this.definition;
-    const tasks = knownTasksOf(
+    const tasks = earlierTaskResultsOf(
       next,
       (task) => this.pendingWrites.get(task),
       ({ name }) => (nodes.get(name)?.graph ?? null) !== null,

@@ -1,5 +1,5 @@
 import type { AccessControl } from "../access/access-control.ts";
-import type { ConfigurableHeaders } from "../access/configurable-headers.ts";
+import type { HeaderSelector } from "../access/configurable-headers.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import type { MemoryBudget } from "../ports/memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
@@ -32,7 +32,7 @@ export interface HttpDeps {
   readonly serviceOf?: (user: AuthUser) => Service;
   readonly access: AccessControl;
   /** The headers that go with a request into the runs it starts. */
-  readonly configurableHeaders: ConfigurableHeaders;
+  readonly configurableHeaders: HeaderSelector;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   /** Limits how much of a turn long work takes, such as writing a list. */

@@ -2,7 +2,7 @@ import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import type { NewCheckpoint } from "../model/checkpoint.ts";
 import type { Interrupt, Interrupts } from "../model/interrupt.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { knownTasksOf } from "../model/known-task.ts";
+import { earlierTaskResultsOf } from "../model/earlier-task-results.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import type { Emission, Position, ExecutionServices } from "../ports/engine.ts";
 import { PendingWrites, type TaskKey } from "./pending-writes.ts";
@@ -42,7 +42,7 @@ interface Parts {
   readonly marks: CheckpointRunData;
   readonly input: JsonObject | null;
   readonly tokens: TokenStream;
-  readonly tellsKnownTasks: boolean;
+  readonly showsEarlierTaskResults: boolean;
   /** Keys of the state that are never shown, for the graph at a namespace. */
   hidden(ns: string): ReadonlySet<string>;
   /** Called when a task has ended and all of its events are recorded. */
@@ -178,12 +178,12 @@ export class ExecutionRecorder {
     this.#made(
       loop,
       made,
-      emission && this.#parts.tellsKnownTasks ? this.#withTasks(loop, payload, emission) : emission,
+      emission && this.#parts.showsEarlierTaskResults ? this.#withTasks(loop, payload, emission) : emission,
     );
   }
 
   #withTasks({ ns, id, next }: GraphProgress, { tasks }: CheckpointPayload, emission: Emission): Emission {
-    const known = knownTasksOf(
+    const known = earlierTaskResultsOf(
       next,
       (task) => this.pendingWrites.get({ ns, checkpoint: id ?? "", task }),
       (task) => isObject(tasks.find((each) => each.id === task.id)?.state),

@@ -1,7 +1,7 @@
 import { emptyWrites } from "../model/checkpoint.ts";
 import { toPlainError, ServiceError, type PlainError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import { tellsKnownTasks } from "../model/known-task.ts";
+import { showsEarlierTaskResults } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import type {
   Execution,
@@ -89,7 +89,7 @@ export class HostedExecution implements Execution {
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
       tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
-      tellsKnownTasks: tellsKnownTasks(run.kwargs),
+      showsEarlierTaskResults: showsEarlierTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),
       ended: (task) => this.#taskEnded(task),

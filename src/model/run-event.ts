@@ -2,7 +2,7 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
-import type { KnownTasks } from "./known-task.ts";
+import type { EarlierTaskResults } from "./earlier-task-results.ts";
 
 /** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
 export interface InlineState {
@@ -31,7 +31,7 @@ export type Fact =
       readonly output?: readonly string[];
       readonly inline?: InlineState;
       /** What is known of its next tasks, by id. Only runs that ask for `debug` or `checkpoints` have it. */
-      readonly tasks?: KnownTasks;
+      readonly tasks?: EarlierTaskResults;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
   | {

@@ -5,7 +5,7 @@ import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { ThreadStorage } from "../model/thread-storage.ts";
+import type { StoredSizes } from "../model/stored-sizes.ts";
 import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./progress.ts";
 
@@ -162,7 +162,7 @@ export interface Journal {
    * The rows and bytes that the thread has stored. It reads all of the thread, so it MUST yield to other work. Nothing is counted for a thread that
    * does not exist.
    */
-  storage(key: ThreadKey): Promise<ThreadStorage>;
+  storage(key: ThreadKey): Promise<StoredSizes>;
 
   // --- events ---
   /**

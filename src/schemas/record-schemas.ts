@@ -77,7 +77,7 @@ const records = {
     checkpoint_id: orNull(text),
     parent_checkpoint_id: orNull(text),
   }),
-  ThreadStorage: Type.Object({
+  StoredSizes: Type.Object({
     thread_id: uuid,
     total_bytes: count,
     checkpoints: storedRows,

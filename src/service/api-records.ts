@@ -7,7 +7,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
-import type { StoredRows, ThreadStorage } from "../model/thread-storage.ts";
+import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { toIso } from "../model/time.ts";
 
 /** Stored records in the shape that the API returns. */
@@ -65,7 +65,7 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
  */
 export function apiThreadStorage(
   { thread }: ThreadKey,
-  { checkpoints, channels, writes, runs, events, thread: record }: ThreadStorage,
+  { checkpoints, channels, writes, runs, events, thread: record }: StoredSizes,
 ): JsonObject {
   const byChannel = [...channels].sort(([one], [other]) => (one < other ? -1 : 1));
   const values = { count: 0, bytes: 0 };

@@ -41,7 +41,7 @@ import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
 import { NOTHING_STORED, sumThread } from "./thread-size.ts";
-import type { ThreadStorage } from "../model/thread-storage.ts";
+import type { StoredSizes } from "../model/stored-sizes.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues } from "./event-reader.ts";
@@ -192,7 +192,7 @@ export class KeyValueJournal implements Journal {
     );
   }
 
-  async storage(key: ThreadKey): Promise<ThreadStorage> {
+  async storage(key: ThreadKey): Promise<StoredSizes> {
     return this.#unlessDeleted(key, null, NOTHING_STORED, () => sumThread(this.#kv, key));
   }
 

@@ -1,9 +1,9 @@
 import type { ThreadKey } from "../model/thread.ts";
-import type { StoredRows, ThreadStorage } from "../model/thread-storage.ts";
+import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
 import { prefixRange, threadPrefix, unescapeSegment } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-type Kind = Exclude<keyof ThreadStorage, "channels"> | "values";
+type Kind = Exclude<keyof StoredSizes, "channels"> | "values";
 
 /** The kinds of rows by the first segment of their keys, see `keys.ts`. */
 const KINDS: { readonly [segment: string]: Kind } = {
@@ -31,7 +31,7 @@ class Sum implements StoredRows {
 }
 
 const NO_ROWS: StoredRows = { count: 0, bytes: 0 };
-export const NOTHING_STORED: ThreadStorage = {
+export const NOTHING_STORED: StoredSizes = {
   checkpoints: NO_ROWS,
   channels: new Map(),
   writes: NO_ROWS,
@@ -44,7 +44,7 @@ export const NOTHING_STORED: ThreadStorage = {
  * Sums up the rows of a thread as of one moment. No value is decoded, but LevelDB knows the size of a value only from the value itself: so
  * this reads all of the thread, page by page, within the tenant's share of the time budget.
  */
-export async function sumThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadStorage> {
+export async function sumThread(kv: KeyValueStore, key: ThreadKey): Promise<StoredSizes> {
   const [checkpoints, writes, runs, events, thread] = [new Sum(), new Sum(), new Sum(), new Sum(), new Sum()];
   const sums = { checkpoints, writes, runs, events, thread };
   const channels = new Map<string, Sum>();

@@ -36,7 +36,7 @@ import {
   type EventRenderer,
 } from "./render-context.ts";
 import {
-  checkpointDebugged,
+  debugCheckpoint,
   checkpointShown,
   resultDebugged,
   resultShown,
@@ -73,7 +73,7 @@ const table: ModeTable = {
       },
     },
     checkpoints: checkpointShown,
-    debug: checkpointDebugged,
+    debug: debugCheckpoint,
     messages: inputComplete,
     events: checkpointEvents,
   },

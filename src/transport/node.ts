@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
-import { listenError } from "./listen-error.ts";
+import { listenErrorOf } from "./listen-error.ts";
 import { HEAD_TIME, MAX_HEAD, MAX_HEADERS } from "./limits.ts";
 import { createNodeHandler, refuseRaw } from "./node-handler.ts";
 import {
@@ -71,7 +71,7 @@ export const openNode: TransportOpener = async (handlers, options) => {
 function listen(server: Server, { host, port }: TransportOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
-      reject(listenError(host, port, cause));
+      reject(listenErrorOf(host, port, cause));
     });
     server.listen({ host, port }, resolve);
   });

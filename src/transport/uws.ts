@@ -4,7 +4,7 @@ import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/tra
 import type { Scheduler } from "../ports/scheduler.ts";
 import { createBodyLimits } from "./body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
-import { listenError } from "./listen-error.ts";
+import { listenErrorOf } from "./listen-error.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
@@ -157,7 +157,7 @@ async function listenAlone(app: ListensAlone, host: string, port: number): Promi
     // uWebSockets.js does not say why. A second attempt by other means does.
     if (port !== 0) await probePort(host, port);
   }
-  throw listenError(host, port);
+  throw listenErrorOf(host, port);
 }
 
 /**
@@ -167,7 +167,7 @@ async function listenAlone(app: ListensAlone, host: string, port: number): Promi
 function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once("error", (cause) => reject(listenError(host, port, cause)));
+    probe.once("error", (cause) => reject(listenErrorOf(host, port, cause)));
     probe.listen({ host, port, exclusive: true }, () => {
       const { port: free } = probe.address() as AddressInfo;
       probe.close(() => resolve(free));

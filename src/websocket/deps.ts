@@ -1,5 +1,5 @@
 import type { AccessControl } from "../access/access-control.ts";
-import type { ConfigurableHeaders } from "../access/configurable-headers.ts";
+import type { HeaderSelector } from "../access/configurable-headers.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
@@ -42,7 +42,7 @@ export interface UpgradeDeps {
   readonly logger: Logger;
   readonly access: AccessControl;
   /** The headers that go with a handshake into the runs its socket starts. */
-  readonly configurableHeaders: ConfigurableHeaders;
+  readonly configurableHeaders: HeaderSelector;
   /** Counts open sockets, except those of `inspect`. */
   readonly sockets: OpenSockets;
   /** Serves a socket that shows live actors. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import {
-  headerSelector,
+  createHeaderSelector,
   type HeaderPatterns,
   readHeaderPatterns,
 } from "../../src/access/configurable-headers.ts";
@@ -10,7 +10,7 @@ const refusing = (what: string): never => {
 };
 
 const select = (patterns: HeaderPatterns | undefined, headers: readonly (readonly [string, string])[]) =>
-  headerSelector(patterns)({ headers: () => headers });
+  createHeaderSelector(patterns)({ headers: () => headers });
 
 const names = (patterns: HeaderPatterns | undefined, ...sent: readonly string[]) =>
   Object.keys(

@@ -7,7 +7,7 @@ import {
   pathsOfTrace,
 } from "../../src/dashboard/graphs/visible-chart.ts";
 import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
-import { markPaths } from "../../src/dashboard/inspector/taken-transitions.ts";
+import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
 import { pausedRunOf, questionText } from "../../src/dashboard/live/paused-run.ts";
 import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
@@ -284,8 +284,8 @@ describe("the arrows that a run has taken", () => {
       d: { id: "d" },
     },
   });
-  const words = (ways: Parameters<typeof markPaths>[1]) => {
-    const { chart: shown, taken } = markPaths(chart, ways);
+  const words = (ways: Parameters<typeof markTakenTransitions>[1]) => {
+    const { chart: shown, taken } = markTakenTransitions(chart, ways);
     const name = (place: number) => shown.states[place]?.name ?? "";
     return shown.arrows
       .filter((_, place) => taken.has(place))

@@ -12,7 +12,7 @@ import { parseCommandLine } from "../../src/cli/settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
 import { defineChapter, type TestedServer } from "../../src/conformance/check.ts";
-import { connect, loadSdk } from "../../src/conformance/connect.ts";
+import { connect, loadSdk } from "../../src/conformance/connect-sdk.ts";
 import { runChapters } from "../../src/conformance/run-chapters.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";

@@ -5,7 +5,7 @@ import { Client as Line2 } from "langgraph-sdk-2";
 import type { AppOptions } from "../../src/app.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { chapters } from "../../src/conformance/chapters.ts";
-import { connect } from "../../src/conformance/connect.ts";
+import { connect } from "../../src/conformance/connect-sdk.ts";
 import { conformanceGraphs } from "./support/conformance-graphs.ts";
 import { isHosted } from "./support/suite-variant.ts";
 import { serve, type Server } from "./support/server.ts";

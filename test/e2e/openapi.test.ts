@@ -44,7 +44,7 @@ describe("answers are as they are described", () => {
       ...faults("Thread", fresh),
       ...faults("Thread", paused),
       ...faults("ThreadState", empty),
-      ...faults("ThreadStorage", stored),
+      ...faults("StoredSizes", stored),
       ...states.flatMap((state) => faults("ThreadState", state)),
       ...[run, later, ...(await all(get(runs)))].flatMap((one) => faults("Run", one)),
     ];

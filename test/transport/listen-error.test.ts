@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { listenError } from "../../src/transport/listen-error.ts";
+import { listenErrorOf } from "../../src/transport/listen-error.ts";
 
 const told = (code: string | undefined, port = 80, host = "127.0.0.1") =>
-  listenError(
+  listenErrorOf(
     host,
     port,
     code === undefined ? undefined : Object.assign(new Error("listen failed"), { code }),

@@ -7,7 +7,7 @@ import {
   type ActiveStateValue,
 } from "../inspector/chart-model.ts";
 import { ChartDrawing, markArrows } from "../inspector/chart-drawing.ts";
-import { addedArrowsKey, markPaths, type NodePath } from "../inspector/taken-transitions.ts";
+import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
 import type { Task } from "../live/trace.ts";
 import { errorMessage } from "../app/notices.ts";
@@ -57,7 +57,7 @@ export function StatechartView({
   const parsed = useMemo(() => JSON.parse(definition) as ChartDefinition, [definition]);
   const subgraphs = useMemo(() => (isChart ? [] : subgraphsOf(parsed)), [parsed]);
   const declared = useMemo(() => (isChart ? buildChart(parsed) : visibleChart(parsed, open)), [parsed, open]);
-  const gone = markPaths(declared, ways);
+  const gone = markTakenTransitions(declared, ways);
   const { chart } = gone;
   const further = addedArrowsKey(chart, declared);
   const marks = isChart

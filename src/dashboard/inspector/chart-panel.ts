@@ -2,7 +2,7 @@ import { activeStates } from "./chart-model.ts";
 import { ChartDrawing, markArrows } from "./chart-drawing.ts";
 import { createTextElement } from "./text-element.ts";
 import { type Actor, actorLabel, actorState } from "./feed-model.ts";
-import { addedArrowsKey, markPaths, type NodePath } from "./taken-transitions.ts";
+import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
 import { Zoom } from "./chart-zoom.ts";
 
 /** The slots for charts on the page, in order. */
@@ -58,7 +58,7 @@ export class ChartPanel {
         createTextElement("span", says, "state"),
       );
     element.dataset["actor"] = actor.id;
-    const gone = markPaths(actor.chart, ways);
+    const gone = markTakenTransitions(actor.chart, ways);
     const definition = `${actor.definition} ${addedArrowsKey(gone.chart, actor.chart)}`;
     if (figure.definition !== definition) {
       figure.definition = definition;

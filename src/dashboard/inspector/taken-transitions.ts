@@ -14,7 +14,10 @@ export interface ChartWithTakenTransitions {
 }
 
 /** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
-export function markPaths(chart: ChartModel, ways: readonly NodePath[]): ChartWithTakenTransitions {
+export function markTakenTransitions(
+  chart: ChartModel,
+  ways: readonly NodePath[],
+): ChartWithTakenTransitions {
   const indexes = indexesByPath(chart);
   const arrows: Arrow[] = [...chart.arrows];
   const taken = new Set<number>();

@@ -63,7 +63,7 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "GET /threads/:thread_id/storage": {
     tag,
     summary: "Get the rows and bytes that a thread has stored",
-    answer: recordResponse("ThreadStorage"),
+    answer: recordResponse("StoredSizes"),
   },
   "POST /threads/:thread_id/copy": {
     tag,

@@ -5,7 +5,7 @@ import type { TestedServer } from "./check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 
-/** What is needed of the SDK. Both of its lines have it. */
+/** What is needed of the SDK: both of its major versions have it. */
 export interface Sdk {
   readonly Client: typeof Client;
 }

@@ -5,7 +5,7 @@ export interface StoredRows {
 }
 
 /** What a thread has stored, by kind. */
-export interface ThreadStorage {
+export interface StoredSizes {
   readonly checkpoints: StoredRows;
   /** Values of channels, by the channel's name; of all namespaces together. */
   readonly channels: ReadonlyMap<string, StoredRows>;

@@ -3,8 +3,8 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
-/** What is known of a planned task when its checkpoint is told of: it may have run before, in an earlier run. */
-export interface KnownTask {
+/** What an earlier run had of a planned task, as the event of its checkpoint shows it. */
+export interface EarlierTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
   readonly result?: { readonly value: unknown };
@@ -12,24 +12,24 @@ export interface KnownTask {
   readonly subgraph?: true;
 }
 
-export type KnownTasks = { readonly [task: string]: KnownTask };
+export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
 
 /** True when the run's modes show what is known of planned tasks. Facts have it for such runs only. */
-export const tellsKnownTasks = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
+export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 
 /** What is known of planned tasks, by id; undefined when nothing is. */
-export function knownTasksOf(
+export function earlierTaskResultsOf(
   next: readonly PlannedTask[],
   writesOf: (task: string) => TaskWrites | undefined,
   isSubgraph: (task: PlannedTask) => boolean,
-): KnownTasks | undefined {
-  const all: Record<string, KnownTask> = {};
+): EarlierTaskResults | undefined {
+  const all: Record<string, EarlierTaskResult> = {};
   let isEmpty = true;
   for (const task of next) {
     const { result, error = null, interrupts = [], answered = [] } = writesOf(task.id) ?? {};
     const asked = [...answered, ...interrupts];
-    const known: KnownTask = {
+    const known: EarlierTaskResult = {
       ...(asked.length > 0 && { interrupts: asked }),
       ...(error !== null && { error }),
       ...(result !== undefined && { result: { value: result.value } }),
