@@ -32,6 +32,12 @@ export class PlainPacker {
   #last: object | null = null;
   #from = 0;
   #to = 0;
+  readonly #maxBytes: number;
+
+  /** `maxBytes`: of one encoded value. */
+  constructor(maxBytes = MAX_ENCODED_BYTES) {
+    this.#maxBytes = maxBytes;
+  }
 
   /**
    * Encodes `value`, with `head` free bytes in front. Undefined if it contains anything but null, booleans, numbers,
@@ -195,11 +201,11 @@ export class PlainPacker {
   #grow(more: number): void {
     const written = this.#at - this.#start;
     const needed = written + more;
-    if (needed > MAX_ENCODED_BYTES) throwValueTooLarge();
+    if (needed > this.#maxBytes) throwValueTooLarge();
     if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
     // Twice what is written, or many small parts would be copied many times; but not twice what comes now, which may be all of it.
     const size = Math.max(2 * written, needed + BUFFER_SIZE);
-    this.#replaceBuffer(Math.min(MAX_ENCODED_BYTES, size), written);
+    this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }
 
   /** Switches to a new buffer and copies the bytes written so far of the value. */

@@ -2,6 +2,7 @@ import { unpack } from "msgpackr";
 import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
+import { MAX_ENCODED_BYTES } from "../../src/codec/size-limits.ts";
 import { STORED_SHAPES } from "../../src/codec/stored-shapes.ts";
 import { toStorable } from "../../src/model/json.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
@@ -223,12 +224,15 @@ describe("a value that no reader could decode is refused", () => {
     expect(() => packValue([instance, { long }], 0)).toThrowError(expect.objectContaining(refusal));
   });
 
-  test("more than 2 GiB in all", () => {
-    const part = "x".repeat(500_000_000);
+  test("more bytes in all than a value may have", () => {
+    expect(MAX_ENCODED_BYTES).toBe(2 ** 31 - 1);
+    const packer = new PlainPacker(1_000_000);
+    const part = "x".repeat(240_000);
     const message = "A value of more than 2 GiB cannot be stored: store it outside the state";
-    expect(() => packValue([part, part, part, part, part], 0)).toThrowError(
+    expect(() => packer.pack([part, part, part, part, part], 0)).toThrowError(
       expect.objectContaining({ code: "value.unstorable", message }),
     );
+    expect(packer.pack([part, part, part, part], 0)).toHaveLength(1 + 4 * 240_005);
   });
 
   test("a text of more than 512 MiB in a node's output, and the error names its path", () => {

@@ -24,6 +24,7 @@ for (const name of names ?? []) {
 const outcomes: Outcome[] = [];
 for (const entry of entries) {
   if (names !== undefined && !names.includes(entry.name)) continue;
+  if (small && entry.small === undefined) continue;
   process.stderr.write(`${entry.name}...\n`);
   outcomes.push(await besiege(entry, small ? "small" : "full", transport));
 }

@@ -67,7 +67,6 @@ export const idleStates = entry({
   name: "idle-states",
   sent: "runs on many threads, each of which leaves a large state",
   full: { size: { threads: 300, bytes: 4 * MIB } },
-  small: { size: { threads: 160, bytes: 2 * MIB }, memory: 370 },
   async attack({ hostile }, { threads, bytes }: { threads: number; bytes: number }) {
     for (let i = 0; i < threads; i++) {
       await hostile.run(await hostile.thread(), "keep", { text: "x".repeat(bytes) });
