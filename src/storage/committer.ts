@@ -225,16 +225,17 @@ export class Committer {
         this.#flying--;
         (told[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in this turn. Waits, so that their writes are counted before others are admitted.
-      await new Promise<void>(this.#later);
+      // Runs whose start is stored begin in the next turn: their writes share the next batch, and are counted before others are admitted.
+      await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
-      if (!ahead) break;
+      if (!ahead) {
+        if (this.#queue.length === 0 && this.#large.isEmpty) break;
+        batch = this.#take();
+        flight = this.#store(batch);
+      }
       this.#admission.admit();
     }
-    if (this.#queue.length > 0 || !this.#large.isEmpty) {
-      // After the callbacks of these writes, so that the writes they make share the batch.
-      this.#deps.scheduler.soon(this.#next);
-    } else this.#rest();
+    this.#rest();
     this.#admission.admit();
   }
 
@@ -261,6 +262,10 @@ export class Committer {
   }
 
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
+
+  /** Waits two turns: what promise callbacks of this turn put off comes behind what is put off now. */
+  readonly #afterBegins = (resolve: () => void): void =>
+    this.#deps.scheduler.soon(() => this.#later(resolve));
 
   /** Takes the next batch. Those of large writes alternate with the others. */
   #take(): Batch {
