@@ -72,7 +72,7 @@ export class TemporaryThreads {
 
   /**
    * Deletes a temporary thread of an earlier process. If that process cut off the client of its run, the run ends as
-   * interrupted, and its webhook is told so.
+   * interrupted, and its webhook says so.
    */
   async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;

@@ -103,30 +103,30 @@ export class ThreadAdministration implements ThreadOperations {
   async #remove(key: ThreadKey): Promise<void> {
     const liveThread = await this.#liveThread(key);
     if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-    const told: ((isDeleted: boolean) => void)[] = [];
-    const isDeleted = new Promise<boolean>((resolve) => told.push(resolve));
+    const listeners: ((isDeleted: boolean) => void)[] = [];
+    const isDeleted = new Promise<boolean>((resolve) => listeners.push(resolve));
     const release = this.#keeper.endsWithThread(key, isDeleted);
     let isDone = false;
     try {
-      await this.#removeInUse(key, liveThread, told);
+      await this.#removeInUse(key, liveThread, listeners);
       isDone = true;
     } finally {
       release();
-      for (const tell of told) tell(isDone);
+      for (const notify of listeners) notify(isDone);
     }
   }
 
-  /** Cancels the runs, and deletes the thread. Adds to `told` what has to learn whether it was deleted. */
+  /** Cancels the runs, and deletes the thread. Adds to `listeners` what to call with whether it was deleted. */
   async #removeInUse(
     key: ThreadKey,
     first: LiveThread,
-    told: ((isDeleted: boolean) => void)[],
+    listeners: ((isDeleted: boolean) => void)[],
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
       // The last run first: no run may begin because the one before it has ended.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
-      told.push(this.#deps.sinks.removing(key, runs));
+      listeners.push(this.#deps.sinks.removing(key, runs));
       try {
         for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {

@@ -8,7 +8,7 @@ import type {
   InspectedActor,
   InspectedEvent,
   InspectedState,
-  InspectedValue,
+  InspectedStateValue,
 } from "../../src/ports/inspector.ts";
 import type { RunOutput, TaskKind } from "../messages.ts";
 
@@ -29,7 +29,7 @@ export class ShownGraph {
   /** Tasks of the last step that did not succeed, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
   #shown: string | null = null;
-  #value: InspectedValue = START;
+  #value: InspectedStateValue = START;
 
   constructor(
     actor: InspectedActor,

@@ -1,4 +1,4 @@
-import type { LiveThreadSummary, LiveThreadList, InspectedValue } from "../../src/ports/inspector.ts";
+import type { LiveThreadSummary, LiveThreadList, InspectedStateValue } from "../../src/ports/inspector.ts";
 import type { Permits } from "../../src/model/permission.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
@@ -16,7 +16,7 @@ export class LiveThreads implements LiveThreadList {
     for (const { key, runs, actor, record } of this.#threads.values()) {
       if (key.tenant !== tenant || actor === undefined) continue;
       if (permits !== undefined && !permits(record.metadata)) continue;
-      const { value } = actor.getSnapshot() as { readonly value: InspectedValue };
+      const { value } = actor.getSnapshot() as { readonly value: InspectedStateValue };
       (runs.size > 0 ? busy : rest).push({ thread: key.thread, value, runs: runs.size });
     }
     return [...busy.reverse(), ...rest.reverse()].slice(0, limit);

@@ -2,7 +2,7 @@ import { ChildActors } from "../snapshot-children.ts";
 import { childrenOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { InspectedEvent, InspectedState, InspectedValue } from "../../src/ports/inspector.ts";
+import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
 
 /**
  * Entries of a list, or children, that are shown at most: a run may have thousands of tasks, and is shown after each.
@@ -12,7 +12,7 @@ const MAX_TEXT_CHARACTERS = 500;
 
 interface Seen {
   readonly status: InspectedState["status"];
-  readonly value?: InspectedValue;
+  readonly value?: InspectedStateValue;
   readonly context?: { readonly [name: string]: unknown };
   readonly output?: object;
 }

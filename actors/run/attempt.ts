@@ -10,7 +10,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
-import { writesAt, takeWritesToRestore } from "./writes-before-run.ts";
+import { writesAt, takeWritesToRestore } from "./rollback-writes.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
 import { SubgraphParent } from "./subgraph-parent.ts";

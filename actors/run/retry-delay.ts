@@ -5,7 +5,7 @@ const DEFAULT: Backoff = { initial: 500, factor: 2, max: 128_000, jitter: true }
 
 /**
  * Milliseconds until a failed try is repeated; null: it is not repeated. `chance` is a random number from 0 to 1. An
- * abort was asked for, and a refused answer has to be given anew: neither is retried.
+ * abort was asked for, and a refused answer has to be given again: neither is retried.
  */
 export function taskRetryDelay(call: NodeCall, outcome: TaskOutcome, chance: number): number | null {
   if (outcome.kind !== "failed" || outcome.refused !== undefined || outcome.final) return null;

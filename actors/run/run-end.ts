@@ -9,7 +9,7 @@ import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
 import type { Attempt } from "./attempt.ts";
-import { writesBeforeRun, interruptsByTask } from "./writes-before-run.ts";
+import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
 /** How many event numbers of the thread a run's end takes: thread streams show it as `run_done`. */

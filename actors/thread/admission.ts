@@ -118,7 +118,7 @@ function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): 
   return ids.flatMap((id) => runs.get(id) ?? []);
 }
 
-/** True when the run in progress has been told to stop and no other waits. */
+/** True when the run in progress has been aborted and no other waits. */
 function isStoppingAlone({ record: { active, queue }, runs }: LiveThread): boolean {
   return active !== null && queue.length === 0 && (runs.get(active)?.cancel ?? null) !== null;
 }

@@ -2,7 +2,7 @@ import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
-import { writesBeforeRun, interruptsByTask } from "../run/writes-before-run.ts";
+import { writesBeforeRun, interruptsByTask } from "../run/rollback-writes.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 

@@ -77,7 +77,7 @@ export class LiveThread {
   alive = true;
   /**
    * True when a write or its actor failed. One that is neither alive nor broken was removed from memory: its thread
-   * is loaded anew when needed.
+   * is reloaded when needed.
    */
   isBroken = false;
   /** The number of writes in flight: the actor must not be removed from memory before they end. */

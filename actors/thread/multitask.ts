@@ -24,7 +24,7 @@ export type MultitaskDecision =
 
 /**
  * The multitask rules: whether a new run starts, waits, takes over or is refused. `isLeft`: the run in progress has
- * been told to stop and no other waits, so a new run only has to wait until its nodes have ended.
+ * been aborted and no other waits, so a new run only has to wait until its nodes have ended.
  */
 export function decideMultitask(
   strategy: MultitaskStrategy,
@@ -44,7 +44,7 @@ export function decideMultitask(
 }
 
 /** How a new run of this strategy ends the runs that wait before it; null: it leaves them. */
-export function supersedingAction(strategy: MultitaskStrategy): CancelAction | null {
+export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | null {
   switch (strategy) {
     case "reject":
     case "enqueue":

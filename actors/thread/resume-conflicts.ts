@@ -16,15 +16,15 @@ export function refuseConflictingResume(
 ): void {
   const { command } = run.kwargs;
   if (command === null || !isResume(command) || startsElsewhere(run)) return;
-  const asked = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));
-  const left = unanswered(asked, ahead);
+  const openIds = new Set(Object.values(record.interrupts).flatMap((list) => list.map(({ id }) => id)));
+  const left = unanswered(openIds, ahead);
   const ids = answersById(command.resume)?.keys();
   if (ids === undefined) {
-    if (asked.size > 0 && left?.size === 0) throw conflict([...asked][0]);
+    if (openIds.size > 0 && left?.size === 0) throw conflict([...openIds][0]);
     return;
   }
   for (const id of ids) {
-    if (!asked.has(id)) throw new ServiceError("resume.invalid", `No interrupt ${id} waits for an answer`);
+    if (!openIds.has(id)) throw new ServiceError("resume.invalid", `No interrupt ${id} waits for an answer`);
     if (!left?.has(id)) throw conflict(id);
   }
 }
@@ -39,8 +39,8 @@ const conflict = (id: string | undefined) =>
  * The interrupts that these runs leave unanswered; null: they move the thread on, so that none of the interrupts
  * waits any more.
  */
-function unanswered(asked: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
-  const left = new Set(asked);
+function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
+  const left = new Set(openIds);
   for (const run of ahead) {
     // All that it did is undone.
     if (run.cancel === "rollback") continue;

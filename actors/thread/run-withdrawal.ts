@@ -1,7 +1,7 @@
 import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { LiveThread } from "./live-thread.ts";
-import { strongerStop, supersedingAction } from "./multitask.ts";
+import { strongerStop, actionOnQueuedRuns } from "./multitask.ts";
 import { endedRun, webhookDeliveries } from "./record-changes.ts";
 
 /** The part of an append that ends runs which have not started: they are stored as ended, or deleted. */
@@ -11,7 +11,7 @@ export interface WithdrawnRuns {
   readonly outbox?: readonly OutboxItem[];
 }
 
-/** Ends runs that have not started. `reason`: the caller's words. */
+/** Ends runs that have not started. `reason`: their `cancel_reason`. */
 export function withdrawRuns(
   runs: readonly RunRecord[],
   action: CancelAction,
@@ -33,7 +33,7 @@ export function withdrawSuperseded(
   strategy: MultitaskStrategy,
   now: number,
 ): WithdrawnRuns | null {
-  const action = supersedingAction(strategy);
+  const action = actionOnQueuedRuns(strategy);
   if (action === null) return null;
   if (liveThread.record.queue.length === 0 && liveThread.delayed.size === 0) return null;
   const queued = liveThread.record.queue.flatMap((id) => liveThread.runs.get(id) ?? []);

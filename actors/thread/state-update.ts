@@ -90,7 +90,7 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
     let above: readonly TaskWrites[];
     let updated: Updated;
     try {
-      // oxlint-disable no-await-in-loop -- a thread that has moved on is looked at anew
+      // oxlint-disable no-await-in-loop -- a thread that has moved on is looked at again
       from = await positionOf(liveThread, draft);
       above = draft.ns === "" ? [] : await writesWithoutInterrupts(liveThread, draft.ns);
       updated = await compute(liveThread.deps.engine, liveThread.source(), of, draft.supersteps, from);

@@ -3,7 +3,7 @@ import type { SettledState } from "../../src/model/thread.ts";
 import type { RunEvent, RunInput, RunOutput, ThreadEvent } from "../messages.ts";
 import type { ChartLogic, Statechart } from "../statechart-interpreter.ts";
 import type { AnyActorLogic } from "../xstate.ts";
-import { decideMultitask, strongerStop, supersedingAction, type ThreadSituation } from "./multitask.ts";
+import { decideMultitask, strongerStop, actionOnQueuedRuns, type ThreadSituation } from "./multitask.ts";
 
 /**
  * Context of the thread's statechart: small, plain data that the inspector shows. State, sockets and abort
@@ -221,7 +221,7 @@ export function threadChart(
       takeOver: ({ event }) => (event.type === "RUN.ADMITTED" ? { queue: [event.run] } : {}),
       stopForNewRun: ({ context, event }) =>
         event.type === "RUN.ADMITTED"
-          ? { stop: strongerStop(context.stop, supersedingAction(event.strategy) ?? "interrupt") }
+          ? { stop: strongerStop(context.stop, actionOnQueuedRuns(event.strategy) ?? "interrupt") }
           : {},
       stopAsAsked: ({ context, event }) =>
         event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},

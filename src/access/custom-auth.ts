@@ -58,7 +58,7 @@ export function whyNotAuth(value: unknown): string | undefined {
     : "has no authenticate handler, so nobody could be told from anybody: call .authenticate(...) on it";
 }
 
-/** Authentication and authorisation by the handlers of an `Auth` object. No answer is kept: each request is asked about anew. */
+/** Authentication and authorisation by the handlers of an `Auth` object. No answer is kept: each request is asked about again. */
 export class CustomAuth implements Auth {
   readonly #handlers: AuthHandlers;
   readonly #scheduler: Scheduler;

@@ -40,7 +40,7 @@ export function webHeadersOf(
 /**
  * A request as the project's `authenticate` gets it: with method, URL and headers. It has no body, which has not been read yet when a request
  * is authenticated. `isTrusted`: false for a request that a page of another origin made. What a browser adds by itself to such a request, whoever
- * made it, is left out then: cookies, and passwords that it has been told.
+ * made it, is left out then: cookies, and passwords that it has stored.
  * Undefined when no `Request` can be made of it.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {

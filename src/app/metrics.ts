@@ -168,7 +168,7 @@ function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFami
     ),
     gauge(
       "heddle_webhooks",
-      `Webhooks that are owed (pending) or were given up (dead); ${MAX_WEBHOOKS_NOTE}`,
+      `Webhook deliveries: pending, or given up (dead); ${MAX_WEBHOOKS_NOTE}`,
       webhookCounts,
       "status",
     ),

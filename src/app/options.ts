@@ -100,7 +100,7 @@ export interface AppOptions {
   /** What the inspector shows. Each key overrides the one in the configuration file's section `inspect`. */
   readonly inspect?: InspectConfig;
   readonly logger?: Logger;
-  /** Is told how far the opening of the data has come, which may take long. */
+  /** Called with the progress of opening the data, which may take long. */
   readonly onProgress?: OnProgress;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -152,8 +152,8 @@ export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
 };
 
 /**
- * Refuses options that there are not, such as misspelt ones.
- * @param of the function that takes them
+ * Refuses unknown options, such as misspelt ones.
+ * @param of the function that takes the options
  * @throws ServiceError `config.invalid`
  */
 export function checkOptions(options: object, known: Readonly<Record<string, true>>, of: string): void {

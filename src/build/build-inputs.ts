@@ -7,7 +7,7 @@ const FOLDERS = ["src", "actors"];
 const FILES = ["package.json", "package-lock.json", "tsconfig.json", "node_modules/.package-lock.json"];
 
 /**
- * A hash of the names and contents of all files that a build depends on. Not of their times: those do not tell of a file that was deleted,
+ * A hash of the names and contents of all files that a build depends on. Not of their times: those do not show that a file was deleted,
  * or that was put back with an older time.
  */
 export function hashBuildInputs(root: string): string {

@@ -57,7 +57,7 @@ export async function bundleServer(entries: readonly string[], options: BuildOpt
     external: EXTERNAL_PACKAGES,
     alias: { "node-gyp-build": "./src/storage/binding.cjs" },
     define: { __dirname: "undefined" },
-    // For what is CommonJS among the bundled packages.
+    // Bundled CommonJS packages call `require`, which an ES module does not have.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },

@@ -1,7 +1,7 @@
 import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** What is told about a server that has started. */
+/** What the banner shows of a server that has started. */
 export interface Started {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */

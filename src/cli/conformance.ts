@@ -13,7 +13,7 @@ const ANSWER_TIMEOUT = 30_000;
 
 /**
  * Checks a server against the interface and prints what holds and what differs.
- * @param progress told of each check as it ends, and an empty line before the results
+ * @param progress called with a line for each check as it ends, and an empty line before the results
  * @param timeout milliseconds for the server's first answer
  * @returns how many checks differ
  * @throws ServiceError `config.invalid` for an unknown chapter, or where the SDK is not installed; `server.address` where no
@@ -32,9 +32,9 @@ export async function checkConformance(
   }
   const sdk = await loadSdk();
   await checkProject(connect(sdk, url, key), timeout);
-  const asked = names.length === 0 ? chapters : chapters.filter(({ name }) => names.includes(name));
+  const selected = names.length === 0 ? chapters : chapters.filter(({ name }) => names.includes(name));
   const results = await runChapters(
-    asked,
+    selected,
     () => connect(sdk, url, key),
     ({ chapter, title, holds }) => progress(`${holds ? "holds" : "differs"}: ${chapter}: ${title}`),
   );
@@ -60,7 +60,10 @@ async function checkProject({ http, recorded }: RecordedConnection, timeout: num
     })
     .finally(cancel);
   if (answer.status === 200 && Array.isArray(answer.body) && answer.body.length > 0) return;
-  const told = `POST /assistants/search: ${answer.status} ${JSON.stringify(answer.body)}`;
+  const answered = `POST /assistants/search: ${answer.status} ${JSON.stringify(answer.body)}`;
   const hint = "serve test/conformance/langgraph.json there; --key is the server's key, if it has one";
-  throw new ServiceError("server.address", `The server does not serve the graph "steps" (${told}): ${hint}`);
+  throw new ServiceError(
+    "server.address",
+    `The server does not serve the graph "steps" (${answered}): ${hint}`,
+  );
 }

@@ -185,30 +185,30 @@ export class DevServer {
     const hasNewParts = this.#hasNewParts;
     // Another change may come while this one is loaded.
     this.#hasNewParts = false;
-    let anew = true;
+    let isRestart = true;
     let config: Config;
     let graphs: LoadedGraphs;
     let parts: LoadedParts;
     try {
       config = this.#options.read();
-      anew = this.#app === undefined || hasNewParts || settingsOf(config) !== settingsOf(this.#config);
-      if (anew) setEnv(config.env);
+      isRestart = this.#app === undefined || hasNewParts || settingsOf(config) !== settingsOf(this.#config);
+      if (isRestart) setEnv(config.env);
       this.#watchFilesOf(config);
-      ({ graphs, parts } = await this.#load(config, anew));
-      if (!anew) this.#app?.replaceGraphs(graphs.graphs, graphs.langGraphs);
+      ({ graphs, parts } = await this.#load(config, isRestart));
+      if (!isRestart) this.#app?.replaceGraphs(graphs.graphs, graphs.langGraphs);
     } catch (cause) {
       this.#hasNewParts ||= hasNewParts;
-      if (anew) setEnv(this.#config.env);
+      if (isRestart) setEnv(this.#config.env);
       throw cause;
     }
-    if (anew) {
+    if (isRestart) {
       const app = this.#app;
       this.#app = undefined;
       await app?.close(DRAIN_MS);
       await this.#open(config, graphs, parts);
     }
     this.#config = config;
-    logger.info(anew ? "started anew" : "loaded anew", {
+    logger.info(isRestart ? "restarted" : "reloaded", {
       graphs: [...Object.keys(graphs.graphs), ...graphs.langGraphs.keys()],
     });
   }

@@ -31,28 +31,28 @@ async function withProgress(
 }
 
 // What a command needs is loaded with it: the others would have to wait for all of it.
-async function run(asked: Invocation): Promise<void> {
-  switch (asked.command) {
+async function run(invocation: Invocation): Promise<void> {
+  switch (invocation.command) {
     case "help":
       return void stdout.write(HELP);
     case "version":
       return say(VERSION);
     case "refused":
-      stderr.write(`heddle: ${asked.why}\nTry: heddle --help\n`);
+      stderr.write(`heddle: ${invocation.why}\nTry: heddle --help\n`);
       process.exitCode = 2;
       return;
     case "dev":
     case "start":
-      return (await import("./serve.ts")).serve(asked);
+      return (await import("./serve.ts")).serve(invocation);
     case "init": {
       const { initProject } = await import("./init.ts");
-      for (const path of initProject(asked.directory)) say(`wrote ${path}`);
-      const enter = asked.directory === "." ? "" : `cd ${JSON.stringify(asked.directory)} && `;
+      for (const path of initProject(invocation.directory)) say(`wrote ${path}`);
+      const enter = invocation.directory === "." ? "" : `cd ${JSON.stringify(invocation.directory)} && `;
       return say(`Next: ${enter}npm install && npm run dev`);
     }
     case "build": {
       const { writeContainerFiles } = await import("./container-files.ts");
-      const { paths, notes } = writeContainerFiles(asked);
+      const { paths, notes } = writeContainerFiles(invocation);
       for (const path of paths) say(`wrote ${path}`);
       for (const note of notes) say(`note: ${note}`);
       return;
@@ -60,56 +60,56 @@ async function run(asked: Invocation): Promise<void> {
     case "check": {
       const { check } = await import("./maintenance.ts");
       return withProgress(async (sayBeside, onProgress) => {
-        if ((await check(asked.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
+        if ((await check(invocation.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
       });
     }
     case "repair": {
       const { accept, check, repair } = await import("./maintenance.ts");
       return withProgress(async (sayBeside, onProgress) => {
-        if (asked.accept) return accept(asked.data, sayBeside, onProgress);
-        await repair(asked.data, onProgress);
-        sayBeside(`${asked.data} was rebuilt`);
-        if ((await check(asked.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
+        if (invocation.accept) return accept(invocation.data, sayBeside, onProgress);
+        await repair(invocation.data, onProgress);
+        sayBeside(`${invocation.data} was rebuilt`);
+        if ((await check(invocation.data, sayBeside, onProgress)) > 0) process.exitCode = 1;
       });
     }
     case "inspect": {
       const { inspect } = await import("./inspect.ts");
-      await inspect(asked, process.env, say);
+      await inspect(invocation, process.env, say);
       return;
     }
     case "conformance": {
       const { checkConformance } = await import("./conformance.ts");
       // On a terminal, one line that changes: some servers take minutes.
       const show = (line: string) => void (stderr.isTTY && stderr.write(`\r\x1b[K${line}`));
-      if ((await checkConformance(asked, say, show)) > 0) process.exitCode = 1;
+      if ((await checkConformance(invocation, say, show)) > 0) process.exitCode = 1;
       return;
     }
     case "backup": {
       const { backup } = await import("./maintenance.ts");
-      await withProgress((_, onProgress) => backup(asked.data, asked.target, onProgress));
-      return say(`${asked.data} was copied to ${asked.target}`);
+      await withProgress((_, onProgress) => backup(invocation.data, invocation.target, onProgress));
+      return say(`${invocation.data} was copied to ${invocation.target}`);
     }
   }
 }
 
 /** Runs a command. One whose work is not done when nothing keeps the process alive any more has failed, whatever it printed. */
-async function runToEnd(asked: Invocation): Promise<void> {
+async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {
-    if (code !== 0 || asked.command === "dev" || asked.command === "start") return;
+    if (code !== 0 || invocation.command === "dev" || invocation.command === "start") return;
     stderr.write("heddle: ended before its work was done\n");
     process.exitCode = 1;
   };
   process.once("exit", fail);
-  await run(asked);
+  await run(invocation);
   process.off("exit", fail);
 }
 
 /** Runs the command that the process was started with. A failure is printed to stderr, and ends the process with exit code 1. */
 export function main(): void {
   enableCompileCache();
-  const asked = parseCommandLine(process.argv.slice(2), process.env);
-  const isServer = asked.command === "dev" || asked.command === "start";
-  runToEnd(asked).catch((cause: unknown) => {
+  const invocation = parseCommandLine(process.argv.slice(2), process.env);
+  const isServer = invocation.command === "dev" || invocation.command === "start";
+  runToEnd(invocation).catch((cause: unknown) => {
     const text =
       cause instanceof ServiceError
         ? `${cause.message}${isServer ? addressHint(cause) : ""}`

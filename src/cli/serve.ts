@@ -20,20 +20,20 @@ import { VERSION } from "../platform/version.ts";
 
 type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 
-/** Serves until the process is told to stop. */
-export async function serve(asked: Serving): Promise<void> {
+/** Serves until the process gets a signal to stop. */
+export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   // Ignores errors of the output streams: a closed pipe is no reason to stop, and reporting it would fail again.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
-  const path = asked.config ?? findConfig(process.cwd());
+  const path = options.config ?? findConfig(process.cwd());
   // Taken before the file's own variables are set: those must not win over the file when it is read again.
   const outside = { ...process.env };
   const read = () => withGraphs(readConfig(path, outside));
   const config = read();
   const setEnv = environment();
   setEnv(config.env);
-  const data = asked.command === "dev" ? join(dirname(config.path), ".heddle") : ".heddle";
-  const { level, log: format } = asked.settings(process.env, data);
+  const data = options.command === "dev" ? join(dirname(config.path), ".heddle") : ".heddle";
+  const { level, log: format } = options.settings(process.env, data);
   const isText = ({ isTTY }: OutputStream) => (format ?? (isTTY === true ? "text" : "json")) === "text";
   const isLogText = isText(stderr);
   const logger = createLogger({
@@ -58,7 +58,7 @@ export async function serve(asked: Serving): Promise<void> {
   process.once("exit", () => removeAddress());
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
-    const { level: _, log: __, ...settings } = asked.settings(process.env, data);
+    const { level: _, log: __, ...settings } = options.settings(process.env, data);
     checkDataDirectory(settings.data, config.path);
     const { createApp } = await import("../app.ts");
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
@@ -84,7 +84,7 @@ export async function serve(asked: Serving): Promise<void> {
     }
     const isNext = !isPortAsked && app.address.port !== DEFAULT_PORT;
     if (isText(stdout)) {
-      const allowsStudio = asked.command === "dev";
+      const allowsStudio = options.command === "dev";
       const started = {
         app,
         graphs,
@@ -102,7 +102,7 @@ export async function serve(asked: Serving): Promise<void> {
     return app;
   };
   const open = async () => {
-    if (asked.command === "start") {
+    if (options.command === "start") {
       const app = await start(config, {});
       running = () => app;
       return;
@@ -114,7 +114,7 @@ export async function serve(asked: Serving): Promise<void> {
     running = () => dev.app;
     await dev.start();
     if (dev.app === undefined || isText(stdout)) return;
-    const { mount } = asked.settings(process.env, data);
+    const { mount } = options.settings(process.env, data);
     for (const [name, link] of toolLinks(urlOf(dev.app, mount, config), Object.keys(config.graphs)))
       stdout.write(`  ${`${name}:`.padEnd(17)} ${link}\n`);
   };

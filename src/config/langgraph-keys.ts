@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * How Heddle treats a key of LangGraph's configuration file:
  * - `served`: it has its effect.
  * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
- * - `told`: it is ignored, with a warning.
+ * - `ignored`: it is ignored, with a warning.
  * - `each`: an object whose members have names of the project's own. Those that are objects have these keys.
  * - `refused`: ignoring it would make the server behave otherwise than its owner believes. The server does not start.
  * A new feature moves its key to `served`.
@@ -14,7 +14,7 @@ type Stance =
   | "moot"
   | Keys
   | { readonly each: Keys }
-  | { readonly told: string }
+  | { readonly ignored: string }
   | { readonly refused: string };
 
 interface Keys {
@@ -71,8 +71,8 @@ const FILE: Keys = {
         app: "served",
         configurable_headers: { keys: { includes: "served", excludes: "served" } },
         enable_custom_route_auth: "moot",
-        middleware_order: { told: "there is no middleware to order" },
-        logging_headers: { told: "headers are never logged" },
+        middleware_order: { ignored: "there is no middleware to order" },
+        logging_headers: { ignored: "headers are never logged" },
       },
     },
     auth: {
@@ -80,8 +80,8 @@ const FILE: Keys = {
         path: "served",
         disable_studio_auth: "served",
         jwt: { keys: { issuer: "served", audience: "served", jwks: "served" } },
-        cache: { told: "each request is authenticated anew" },
-        openapi: { told: "the description of the server names its own ways to authenticate" },
+        cache: { ignored: "each request is authenticated anew" },
+        openapi: { ignored: "the description of the server names its own ways to authenticate" },
       },
     },
     encryption: NOT_SERVED,
@@ -115,22 +115,22 @@ const FILE: Keys = {
     },
     checkpointer: {
       keys: {
-        backend: { told: "Heddle keeps checkpoints itself, in its data directory" },
-        path: { told: "Heddle keeps checkpoints itself, in its data directory" },
+        backend: { ignored: "Heddle keeps checkpoints itself, in its data directory" },
+        path: { ignored: "Heddle keeps checkpoints itself, in its data directory" },
         serde: "moot",
         ttl: {
           keys: {
             strategy: "served",
             default_ttl: "served",
             sweep_interval_minutes: "served",
-            sweep_limit: { told: "a sweep takes up all threads that are due" },
+            sweep_limit: { ignored: "a sweep takes up all threads that are due" },
           },
         },
       },
     },
     ui: "served",
     ui_config: { keys: { shared: "served" } },
-    node_loader: { told: "TypeScript is loaded by tsx" },
+    node_loader: { ignored: "TypeScript is loaded by tsx" },
     $schema: "moot",
     node_version: "moot",
     python_version: "moot",
@@ -174,7 +174,7 @@ export function checkKeys(root: JsonObject, refuse: (what: string) => never): re
       else if ("each" in stance) {
         for (const [each, one] of Object.entries(isObject(value) ? value : {}))
           if (isObject(one)) visit(one, stance.each, `${name}.${each}.`);
-      } else if ("told" in stance) notes.push(`${name} is left out: ${stance.told}`);
+      } else if ("ignored" in stance) notes.push(`${name} is left out: ${stance.ignored}`);
       else if (isObject(value)) visit(value, stance, `${name}.`);
       else refuse(`${name} must be an object`);
     }

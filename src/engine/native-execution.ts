@@ -24,7 +24,11 @@ import { withoutOpenAnswers } from "./resume-answers.ts";
 import { firstStep, firstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
-import { partialOutputStep, findPartialMessagesKey, type PartialKey } from "./keep-partial-messages.ts";
+import {
+  partialOutputStep,
+  findPartialMessagesKey,
+  type PartialMessagesKey,
+} from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
 import { messageMetadata } from "./checkpoint-metadata.ts";
@@ -51,7 +55,7 @@ type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 export class NativeExecution implements Execution {
   readonly #superstep: SuperstepState;
   readonly #edition: number;
-  readonly #partialKey: PartialKey | undefined;
+  readonly #partialKey: PartialMessagesKey | undefined;
   /** For a subgraph, the task that it runs in; null for the root graph. */
   readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};

@@ -15,7 +15,7 @@ import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
 
 /**
  * Loads something other than a graph that a configuration names as `./file.ts:export`. `read` takes what the file exports, and returns
- * undefined when it is none of what `setting` needs; `needed` says what that is.
+ * undefined when the export is not what `setting` needs; `needed` says what that is.
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */

@@ -24,7 +24,7 @@ export interface LoadOptions {
   readonly fresh?: boolean;
   /** Called with the path of each loaded file of the user's project, soon after it is loaded. */
   readonly onFile?: (path: string) => void;
-  /** Called with what is wrong and does not keep files from being loaded. */
+  /** Called with each problem that does not stop the files from loading. */
   readonly onWarning?: (warning: string) => void;
   /** Milliseconds: the timeout for one file. Default: 30 s. */
   readonly timeout?: number;

@@ -24,7 +24,7 @@ export interface TypescriptOptions {
   /** Load the user's files again, even if they were loaded before. */
   readonly fresh?: boolean;
   readonly onFile?: (path: string) => void;
-  /** Called with what is wrong and does not keep files from being loaded. */
+  /** Called with each problem that does not stop the files from loading. */
   readonly onWarning?: (warning: string) => void;
 }
 

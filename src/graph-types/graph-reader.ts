@@ -115,7 +115,7 @@ export class GraphReader {
     return keys.length === 0 ? null : new SchemaWriter(this.#ts, this.#program).documentOf(keys);
   }
 
-  /** True for a type that tells nothing: `any`, `never`, or an object with any keys. */
+  /** True for a type without information: `any`, `never`, or an object with any keys. */
   #saysNothing(type: ts.Type): boolean {
     const { TypeFlags } = this.#ts;
     if (type.flags & (TypeFlags.Any | TypeFlags.Unknown | TypeFlags.Never | TypeFlags.Undefined)) return true;

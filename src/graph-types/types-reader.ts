@@ -10,7 +10,7 @@ import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts"
 export const READ_TYPES_TIMEOUT = 30_000;
 /** Milliseconds that the thread stays for a next graph, which it reads faster: it knows what packages declare. */
 const IDLE_MS = 10_000;
-/** Milliseconds after which a graph is tried again whose files could not be told: nobody can see that they have changed. */
+/** Milliseconds before a retry of a graph whose files are unknown: their changes cannot be seen. */
 const RETRY_PAUSE_MS = 60_000;
 
 export interface TypesReaderDeps {

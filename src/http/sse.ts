@@ -36,14 +36,14 @@ const BEAT = Buffer.from(HEARTBEAT);
  * function when the client disconnects (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
-  return pumpRendered(reader, stream, (segment) => render(segment, options.view), options);
+  return pumpRendered(reader, stream, (slice) => render(slice, options.view), options);
 }
 
 /** Like {@link pumpSse}, with the events rendered by `rendered`. */
 export function pumpRendered(
   reader: Reader,
   stream: ByteStream,
-  rendered: (segment: ChunkSlice) => Eventually<SseOutput>,
+  rendered: (slice: ChunkSlice) => Eventually<SseOutput>,
   options: Omit<SseOptions, "view">,
 ): () => void {
   const { scheduler, traffic, time, heartbeat = 5_000, onDone } = options;

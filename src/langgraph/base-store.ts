@@ -58,10 +58,10 @@ export class AttemptStoreAccess {
 /** A LangGraph.js `BaseStore` over the server's store. Messages in values are read back as message objects. */
 export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess, "batch">): BaseStore {
   const batch = async (operations: readonly Operation[]): Promise<unknown[]> => {
-    const asked = operations.map(opsOf);
-    const results = await store.batch(asked.flat());
+    const operationLists = operations.map(opsOf);
+    const results = await store.batch(operationLists.flat());
     let from = 0;
-    return asked.map((ops) => {
+    return operationLists.map((ops) => {
       const own = results.slice(from, (from += ops.length));
       return resultOf(library, ops, own);
     });

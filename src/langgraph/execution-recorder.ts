@@ -118,10 +118,10 @@ export class ExecutionRecorder {
   }
 
   /** @throws Error when the graph has changed and cannot go on */
-  checkNodes(path: readonly string[], mode: string, told: unknown): void {
+  checkNodes(path: readonly string[], mode: string, data: unknown): void {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
-    const payload = told as CheckpointPayload;
+    const payload = data as CheckpointPayload;
     // LangGraph also streams envelopes in this mode; they have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.storedIdOfPayload(payload);
@@ -132,13 +132,13 @@ export class ExecutionRecorder {
     this.pendingWrites.add(raw, this.tasks.get(raw.task)?.name);
   }
 
-  chunk(path: readonly string[], mode: string, told: unknown): void {
+  chunk(path: readonly string[], mode: string, data: unknown): void {
     const ns = path.join("|");
     if (mode === "messages")
-      return this.#parts.tokens.receive(path, told as Parameters<TokenStream["receive"]>[1]);
+      return this.#parts.tokens.receive(path, data as Parameters<TokenStream["receive"]>[1]);
     const loop = this.loop(ns);
     if (mode !== "checkpoints") this.#unkept();
-    const payload = withoutKeys(mode, told, loop.hidden);
+    const payload = withoutKeys(mode, data, loop.hidden);
     switch (mode) {
       case "values": {
         this.#between(loop);
@@ -235,14 +235,14 @@ export class ExecutionRecorder {
       loop.addUpdate(name, value);
       const id = loop.next.find((task) => task.name === name)?.id ?? "";
       const taskKey = { id, name, ns: loop.ns, checkpoint: loop.id ?? "" };
-      const told = {
+      const cached = {
         at: this.#parts.source.now(),
         update: value,
         cached: true,
         again: true,
         interrupts: [],
       } as const;
-      this.emissions.push({ fact: { t: "result", ...taskKey, ...told } });
+      this.emissions.push({ fact: { t: "result", ...taskKey, ...cached } });
     }
   }
 
@@ -274,9 +274,9 @@ export class ExecutionRecorder {
     const checkpoint = this.tasks.get(id)?.checkpoint ?? loop.id ?? "";
     const left = this.pendingWrites.get({ ns, checkpoint, task: id });
     const interrupts = left?.interrupts ?? [];
-    const told = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
-    if (left?.error) this.emissions.push({ fact: { ...told, error: left.error } });
-    else if (interrupts.length > 0) this.emissions.push({ fact: told });
+    const base = { t: "result", id, name, ns, checkpoint, at: this.#parts.source.now(), interrupts } as const;
+    if (left?.error) this.emissions.push({ fact: { ...base, error: left.error } });
+    else if (interrupts.length > 0) this.emissions.push({ fact: base });
     else {
       const shown = serialise(result);
       const update =
@@ -291,7 +291,7 @@ export class ExecutionRecorder {
         this.#metaOf(loop, id),
       ))
         this.emissions.push({ fact });
-      const { at } = told;
+      const { at } = base;
       const fact = { t: "result", id, name, ns, checkpoint, at, interrupts, update } as const;
       this.emissions.push({ fact: isEqualData(shown, update) ? fact : { ...fact, written: shown } });
     }

@@ -55,7 +55,7 @@ export async function loadLangGraph({
   if (graph === undefined) return undefined;
   const library = await resolveLibrary(file, graph, alsoIn);
   const asks = typeof found === "function" && found.length > 0;
-  const anew = async (...given: readonly [JsonObject, FactoryRuntime]): Promise<CompiledGraph> => {
+  const callFactory = async (...given: readonly [JsonObject, FactoryRuntime]): Promise<CompiledGraph> => {
     const made = compile(await (found as (...given: readonly unknown[]) => unknown)(...given));
     if (made !== undefined) return made;
     throw new ServiceError("graph.invalid", `The function of ${file} gave no graph`);
@@ -63,7 +63,7 @@ export async function loadLangGraph({
   return {
     library,
     graph,
-    graphFor: (config, runtime = READ_ONLY_RUNTIME) => (asks ? anew(config, runtime) : graph),
+    graphFor: (config, runtime = READ_ONLY_RUNTIME) => (asks ? callFactory(config, runtime) : graph),
     hash: hashOf(graph),
     ...(name !== undefined && { source: { file, name } }),
   };

@@ -25,7 +25,7 @@ import {
   plannedTaskOfInterceptedCall,
   settledFromWrites,
   takeStep,
-} from "./engine-conversion.ts";
+} from "./task-conversion.ts";
 import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";

@@ -34,7 +34,7 @@ export class InterceptedCall {
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   readonly step: number;
-  /** The number of this try, from 1; null when LangGraph does not tell it. */
+  /** The number of this try, from 1; null when LangGraph does not report it. */
   readonly attempt: number | null;
   /** The error that the body threw; null when the error comes from the body of an inner node. */
   thrown: { readonly error: unknown } | null = null;

@@ -177,18 +177,18 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The same chunks for a run whose other events are asked for, too: `told` is called with each of these, in their common order. */
+/** The same chunks for a run whose other events are asked for, too: `onEvent` is called with each of these, in their common order. */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,
   options: ReturnType<typeof streamOptionsOf>,
-  told: (event: StreamEvent) => void,
+  onEvent: (event: StreamEvent) => void,
 ): AsyncGenerator<Chunk> {
   for await (const event of graph.streamEvents(input as never, { ...options, version: "v2" as const })) {
     const { run_id, tags = [], data } = event;
     if (tags.includes(TAG_HIDDEN)) continue;
     if (event.event === "on_chain_stream" && run_id === options.runId) yield data.chunk as Chunk;
-    else told(event);
+    else onEvent(event);
   }
 }
 

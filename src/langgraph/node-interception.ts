@@ -17,7 +17,7 @@ export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
 type PregelNode = CompiledGraph["nodes"][string];
 
-/** Tag of runnables that are not to be told of. */
+/** Tag of runnables whose events are not reported. */
 export const TAG_HIDDEN = "langsmith:hidden";
 
 /**

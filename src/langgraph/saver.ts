@@ -34,7 +34,7 @@ export interface SaverIo {
   namespaces?(): Promise<readonly string[]>;
   /**
    * Called in order, never awaited. MUST ignore what is put after the attempt is over, and MUST NOT throw: LangGraph.js may
-   * never look at the rejected promise, and its graph has been told to stop.
+   * never look at the rejected promise, and its graph has been aborted.
    */
   put(made: SaverCheckpoint): void;
   putWrites(writes: RawWrites): void;

@@ -22,12 +22,12 @@ const HERE = "thread";
 export async function computeStateUpdate(
   loaded: LoadedLangGraph,
   hosted: CompiledGraph,
-  asked: StateUpdate,
+  update: StateUpdate,
   position: Position,
   source: ExecutionServices,
 ): Promise<StateUpdateResult> {
   const { library, hash } = loaded;
-  const { ns, latest, writes } = asked;
+  const { ns, latest, writes } = update;
   const { head, values } = position;
   const puts: SaverCheckpoint[] = [];
   const graph = copyGraph(hosted);
@@ -57,7 +57,7 @@ export async function computeStateUpdate(
     // Of several updates only the last checkpoint is stored, with the changes of all.
     parent: head?.id ?? null,
     run_id: null,
-    metadata: { ...record.metadata, ...asked.metadata },
+    metadata: { ...record.metadata, ...update.metadata },
     writes: writesOf(writes),
     next: (made.tasks as CheckpointPayload["tasks"]).map(plannedTaskOf),
     graph: hash,

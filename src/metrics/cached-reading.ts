@@ -8,11 +8,11 @@ export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): 
     const now = clock.mono();
     if (cached !== undefined && now < until) return cached;
     until = now + ms;
-    const asked = read();
-    cached = asked;
-    asked.catch(() => {
-      if (cached === asked) cached = undefined;
+    const pending = read();
+    cached = pending;
+    pending.catch(() => {
+      if (cached === pending) cached = undefined;
     });
-    return asked;
+    return pending;
   };
 }

@@ -11,7 +11,7 @@ export function memorySizeOf(value: unknown, most = MOST): number {
   return sizeOf(value, { values: most });
 }
 
-/** `left`: counts the values that may still be looked at. A closure in its place would be made anew by each call, several times a run. */
+/** `left`: counts the values that may still be looked at. A closure in its place would be made again by each call, several times a run. */
 function sizeOf(part: unknown, left: { values: number }): number {
   if (left.values-- <= 0) return 0;
   if (typeof part === "string") return part.length;

@@ -15,7 +15,7 @@ export interface InlineState {
  * checkpoint, a token is its text and the number of its message. `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
-  /** An attempt began. `events`: its graph tells the events of the mode `events` itself; nothing else shows any. */
+  /** An attempt began. `events`: its graph emits the events of the mode `events` itself; nothing else shows any. */
   | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
   | {

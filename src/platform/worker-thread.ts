@@ -17,8 +17,8 @@ export function startWorker<Out, In>(file: URL, data: unknown, heapMb?: number):
   return {
     post: (message) => worker.postMessage(message, []),
     onMessage: (take) => void worker.on("message", take),
-    onEnd: (told) =>
-      void worker.on("exit", (code) => told(error === undefined ? `exit code ${code}` : error.message)),
+    onEnd: (listener) =>
+      void worker.on("exit", (code) => listener(error === undefined ? `exit code ${code}` : error.message)),
     terminate: async () => void (await worker.terminate()),
   };
 }

@@ -228,7 +228,7 @@ export interface Engine {
    * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the wrong fields: an `as_node` that is no
    *   node, or is needed and missing; values that the state refuses
    */
-  update(asked: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
+  update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null for all, also when the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**

@@ -18,11 +18,11 @@ export interface InspectedActor {
 }
 
 /** A state value, as in XState: a state, or an object with the state inside each region or parent. */
-export type InspectedValue = string | { readonly [state: string]: InspectedValue };
+export type InspectedStateValue = string | { readonly [state: string]: InspectedStateValue };
 
 export interface InspectedState {
   readonly status: "active" | "done" | "error" | "stopped";
-  readonly value: InspectedValue;
+  readonly value: InspectedStateValue;
   /** The context, with lists cut off. The state of a graph is in `values` only. */
   readonly context: JsonObject;
   /** Names of its children. */
@@ -61,7 +61,7 @@ export interface LiveThreadList {
 /** Summary of a thread whose actor is in memory. */
 export interface LiveThreadSummary {
   readonly thread: string;
-  readonly value: InspectedValue;
+  readonly value: InspectedStateValue;
   /** Number of runs that have not ended. */
   readonly runs: number;
 }

@@ -105,6 +105,9 @@ export interface Damage {
   readonly what: string;
 }
 
+/** At least this many chunks of a run are read in one turn of the event loop, however long that takes. */
+export const MIN_CHUNKS = 16;
+
 /**
  * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see records, never storage keys.
  *
@@ -167,7 +170,8 @@ export interface Journal {
   // --- events ---
   /**
    * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns about `limit`
-   * chunks at most, and at least one if there is one. Only an empty result means the end, never a short one.
+   * chunks at most, and at least one if there is one; {@link MIN_CHUNKS}, if there are so many, are read before anything
+   * can delete them. Only an empty result means the end, never a short one.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 

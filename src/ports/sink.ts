@@ -57,6 +57,6 @@ export interface Sinks {
    * function is called, which MUST be done once.
    */
   removing(key: ThreadKey, runs: readonly string[]): (isDeleted: boolean) => void;
-  /** The thread was deleted: tells all of its readers. Its runs have ended before. */
+  /** The thread was deleted: notifies all of its readers. Its runs have ended before. */
   removed(key: ThreadKey): void;
 }

@@ -10,8 +10,8 @@ export interface StoreCaller {
   /** Called in the turn in which something is written. It throws when the caller may no longer write. */
   readonly check?: () => void;
   /**
-   * Which items the caller may reach, by the members of their values and by `namespace` and `key`, which hide members of these names; absent:
-   * all. Items that it may not reach are not found. A batch then has one operation.
+   * Limits the items that the caller may reach; absent: all. It tests the members of an item's value, with `namespace` and `key` in place
+   * of members of these names. Other items count as missing. With a permission, a batch has a single operation.
    */
   readonly permission?: Permission;
 }

@@ -5,7 +5,7 @@ export interface WorkerThread<Out, In> {
   /** Registers the receiver of messages. Called once, before anything is posted. */
   onMessage(take: (message: In) => void): void;
   /** Registers a listener of its end. `why` says, for people, how it ended: by itself, by an uncaught error, or terminated. */
-  onEnd(told: (why: string) => void): void;
+  onEnd(listener: (why: string) => void): void;
   /** Ends it immediately. Resolves when it has ended. */
   terminate(): Promise<void>;
 }

@@ -16,7 +16,7 @@ const MAX_LIST_MEMBERS = 1000;
 /** Bytes of a body above which it is parsed in steps. */
 const LARGE = 512 * 1024;
 
-/** The sender of a body. */
+/** Whom a body's memory is counted for, and how its parsing shares the event loop. */
 export interface BodySender {
   /** The tenant that the body's memory is counted for. */
   readonly tenant: string;

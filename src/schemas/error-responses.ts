@@ -69,7 +69,7 @@ export interface FailureResponse {
   readonly body: string;
 }
 
-/** What a client is told about a failure. */
+/** The details of a failure that a client may see. */
 export interface FailureDetails {
   readonly status: number;
   readonly body: {

@@ -57,12 +57,17 @@ export interface Assistants {
    * `permits`: which assistant `do_nothing` may return.
    * @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed`
    */
-  create(tenant: string, asked: NewAssistant, permits?: Permits): Promise<AssistantRecord>;
+  create(tenant: string, settings: NewAssistant, permits?: Permits): Promise<AssistantRecord>;
   /**
    * Makes a new version, numbered above all earlier ones. Metadata is merged; each other field is replaced if it is given.
    * @throws ServiceError `assistant.not_found`, `graph.not_found`, `validation.failed`
    */
-  update(tenant: string, name: string, asked: AssistantSettings, permits?: Permits): Promise<AssistantRecord>;
+  update(
+    tenant: string,
+    name: string,
+    settings: AssistantSettings,
+    permits?: Permits,
+  ): Promise<AssistantRecord>;
   /** Newest first; of the versions too, only those that are permitted. @throws ServiceError `assistant.not_found` */
   versions(
     tenant: string,
@@ -149,24 +154,24 @@ export function createAssistants(deps: Deps): Assistants {
   async function make(
     tenant: string,
     id: string,
-    asked: NewAssistant,
+    settings: NewAssistant,
     permits: Permits | undefined,
   ): Promise<AssistantRecord> {
     const existing = await find(tenant, id);
     if (existing !== undefined) {
-      if (asked.if_exists === "do_nothing" && isReachable(existing, permits)) return existing;
+      if (settings.if_exists === "do_nothing" && isReachable(existing, permits)) return existing;
       throw new ServiceError("assistant.exists", "Assistant already exists");
     }
     const now = clock.now();
     const made: AssistantRecord = {
       assistant_id: id,
-      graph_id: asked.graph_id,
+      graph_id: settings.graph_id,
       version: 1,
-      name: nameOf(asked.name ?? "Untitled", asked.graph_id),
-      description: asked.description ?? null,
-      config: storableObject(asked.config, "config"),
-      context: storableObject(asked.context, "context"),
-      metadata: storableObject(asked.metadata, "metadata"),
+      name: nameOf(settings.name ?? "Untitled", settings.graph_id),
+      description: settings.description ?? null,
+      config: storableObject(settings.config, "config"),
+      context: storableObject(settings.context, "context"),
+      metadata: storableObject(settings.metadata, "metadata"),
       created_at: now,
       updated_at: now,
     };
@@ -176,9 +181,9 @@ export function createAssistants(deps: Deps): Assistants {
   async function revise(
     tenant: string,
     before: AssistantRecord,
-    asked: AssistantSettings,
+    settings: AssistantSettings,
   ): Promise<AssistantRecord> {
-    const { graph_id = before.graph_id, name, description, config, context, metadata } = asked;
+    const { graph_id = before.graph_id, name, description, config, context, metadata } = settings;
     const newest = await newestOf(tenant, before.assistant_id);
     const now = clock.now();
     const after: AssistantRecord = {
@@ -219,16 +224,16 @@ export function createAssistants(deps: Deps): Assistants {
         return refuse("graph.not_found", `The assistant's graph "${found.graph_id}" is not there any more`);
       }),
 
-    async create(tenant, asked, permits) {
-      checkGraph(asked.graph_id);
-      const id = asked.assistant_id ?? newId();
-      return changes.run(`${tenant}/${id}`, () => make(tenant, id, asked, permits));
+    async create(tenant, settings, permits) {
+      checkGraph(settings.graph_id);
+      const id = settings.assistant_id ?? newId();
+      return changes.run(`${tenant}/${id}`, () => make(tenant, id, settings, permits));
     },
 
-    update: (tenant, name, asked, permits) =>
+    update: (tenant, name, settings, permits) =>
       change(tenant, name, permits, (before) => {
-        if (asked.graph_id !== undefined) checkGraph(asked.graph_id);
-        return revise(tenant, before, asked);
+        if (settings.graph_id !== undefined) checkGraph(settings.graph_id);
+        return revise(tenant, before, settings);
       }),
 
     async versions(tenant, name, { limit, offset, metadata = {} }, permits) {

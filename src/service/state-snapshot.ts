@@ -27,11 +27,11 @@ export interface SnapshotContext {
  * where finished tasks wait for their siblings.
  */
 export async function stateSnapshot(
-  asked: SnapshotContext,
+  context: SnapshotContext,
   checkpoint: Checkpoint,
   later?: Checkpoint,
 ): Promise<JsonObject> {
-  const { journal, key, selection } = asked;
+  const { journal, key, selection } = context;
   const { fields, keys } = selection;
   const isShown = (...names: readonly string[]) =>
     fields === undefined || names.some((name) => fields.has(name));
@@ -41,7 +41,7 @@ export async function stateSnapshot(
   const values = wanted?.length === 0 ? {} : await journal.sharedValues(key, checkpoint, wanted);
   const looks = isShown("next", "tasks", "interrupts");
   const writes = looks ? await journal.writes(key, checkpoint.ns, checkpoint.id) : [];
-  const inner = isShown("tasks") ? await within(asked, checkpoint) : undefined;
+  const inner = isShown("tasks") ? await within(context, checkpoint) : undefined;
   const state = apiState({
     thread: key.thread,
     checkpoint,
@@ -65,27 +65,27 @@ export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(e
 
 /** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(
-  asked: SnapshotContext,
+  context: SnapshotContext,
   checkpoint: Checkpoint,
 ): Promise<ReadonlyMap<string, TaskSubgraph> | undefined> {
   const graph = checkpoint.metadata["graph_id"];
   let found: Map<string, TaskSubgraph> | undefined;
   for (const { id, name } of checkpoint.next) {
-    if (typeof graph !== "string" || !asked.engine.isSubgraph(graph, checkpoint.ns, name)) continue;
+    if (typeof graph !== "string" || !context.engine.isSubgraph(graph, checkpoint.ns, name)) continue;
     const ns = `${checkpoint.ns === "" ? "" : `${checkpoint.ns}|`}${name}:${id}`;
-    if (asked.selection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
+    if (context.selection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
     else {
       const selection = { subgraphs: true };
       // oxlint-disable-next-line no-await-in-loop -- they are few, and each is a read of its own
-      (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...asked, selection }, ns) });
+      (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...context, selection }, ns) });
     }
   }
   return found;
 }
 
 /** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */
-export async function latestSnapshot(asked: SnapshotContext, ns: string): Promise<JsonObject> {
-  const [checkpoint] = await asked.journal.history(asked.key, { ns, limit: 1 });
-  if (checkpoint === undefined) return emptySnapshot(asked.selection);
-  return stateSnapshot(asked, checkpoint);
+export async function latestSnapshot(context: SnapshotContext, ns: string): Promise<JsonObject> {
+  const [checkpoint] = await context.journal.history(context.key, { ns, limit: 1 });
+  if (checkpoint === undefined) return emptySnapshot(context.selection);
+  return stateSnapshot(context, checkpoint);
 }

@@ -53,10 +53,10 @@ export async function searchThreads(
     sort_order = "desc",
     select,
     extract,
-    ...asked
+    ...search
   }: ThreadSearchQuery,
 ): Promise<ThreadSearchPage> {
-  const selection = selected(reading, tenant, asked);
+  const selection = selected(reading, tenant, search);
   const found = await catalog.searchThreads(tenant, { ...selection, limit, offset, sort_by, sort_order });
   // States may be large: they are read only if they are shown.
   const isExtracted = extract !== undefined && [...extract.values()].some(([first]) => first === "values");
@@ -75,9 +75,9 @@ export function countThreads(
   catalog: Catalog,
   reading: ThreadRecordReader,
   tenant: string,
-  asked: ThreadSearchFilter,
+  search: ThreadSearchFilter,
 ): Promise<number> {
-  return catalog.countThreads(tenant, selected(reading, tenant, asked));
+  return catalog.countThreads(tenant, selected(reading, tenant, search));
 }
 
 function selected(
@@ -86,8 +86,8 @@ function selected(
   { values, permission, ...filter }: ThreadSearchFilter,
 ): ThreadSelection {
   if (permission !== undefined) {
-    const asked = values === undefined ? filter : { values, ...filter };
-    return permitted(selected(reading, tenant, asked), permission);
+    const search = values === undefined ? filter : { values, ...filter };
+    return permitted(selected(reading, tenant, search), permission);
   }
   const names = Object.keys(values ?? {});
   if (names.length === 0) return filter;

@@ -40,7 +40,7 @@ export interface ThreadStates {
    * The states of all branches, newest first; the thread's current state comes first of all. Each is read when it is asked for: together
    * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
-  history(key: ThreadKey, asked: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
+  history(key: ThreadKey, request: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint; at an older checkpoint this makes a new branch. Resolves, when stored, with the new checkpoint as
    * the API shows it.
@@ -77,13 +77,13 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   async function one(
-    asked: SnapshotContext,
+    context: SnapshotContext,
     record: ThreadRecord,
     { ns, id }: StatePosition & { id: string },
   ) {
-    const checkpoint = await checkpointOfPlace(asked.key, ns, id);
+    const checkpoint = await checkpointOfPlace(context.key, ns, id);
     const latest = ns === "" && record.checkpoint === id;
-    return stateSnapshot(asked, checkpoint, latest ? undefined : await laterOf(asked.key, checkpoint));
+    return stateSnapshot(context, checkpoint, latest ? undefined : await laterOf(context.key, checkpoint));
   }
 
   /** The matching checkpoints, newest first, each with the next newer one. */
@@ -118,12 +118,12 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
    * Like {@link checkpoints}, but the thread's current state comes first. It may be an older one: the thread went back there and has not
    * continued since.
    */
-  async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, asked: HistoryRequest) {
-    const { metadata } = asked;
-    let left = asked.limit;
+  async function* ownFirst(key: ThreadKey, { checkpoint: own, seq }: ThreadRecord, request: HistoryRequest) {
+    const { metadata } = request;
+    let left = request.limit;
     let moved: Checkpoint | undefined;
-    let isFirst = own !== null && asked.ns === "" && asked.before === undefined;
-    for await (const found of checkpoints(key, asked)) {
+    let isFirst = own !== null && request.ns === "" && request.before === undefined;
+    for await (const found of checkpoints(key, request)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
         // If `seq` differs, the thread has changed since its record was read.
         if ((await visibleThread(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
@@ -145,16 +145,16 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
 
   /** A state of a list; undefined when a rollback has deleted it since the list was started. @throws ServiceError */
   async function listed(
-    asked: SnapshotContext,
+    context: SnapshotContext,
     record: ThreadRecord,
     { checkpoint, later }: { readonly checkpoint: Checkpoint; readonly later: Checkpoint | undefined },
   ): Promise<JsonObject | undefined> {
-    const { key } = asked;
+    const { key } = context;
     const { ns, id } = checkpoint;
     const isLatest = ns === "" && id === record.checkpoint;
     for (let { seq } = record; ;) {
       try {
-        return await stateSnapshot(asked, checkpoint, isLatest ? undefined : later);
+        return await stateSnapshot(context, checkpoint, isLatest ? undefined : later);
       } catch (cause) {
         const now = await visibleThread(journal, key);
         // Missing data in a thread that has not changed is damage.
@@ -168,22 +168,22 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   return {
     at: (key, position, selection) =>
       readConsistently(journal, key, async (record) => {
-        const asked = { engine, journal, key, selection };
+        const context = { engine, journal, key, selection };
         const id = position.id ?? (position.ns === "" ? record.checkpoint : null);
-        if (id === null) return latestSnapshot(asked, position.ns);
-        return one(asked, record, { ns: position.ns, id });
+        if (id === null) return latestSnapshot(context, position.ns);
+        return one(context, record, { ns: position.ns, id });
       }),
 
     async *history(key, request, selection) {
-      const asked = { engine, journal, key, selection };
+      const context = { engine, journal, key, selection };
       const { id, ns } = request;
       if (id !== null) {
-        yield await readConsistently(journal, key, (record) => one(asked, record, { ns, id }));
+        yield await readConsistently(journal, key, (record) => one(context, record, { ns, id }));
         return;
       }
       const record = await visibleThread(journal, key);
       for await (const found of ownFirst(key, record, request)) {
-        const state = await listed(asked, record, found);
+        const state = await listed(context, record, found);
         if (state !== undefined) yield state;
       }
     },

@@ -53,14 +53,14 @@ export interface Threads {
    * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
    *   errors. `permits`: which thread `do_nothing` may return; another one throws `thread.exists`
    */
-  create(tenant: string, asked: NewThread, permits?: Permits): Promise<JsonObject>;
+  create(tenant: string, request: NewThread, permits?: Permits): Promise<JsonObject>;
   /** The stored record of a thread, without its state. @throws ServiceError `thread.not_found` */
   record(key: ThreadKey): Eventually<ThreadRecord>;
   /** The thread with its state; `withTtl` adds how long it is kept. @throws ServiceError `thread.not_found` */
   get(key: ThreadKey, withTtl?: boolean): Promise<JsonObject>;
   search(tenant: string, query: ThreadSearchQuery): Promise<ThreadSearchPage>;
   /** The exact number of matches. */
-  count(tenant: string, asked: ThreadSearchFilter): Promise<number>;
+  count(tenant: string, request: ThreadSearchFilter): Promise<number>;
   /** @throws ServiceError `thread.not_found`, `validation.failed`, `server.draining`, `storage.unavailable` */
   update(key: ThreadKey, update: ThreadUpdate): Promise<JsonObject>;
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
@@ -151,11 +151,11 @@ export function createThreads(deps: Deps): Threads {
   };
 
   return {
-    async create(tenant, asked, permits) {
-      const thread = asked.thread_id ?? newId();
+    async create(tenant, request, permits) {
+      const thread = request.thread_id ?? newId();
       const key = { tenant, thread };
-      const metadata = storableObject(asked.metadata, "metadata");
-      const { if_exists = "raise", ttl = threadTtl ?? null, supersteps = [] } = asked;
+      const metadata = storableObject(request.metadata, "metadata");
+      const { if_exists = "raise", ttl = threadTtl ?? null, supersteps = [] } = request;
       const record = await system.create(key, {
         metadata,
         if_exists,
@@ -176,7 +176,7 @@ export function createThreads(deps: Deps): Threads {
 
     search: (tenant, query) => searchThreads(catalog, reading, tenant, query),
 
-    count: (tenant, asked) => countThreads(catalog, reading, tenant, asked),
+    count: (tenant, request) => countThreads(catalog, reading, tenant, request),
 
     async update(key, { metadata, ttl }) {
       const change = metadata && { metadata: storableObject(metadata, "metadata") };

@@ -112,7 +112,7 @@ export const diskFull = (cause: unknown): ServiceError =>
     { cause },
   );
 
-/** LevelDB tells the system's errors only by their texts: `IO error: <file>: No space left on device`. */
+/** LevelDB reports errors of the system only as text: `IO error: <file>: No space left on device`. */
 export function isDiskFull(cause: unknown): boolean {
   for (let one = cause; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException;

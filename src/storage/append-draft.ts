@@ -1,5 +1,5 @@
 import type { SmallMap } from "../model/small-map.ts";
-import type { ThreadHead } from "./write-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { seal, unseal } from "./envelope.ts";

@@ -10,7 +10,7 @@ import { delayedIndexOps } from "./delayed-runs.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { sealFacts } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
-import { type ThreadHead, isUnsettled } from "./write-heads.ts";
+import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   checkpointKey,

@@ -47,7 +47,7 @@ export interface CommitStats {
 export interface CommitterListener {
   /** A write failed. Called before any writer is informed. */
   failed(): void;
-  /** The store is open again, and its contents MUST be read anew. Writes are refused until this resolves; it MUST NOT reject. */
+  /** The store is open again, and its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
   reopened(): Promise<void>;
   /** Writes are accepted again. */
   healed(): void;
@@ -215,15 +215,15 @@ export class Committer {
     for (;;) {
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
-      const told = batch.writes;
+      const { writes } = batch;
       const ahead = this.#waiting + this.#large.queuedBytes >= AHEAD;
       if (ahead) {
         batch = this.#take();
         flight = this.#store(batch);
       }
-      await this.#acknowledgements.acknowledge(told.length, (index) => {
+      await this.#acknowledgements.acknowledge(writes.length, (index) => {
         this.#flying--;
-        (told[index] as PendingWrite).stored();
+        (writes[index] as PendingWrite).stored();
       });
       // Runs whose start is stored begin in the next turn: their writes share the next batch, and are counted before others are admitted.
       await new Promise<void>(this.#afterBegins);
@@ -345,7 +345,7 @@ export class Committer {
     this.#acknowledgements.skipMeasure();
     const idle = this.#idle;
     this.#idle = [];
-    for (const told of idle) told();
+    for (const onIdle of idle) onIdle();
   }
 }
 

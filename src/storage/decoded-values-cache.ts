@@ -11,7 +11,7 @@ export class DecodedValues {
   /** Keeps the entries of a state as long as the state: a value that is a text cannot be referred to weakly. */
   readonly #byState = new WeakMap<JsonObject, object[]>();
 
-  /** The value of `state` that is stored under `key` in `bytes`. The checksum tells values apart that a thread of the same id had before. */
+  /** The value of `state` that is stored under `key` in `bytes`. The checksum distinguishes it from values of an earlier thread with the same id. */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
     if (bytes.length < LARGE) return decode();
     const name = `${key} ${bytes.length} ${checksumOf(bytes)}`;

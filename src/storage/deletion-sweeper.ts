@@ -119,7 +119,7 @@ export class DeletionSweeper {
 
   /**
    * Continues the sweeps that an earlier process, or a failure, has interrupted. No request waits for their end, as one does that deletes a
-   * thread. So writes to such a thread wait here, until there is nothing left of it and it can be created anew.
+   * thread. So writes to such a thread wait here, until there is nothing left of it and it can be created again.
    */
   resume(): void {
     for (const mark of this.#marks) {

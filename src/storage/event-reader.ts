@@ -17,13 +17,12 @@ import { unpackFacts } from "./event-fact-codec.ts";
 import { eventsPrefix, prefixRange } from "./keys.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import type { DecodedValues } from "./decoded-values-cache.ts";
+import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments, and their bytes, read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
 const BYTES = 256 * 1024;
-/** Chunks that are read in one turn, however long it takes: a short run is read before it is deleted. */
-const FEW = 16;
 
 /**
  * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that
@@ -108,10 +107,14 @@ class Reading {
   }
 }
 
+/** Chunks that were read, and whether that used up the share of the turn: then the caller should wait for a later one. */
+export interface EventRead {
+  readonly chunks: readonly EventChunk[];
+  readonly isShareSpent: boolean;
+}
+
 /** The stored event chunks of one run. */
 export class EventReader {
-  /** True if the last read has used up its share of the turn: the reader should go on in a later one. */
-  hasTakenLong = false;
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #run: string;
@@ -137,24 +140,24 @@ export class EventReader {
   }
 
   /** The chunks from the one that contains event `id` on. Usually `id` is a chunk's first event; then no search is needed. */
-  from(id: number, limit: number): Eventually<readonly EventChunk[]> {
-    return andThen(this.#chain(id, limit), (chunks) =>
-      chunks.length > 0 ? chunks : this.#search(id, limit),
+  from(id: number, limit: number): Eventually<EventRead> {
+    return andThen(this.#chain(id, limit), (read) =>
+      read.chunks.length > 0 ? read : this.#search(id, limit),
     );
   }
 
   /** Consecutive chunks, up to the first gap, or fewer when they take long to read. */
-  #chain(first: number, limit: number): Eventually<readonly EventChunk[]> {
+  #chain(first: number, limit: number): Eventually<EventRead> {
     return runSteps(this.#read(first, limit));
   }
 
-  *#read(first: number, limit: number): Steps<readonly EventChunk[]> {
+  *#read(first: number, limit: number): Steps<EventRead> {
     const share = this.#share;
     share?.isSpent();
     const chunks: EventChunk[] = [];
     let id = first;
     // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
-    let isLong = false;
+    let isShareSpent = false;
     do {
       const name = this.#prefix + ordinal(id);
       let chunk = this.#shared?.get(name);
@@ -162,23 +165,22 @@ export class EventReader {
         const bytes = yield* wait(this.#kv.get(name));
         if (bytes === undefined) break;
         chunk = this.#decode(id, bytes);
-        isLong = share?.isSpent(bytes.length) === true;
-        if (isLong) this.#shared?.set(name, chunk);
+        isShareSpent = share?.isSpent(bytes.length) === true;
+        if (isShareSpent) this.#shared?.set(name, chunk);
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);
-    } while (chunks.length < limit && (!isLong || chunks.length < FEW));
-    this.hasTakenLong = isLong;
-    return chunks;
+    } while (chunks.length < limit && (!isShareSpent || chunks.length < MIN_CHUNKS));
+    return { chunks, isShareSpent };
   }
 
-  async #search(id: number, limit: number): Promise<readonly EventChunk[]> {
+  async #search(id: number, limit: number): Promise<EventRead> {
     const before = await this.#last(this.#prefix + ordinal(id));
     if (before !== undefined && chunkEnd(before) > id) return this.#chain(before.first, limit);
     // No chunk contains it. A later attempt may have started at a higher id.
     const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
-    return [];
+    return { chunks: [], isShareSpent: false };
   }
 
   /** The id after the last stored event. */

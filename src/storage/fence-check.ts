@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import type { Append, Fence } from "../ports/journal.ts";
-import type { ThreadHead } from "./write-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 
 /** Checks a writer's fence. Returns the error; undefined when the fence is right. */
 export function fenceErrorOf(head: ThreadHead, { epoch, seq }: Fence): ServiceError | undefined {

@@ -1,7 +1,7 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import { delayedIndexOps } from "./delayed-runs.ts";
 import { unseal } from "./envelope.ts";
-import { isUnsettled } from "./write-heads.ts";
+import { isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   ALL_KEYS,

@@ -25,7 +25,7 @@ import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { fencedError, fenceErrorOf, checkNumbers, rejectAfterFlights } from "./fence-check.ts";
-import type { ThreadHead, WriteHeads } from "./write-heads.ts";
+import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
 import {
   ACTIVE_RANGE,
   checkpointKey,
@@ -44,7 +44,7 @@ import { NOTHING_STORED, sumThread } from "./thread-size.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { pruneThread } from "./thread-pruning.ts";
-import { EventReader, readValues } from "./event-reader.ts";
+import { EventReader, readValues, type EventRead } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
 import { RunLists } from "./run-lists.ts";
@@ -59,7 +59,7 @@ import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 export class KeyValueJournal implements Journal {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
-  readonly #heads: WriteHeads;
+  readonly #heads: ThreadHeads;
   readonly #sweeper: DeletionSweeper;
   readonly #outbox: KeyValueOutbox;
   readonly #order: WriteOrder;
@@ -72,7 +72,7 @@ export class KeyValueJournal implements Journal {
   constructor(
     kv: KeyValueStore,
     committer: Committer,
-    heads: WriteHeads,
+    heads: ThreadHeads,
     sweeper: DeletionSweeper,
     outbox: KeyValueOutbox,
     order: WriteOrder,
@@ -185,7 +185,7 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. The mark tells so in this turn; a range scan would cost another.
+      // Most checkpoints have no pending writes. Reading the mark shows that at once; a range scan would take another turn of the event loop.
       andThen(this.#kv.get(writesMark(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint)),
       ),
@@ -201,11 +201,13 @@ export class KeyValueJournal implements Journal {
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
     const share = this.#budget.share(key.tenant);
     const reader = new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks);
-    const found = this.#unlessDeleted<readonly EventChunk[]>(key, run, [], () =>
+    const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
     // What was read is given, also if it is deleted before the next turn: as if the reader had not waited.
-    return andThen(found, (chunks) => (reader.hasTakenLong ? share.next().then(() => chunks) : chunks));
+    return andThen(found, ({ chunks, isShareSpent }) =>
+      isShareSpent ? share.next().then(() => chunks) : chunks,
+    );
   }
 
   nextEvent(key: ThreadKey, run: string): Eventually<number> {

@@ -100,7 +100,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     const events = new EventReader(this.#kv, key, prefix, run.run_id);
     const next_event = await events.next();
     if (!wasStored) return { status: "error", error: unknown(run), next_event, wasStored };
-    const last = (await events.from(Math.max(0, next_event - 1), 1)).at(-1)?.facts.at(-1);
+    const last = (await events.from(Math.max(0, next_event - 1), 1)).chunks.at(-1)?.facts.at(-1);
     if (last?.t === "error") {
       const status = last.error.error === "RunTimeoutError" ? "timeout" : "error";
       return { status, error: last.error, next_event, wasStored };

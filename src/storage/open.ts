@@ -16,7 +16,7 @@ import { copyDatabase } from "./backup.ts";
 import { KeyValueCrons } from "./cron-book.ts";
 import { checkFormat, checkStoredFormat, FormatMarker, MARKER_FILE } from "./format-version.ts";
 import { type DamageRecord, DAMAGE_FILE } from "./damage-records.ts";
-import { WriteHeads } from "./write-heads.ts";
+import { ThreadHeads } from "./thread-heads.ts";
 import { KeyValueItems } from "./store-items.ts";
 import { repairIndex } from "./index-repair.ts";
 import { Integrity } from "./integrity.ts";
@@ -46,7 +46,7 @@ export type StorageOptions =
 export interface StorageDeps extends CommitterDeps {
   /** Makes long reads yield to other work; the caller may share its own budget. */
   readonly budget?: TimeBudget;
-  /** Is told how far opening and repairing have come. */
+  /** Called with the progress of opening and repairing. */
   readonly onProgress?: OnProgress;
 }
 
@@ -142,7 +142,7 @@ async function start(
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
-    const heads = new WriteHeads(kv);
+    const heads = new ThreadHeads(kv);
     const readMarks = (): Promise<void> =>
       sweeper.readMarks().catch((error: unknown) => {
         deps.logger.warn("the marks of deleted data could not be read", { error: withCauses(error) });
@@ -196,7 +196,7 @@ async function start(
 
 /**
  * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. `verify` reports what could not be
- * restored. A damaged marker of the format is written anew.
+ * restored. A damaged marker of the format is rewritten.
  * @throws ServiceError `storage.version` when the marker is damaged and the database does not say which format it has
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {

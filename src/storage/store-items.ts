@@ -14,7 +14,7 @@ import type {
 import type { Committer } from "./committer.ts";
 import { damagedError, seal, unseal } from "./envelope.ts";
 import { fencedError } from "./fence-check.ts";
-import type { WriteHeads } from "./write-heads.ts";
+import type { ThreadHeads } from "./thread-heads.ts";
 import {
   ITEM_EXPIRIES_RANGE,
   itemExpiryKey,
@@ -44,12 +44,12 @@ type Changes = Map<string, { readonly head: Stored | null }>;
 export class KeyValueItems implements StoreItems {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
-  readonly #heads: WriteHeads;
+  readonly #heads: ThreadHeads;
   readonly #order: WriteOrder;
   /** Changes in flight. */
   readonly #changing: Changes = new Map();
 
-  constructor(kv: KeyValueStore, committer: Committer, heads: WriteHeads, order: WriteOrder) {
+  constructor(kv: KeyValueStore, committer: Committer, heads: ThreadHeads, order: WriteOrder) {
     this.#kv = kv;
     this.#committer = committer;
     this.#heads = heads;

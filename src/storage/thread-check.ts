@@ -4,7 +4,7 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import { flawOf, unseal } from "./envelope.ts";
 import { unpackFacts } from "./event-fact-codec.ts";
-import { isUnsettled } from "./write-heads.ts";
+import { isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   delayedKey,

@@ -8,12 +8,12 @@ import { type JournalEntry, threadRows } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { indexOps } from "./thread-index.ts";
-import type { WriteHeads } from "./write-heads.ts";
+import type { ThreadHeads } from "./thread-heads.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 interface Deps {
   readonly kv: KeyValueStore;
-  readonly heads: WriteHeads;
+  readonly heads: ThreadHeads;
   readonly sweeper: DeletionSweeper;
   readonly order: WriteOrder;
 }

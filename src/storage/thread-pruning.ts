@@ -11,7 +11,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
-import type { ThreadHead } from "./write-heads.ts";
+import type { ThreadHead } from "./thread-heads.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";

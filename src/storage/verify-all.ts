@@ -10,7 +10,7 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
 
-/** Keys after which the progress is told. */
+/** Keys between two reports of the progress. */
 const PROGRESS_KEYS = 1_000;
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from "../ports/logger.ts";
 
 /**
  * The time from a failed write until a write is stored again. However long it is, and however many writes are refused, its start and its end are
- * one line each in the log, and another tells of each new cause.
+ * one line each in the log, and one more for each new cause.
  */
 export class WriteOutage {
   #error: ServiceError;

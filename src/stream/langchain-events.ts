@@ -14,7 +14,7 @@ import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js tell them themselves, in runs
+ * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js emit them themselves, in runs
  * that ask for them. Else they are derived from what the run has stored: the graph is a chain, each node is a chain within
  * it, and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` says
  * where they are.
@@ -46,13 +46,13 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
   return { event, name: ROOT, run_id, tags: config["tags"] ?? [], metadata, data, parent_ids: [] };
 }
 
-/** An event of a run whose graph does not tell its events itself. */
+/** An event of a run whose graph does not emit its events itself. */
 const derived = <T extends Kind>(render: EventRenderer<T>["put"]): EventRenderer<T> => ({
   put: (fact, id, context) =>
     andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
 });
 
-/** A slot of older versions: the output of a chain in pieces, which LangChain does not tell of graphs and their nodes. */
+/** A slot of older versions: the output of a chain in pieces, which LangChain does not emit for graphs and their nodes. */
 const nothing = { put: () => undefined };
 
 export const runStarted = derived<"start">((_, id, context) => {
@@ -183,7 +183,7 @@ export const modelEnded = derived<"complete">(({ message, streamed: wasStreamed,
   put(context, id, ofModel(context.data.run, call, "on_chat_model_end", { output: message }));
 });
 
-// --- runs whose graph tells its events itself ---
+// --- runs whose graph emits its events itself ---
 
 export const graphReportedEvent: EventRenderer<"event"> = {
   put: ({ json: text }, id, context) => context.put(id, "events", text),

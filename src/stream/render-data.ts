@@ -199,7 +199,7 @@ export class RenderData {
     });
   }
 
-  /** True when the run's graph tells the events of the mode `events` itself: its first fact says so. */
+  /** True when the run's graph emits the events of the mode `events` itself: its first fact says so. */
   hasOwnEvents(): Eventually<boolean> {
     if (!this.run.kwargs.stream_mode.includes("events")) return false;
     if (this.#hasOwnEvents !== undefined) return this.#hasOwnEvents;

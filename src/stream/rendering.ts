@@ -18,7 +18,7 @@ export interface ReaderState {
   at: number;
   /** Characters of the output that was rendered last. */
   size: number;
-  /** The last event that was rendered, when the output became large before the segment's end: reading has to go on after it. */
+  /** The last event that was rendered, when the output became large before the slice's end: reading has to go on after it. */
   stoppedAt: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export const newReaderState = (): ReaderState => ({
 });
 
 /**
- * Characters of output after which rendering stops within a segment: a chunk may refer to many states, each of them larger than its own
+ * Characters of output after which rendering stops within a slice: a chunk may refer to many states, each of them larger than its own
  * facts by far.
  */
 export const MAX_OUTPUT = 512 * 1024;
@@ -46,7 +46,7 @@ export interface ChunkSlice {
   /** The state of the reader that read it. */
   readonly memo: ReaderState;
   /**
-   * Set for a segment without events that marks the run's end, with the run's record; without a record, the run was
+   * Set for a slice without events that marks the run's end, with the run's record; without a record, the run was
    * rolled back.
    */
   readonly ended?: { readonly record: RunRecord | undefined };
@@ -119,7 +119,7 @@ export function createView<Out>(
   };
 }
 
-/** The output of a segment, and, where the view needs them, the messages that are being streamed at its end. */
+/** The output of a slice, and, where the view needs them, the messages that are being streamed at its end. */
 interface Rendered<Out> {
   readonly out: Out;
   readonly partials: Partials | undefined;
@@ -127,10 +127,10 @@ interface Rendered<Out> {
   readonly stoppedAt: number | undefined;
 }
 
-/** Renders a segment for a view; synchronously when everything its facts refer to is in memory. */
-export function render<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
-  const { entry, memo } = segment;
-  return andThen(rendered(segment, view), ({ out, partials, size, stoppedAt }) => {
+/** Renders a slice for a view; synchronously when everything its facts refer to is in memory. */
+export function render<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
+  const { entry, memo } = slice;
+  return andThen(rendered(slice, view), ({ out, partials, size, stoppedAt }) => {
     memo.size = size;
     memo.stoppedAt = stoppedAt;
     memo.partials = partials;
@@ -139,15 +139,15 @@ export function render<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventua
   });
 }
 
-function rendered<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<Rendered<Out>> {
-  const { entry } = segment;
-  if (!segment.shared) return new Rendering(segment, view).run();
-  const after = Math.max(segment.after, entry.chunk.first - 1);
+function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Rendered<Out>> {
+  const { entry } = slice;
+  if (!slice.shared) return new Rendering(slice, view).run();
+  const after = Math.max(slice.after, entry.chunk.first - 1);
   entry.rendered ??= new Map();
   // The key includes the format, so the output has that type.
   const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
   if (found?.after === after) return found.output;
-  const output = new Rendering(segment, view).run();
+  const output = new Rendering(slice, view).run();
   // A reader that begins within the chunk, or that is behind, shares nothing.
   if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
   const shared: SharedOutput<Rendered<Out>> = { after, output };
@@ -163,33 +163,34 @@ function rendered<Out>(segment: ChunkSlice, view: StreamView<Out>): Eventually<R
   return output;
 }
 
-/** One pass over the facts of a segment, which waits where something has to be read. */
+/** One pass over the facts of a slice, which waits where something has to be read. */
 class Rendering<Out> implements RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
-  readonly #segment: ChunkSlice;
+  readonly #slice: ChunkSlice;
   readonly #view: StreamView<Out>;
   readonly #partials: Map<number, JsonObject> | undefined;
   readonly #out: { put(id: number, event: string, data: JsonText): void; done(): Out };
-  /** The index of the current fact in the chunk. The next field: the id of its first event. */
+  /** The index of the current fact in the chunk. */
   #index = 0;
+  /** The id of the current fact's first event. */
   #id: number;
   #slot = 0;
   #size = 0;
 
-  constructor(segment: ChunkSlice, view: StreamView<Out>) {
-    const { entry, memo, data } = segment;
-    this.#segment = segment;
+  constructor(slice: ChunkSlice, view: StreamView<Out>) {
+    const { entry, memo, data } = slice;
+    this.#slice = slice;
     this.#view = view;
     this.data = data;
     this.subgraphs = view.subgraphs;
     this.#id = entry.chunk.first;
-    this.#out = view.format.begin(segment.shared);
+    this.#out = view.format.begin(slice.shared);
     if (view.accumulates) this.#partials = new Map(memo.at === this.#id ? memo.partials : undefined);
   }
 
   run(): Eventually<Rendered<Out>> {
-    const { entry, after } = this.#segment;
+    const { entry, after } = this.#slice;
     const { facts } = entry.chunk;
     const { renderers, only } = this.#view;
     for (; this.#index < facts.length; this.#index++) {
@@ -267,7 +268,7 @@ class Rendering<Out> implements RenderContext {
 
   /** The live state of the current fact, if the checkpoint is the one it refers to. */
   #live(checkpoint: string): LiveState | undefined {
-    const { entry } = this.#segment;
+    const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);
     if (live === undefined) return undefined;
     const fact = entry.chunk.facts[this.#index] as Fact;

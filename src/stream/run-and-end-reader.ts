@@ -15,13 +15,13 @@ interface Deps extends RenderDataDeps {
   /** The id that follows the last event, as far as it is known in memory; 0: it is not. */
   readonly next: () => number;
   /**
-   * True: where the thread is deleted, the run's end is that it failed with this. For a protocol that has no other way to tell of a deletion,
+   * True: where the thread is deleted, the run's end is that it failed with this. For a protocol that has no other way to report a deletion,
    * and whose clients would wait for the end.
    */
   readonly failsWithThread: boolean;
 }
 
-/** Reads one run, and then its end, as a segment without events that takes one event number. */
+/** Reads one run, and then its end, as a slice without events that takes one event number. */
 export class RunAndEndReader implements Reader {
   readonly #inner: Reader;
   readonly #deps: Deps;

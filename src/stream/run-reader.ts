@@ -1,6 +1,6 @@
 import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { Journal } from "../ports/journal.ts";
+import { MIN_CHUNKS, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RenderData } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
@@ -37,8 +37,6 @@ export interface Reader {
   close(): void;
 }
 
-/** Chunks read at first: a short run as a whole, since it may be deleted before the next read. */
-const FIRST_CHUNKS = 16;
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
 /** Facts: about this many are read ahead at most. */
@@ -62,7 +60,8 @@ export class RunReader implements Reader {
   #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
-  #limit = FIRST_CHUNKS;
+  /** At first {@link MIN_CHUNKS}: a short run is read as a whole, since it may be deleted before the next read. */
+  #limit = MIN_CHUNKS;
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
@@ -117,7 +116,7 @@ export class RunReader implements Reader {
   }
 
   rewind(id: number): void {
-    // Within the segment that was read last, nothing has to be read again.
+    // Within the slice that was read last, nothing has to be read again.
     const last = this.#ahead[this.#index - 1];
     if (last !== undefined && id >= last.first - 1) this.#index--;
     else this.rest();
@@ -143,8 +142,8 @@ export class RunReader implements Reader {
         if (this.#later < log.next) this.#cursor = this.#later;
         this.#later = undefined;
       }
-      const segment = this.#fromAhead();
-      if (segment !== undefined) return segment;
+      const slice = this.#fromAhead();
+      if (slice !== undefined) return slice;
       if (log !== undefined && this.#cursor + 1 >= log.from) {
         const entry = log.find(this.#cursor + 1);
         if (entry !== undefined) return this.#pass(entry);

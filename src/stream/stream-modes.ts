@@ -44,7 +44,7 @@ import {
   taskShown,
 } from "./checkpoint-modes.ts";
 
-/** The end of an update for which the node did not run. */
+/** The last characters of an `updates` event whose update came from the cache: its node did not run. */
 const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**

@@ -58,7 +58,7 @@ const BURST = 32;
 /** Moves events from a reader to one peer, at the peer's pace: events that the peer does not take stay in the log. */
 export class StreamPump<Out> {
   readonly #reader: Reader;
-  readonly #render: (segment: ChunkSlice) => Eventually<Out>;
+  readonly #render: (slice: ChunkSlice) => Eventually<Out>;
   readonly #outlet: PumpOutput<Out>;
   readonly #options: PumpOptions;
   #done = false;
@@ -76,10 +76,10 @@ export class StreamPump<Out> {
   /** True when it has memory for the next slice. */
   #isAdmitted = false;
 
-  /** `render` is called for each segment, in order, and not again before it has resolved. */
+  /** `render` is called for each slice, in order, and not again before it has resolved. */
   constructor(
     reader: Reader,
-    render: (segment: ChunkSlice) => Eventually<Out>,
+    render: (slice: ChunkSlice) => Eventually<Out>,
     outlet: PumpOutput<Out>,
     options: PumpOptions,
   ) {

@@ -23,16 +23,16 @@ export function threadRenderer<Out>(
   reader: ThreadReader,
   wanted: RequestedThreadModes,
   formatOf: (run: RunRecord) => OutputFormat<Out>,
-): (segment: ChunkSlice) => Eventually<Out> {
+): (slice: ChunkSlice) => Eventually<Out> {
   let of: RunRecord | undefined;
   let view: StreamView<Out> | undefined;
-  return (segment) => {
+  return (slice) => {
     const { run } = reader;
     if (run === undefined) throw new TypeError("no run is being read");
-    if (segment.ended !== undefined) return runEnd(run, segment, formatOf(run));
+    if (slice.ended !== undefined) return runEnd(run, slice, formatOf(run));
     if (view === undefined || run !== of) view = viewOf(run, wanted, formatOf(run));
     of = run;
-    return render(segment, view);
+    return render(slice, view);
   };
 }
 

@@ -66,7 +66,7 @@ export class UwsSocket implements Socket {
     if (this.#open) this.#raw.end(code, reason);
   }
 
-  // --- what uWebSockets tells ---
+  // --- callbacks of uWebSockets ---
 
   received(message: ArrayBuffer, isBinary: boolean): void {
     if (message.byteLength > MAX_MESSAGE) return this.close(...TOO_LONG);

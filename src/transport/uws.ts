@@ -22,7 +22,7 @@ interface ListensAlone {
     host: string,
     port: number,
     options: number,
-    told: (listening: Uws.us_listen_socket | false) => void,
+    onListen: (listening: Uws.us_listen_socket | false) => void,
   ): unknown;
 }
 
@@ -113,7 +113,7 @@ const openUws = async (
     message: (ws, message, isBinary) => ws.getUserData().socket?.received(message, isBinary),
     drain: (ws) => ws.getUserData().socket?.drained(),
     close: (ws) => {
-      // The filter is not called for the end of a WebSocket.
+      // uWebSockets.js calls the filter, which counts connections, for the start of a WebSocket but not for its end.
       connections--;
       ws.getUserData().socket?.closed();
     },

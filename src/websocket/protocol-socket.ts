@@ -24,10 +24,10 @@ const encodeRefusal = (cause: unknown): string => JSON.stringify(errorAnswer(nul
 export async function openProtocolSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
-  asked: AcceptedUpgrade,
+  accepted: AcceptedUpgrade,
 ): Promise<void> {
-  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const { protocol } = asked.service;
+  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
+  const { protocol } = accepted.service;
   const { scheduler, budget, logger, requestLog } = deps;
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
@@ -52,7 +52,7 @@ export async function openProtocolSocket(
       case "subscription.reconnect":
         return say(error(id, "not_supported", "Subscribe again, with `since`: the last event that was seen"));
       default:
-        return answer(await executeCommand(protocol, key, command, asked.configurable));
+        return answer(await executeCommand(protocol, key, command, accepted.configurable));
     }
   }
 

@@ -11,24 +11,28 @@ import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 export async function openRunSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
-  asked: AcceptedUpgrade,
+  accepted: AcceptedUpgrade,
 ): Promise<void> {
   let gone = false;
   socket.onClose(() => (gone = true));
-  const { runs } = asked.service;
-  const [thread, id] = asked.parts;
-  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(thread, "thread_id") };
+  const { runs } = accepted.service;
+  const [thread, id] = accepted.parts;
+  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(thread, "thread_id") };
   const runId = uuidOf(id, "run_id");
-  const query = parseSocketQuery(asked.query);
-  const after = lastEventIdOf(query, asked.lastEventId) ?? -1;
+  const query = parseSocketQuery(accepted.query);
+  const after = lastEventIdOf(query, accepted.lastEventId) ?? -1;
   const modes = streamModesOf(query);
   await runs.keepForReading(key, async () => {
     const run = await runs.findForReading(key, runId);
     if (gone) return;
-    const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));
+    const view = createView(
+      modes ?? run.kwargs.stream_mode,
+      run.kwargs.subgraphs,
+      frameFormat(accepted.packed),
+    );
     const { scheduler, logger } = deps;
     const memory = { budget: deps.streamMemory, tenant: key.tenant };
     const reader = runs.follow(key, run, after);
-    sendEvents(reader, socket, (segment) => render(segment, view), { scheduler, memory, logger });
+    sendEvents(reader, socket, (slice) => render(slice, view), { scheduler, memory, logger });
   });
 }

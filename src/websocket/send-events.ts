@@ -20,7 +20,7 @@ export type SendAnswer = (answer: string | Uint8Array) => void;
 export function sendEvents(
   reader: Reader,
   socket: Socket,
-  render: (segment: ChunkSlice) => Eventually<Frames>,
+  render: (slice: ChunkSlice) => Eventually<Frames>,
   options: PumpOptions,
   isRereadable = true,
 ): SendAnswer {

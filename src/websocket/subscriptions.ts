@@ -39,7 +39,7 @@ export class SubscriptionFeed {
   #isHeld = false;
   #starting = false;
   #made = 0;
-  #read: (segment: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
+  #read: (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
   /** The number of the last event that was looked at. */
   #seen = 0;
 
@@ -118,13 +118,13 @@ export class SubscriptionFeed {
     if (this.#isHeld) this.reader.hold();
   }
 
-  /** Renders segments for a pump that reads {@link reader}. */
-  readonly render = (segment: ChunkSlice): Eventually<Frames> => {
+  /** Renders slices for a pump that reads {@link reader}. */
+  readonly render = (slice: ChunkSlice): Eventually<Frames> => {
     const { turn } = this.reader;
-    return andThen(this.#read(segment), (events) => {
+    return andThen(this.#read(slice), (events) => {
       if (turn === this.reader.turn) return this.#wanted(events);
       // What is left of it is not for the reader that has replaced its own.
-      segment.memo.stoppedAt = undefined;
+      slice.memo.stoppedAt = undefined;
       return NOTHING;
     });
   };

@@ -16,31 +16,31 @@ import { lastEventIdOf, parseSocketQuery, uuidOf } from "./socket-params.ts";
 export async function openThreadSocket(
   deps: SocketHandlerDeps,
   socket: Socket,
-  asked: AcceptedUpgrade,
+  accepted: AcceptedUpgrade,
 ): Promise<void> {
   const { scheduler, streamMemory: budget, logger } = deps;
   let gone = false;
   socket.onClose(() => (gone = true));
-  const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
-  const query = parseSocketQuery(asked.query);
-  const after = lastEventIdOf(query, asked.lastEventId);
+  const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
+  const query = parseSocketQuery(accepted.query);
+  const after = lastEventIdOf(query, accepted.lastEventId);
   const modes = threadModesOf(query, threadSocketModes);
-  const opened = asked.service.runs
+  const opened = accepted.service.runs
     .followThread(key, after, showsRunEnds(modes))
     .then((reader): SendAnswer | undefined => {
       if (gone) {
         reader.close();
         return undefined;
       }
-      const render = threadRenderer(reader, modes, (run) => frameFormat(asked.packed, run));
+      const render = threadRenderer(reader, modes, (run) => frameFormat(accepted.packed, run));
       return sendEvents(reader, socket, render, {
         scheduler,
         memory: { budget, tenant: key.tenant },
         logger,
       });
     });
-  const answer = async (told: JsonObject) => (await opened)?.(encodeAnswer(asked.packed, told));
-  const command = createCommandHandler(deps, asked, key);
+  const answer = async (reply: JsonObject) => (await opened)?.(encodeAnswer(accepted.packed, reply));
+  const command = createCommandHandler(deps, accepted, key);
   const commands = new PendingCommands(
     async (id, body) => {
       // Commands that come before the thread is found wait for it.

@@ -11,13 +11,13 @@ import { openThreadSocket } from "./thread-socket.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
-type Open = (deps: SocketHandlerDeps, socket: Socket, asked: AcceptedUpgrade) => Promise<void>;
+type Open = (deps: SocketHandlerDeps, socket: Socket, upgraded: AcceptedUpgrade) => Promise<void>;
 
 const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/threads\/([^/]+)\/runs\/([^/]+)\/stream$/, openRunSocket],
   [/^\/threads\/([^/]+)\/stream$/, openThreadSocket],
   [/^\/threads\/([^/]+)\/stream\/events$/, openProtocolSocket],
-  [/^\/inspect$/, async ({ inspect }, socket, asked) => inspect(socket, asked, asked.query)],
+  [/^\/inspect$/, async ({ inspect }, socket, upgraded) => inspect(socket, upgraded, upgraded.query)],
 ];
 
 /** The paths of all sockets. */
@@ -75,7 +75,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
     // The request is invalid after this call returns.
     const configurable = attempt(() => configurableHeaders(request));
-    const asked = { query: request.query, lastEventId: request.header("last-event-id"), packed };
+    const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
     const failed = (socket: Socket, cause: unknown) => {
       refuseSocket(socket, cause, (error) => encodeAnswer(packed, errorAnswerOf(null, error)));
       if (failureDetailsOf(cause).status < 500) return;
@@ -85,7 +85,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       // Said only to clients with credentials.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
-      const accepted = { ...known, ...asked, configurable: configurable(), parts: found.parts };
+      const accepted = { ...known, ...upgraded, configurable: configurable(), parts: found.parts };
       await found.open(deps, socket, accepted);
     };
     return {

@@ -9,8 +9,8 @@ vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
-const LOADED = '"message":"loaded anew"';
-const STARTED = '"message":"started anew"';
+const LOADED = '"message":"reloaded"';
+const STARTED = '"message":"restarted"';
 const KEPT = "the graphs stay as they were";
 
 /** An ES module in TypeScript, which says what its neighbour does, and a CommonJS one in JavaScript. */

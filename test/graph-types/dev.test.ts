@@ -35,6 +35,6 @@ test("heddle dev reads types anew when a file changes, also one that only has ty
   expect(await state()).toEqual({ value: { type: "number" } });
 
   writeFileSync(join(folder, "graph.ts"), graphOf("value: Annotation<Value>, more: Annotation<boolean>"));
-  await server.printed('"message":"loaded anew"');
+  await server.printed('"message":"reloaded"');
   expect(await state()).toEqual({ value: { type: "number" }, more: { type: "boolean" } });
 });

@@ -142,7 +142,7 @@ export const resourceRouteDescriptions: RouteDescriptions = {
   },
   "GET /webhooks/deliveries": {
     tag: "Webhooks",
-    summary: "List webhooks that are owed or were given up",
+    summary: "List webhook deliveries: pending ones, and dead letters",
     query: [choiceParam("status", ["pending", "dead"], "Only these"), limitParam, offsetParam],
     answer: recordListResponse("Delivery"),
   },

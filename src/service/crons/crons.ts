@@ -66,9 +66,9 @@ export interface CronOwner {
 /** `permits`: which crons the request may reach, by their metadata; the others count as ones that do not exist. */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
-  create(tenant: string, asked: NewCron, owner?: CronOwner): Promise<CronRecord>;
+  create(tenant: string, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** Creates a cron whose runs use this thread. @throws ServiceError as {@link create}, and `thread.not_found` */
-  createOn(key: ThreadKey, asked: NewCron, owner?: CronOwner): Promise<CronRecord>;
+  createOn(key: ThreadKey, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string, permits?: Permits): Promise<CronRecord>;
   /**
@@ -78,7 +78,7 @@ export interface Crons {
   update(
     tenant: string,
     id: string,
-    asked: CronSettings,
+    settings: CronSettings,
     permits?: Permits,
     user?: JsonObject,
   ): Promise<CronRecord>;
@@ -120,12 +120,12 @@ export function createCrons(parts: Deps): Crons {
   async function make(
     tenant: string,
     thread: string | null,
-    asked: NewCron,
+    settings: NewCron,
     owner: CronOwner | undefined,
   ): Promise<CronRecord> {
-    const { run, schedule, timezone = null, end_time = null, enabled = true } = asked;
+    const { run, schedule, timezone = null, end_time = null, enabled = true } = settings;
     checkWebhook(run);
-    const assistant = await assistants.resolve(tenant, asked.assistant_id, owner?.mayUse);
+    const assistant = await assistants.resolve(tenant, settings.assistant_id, owner?.mayUse);
     const { assistant_id } = assistant;
     const now = clock.now();
     const first = firstSlot({ schedule, timezone }, now);
@@ -133,14 +133,14 @@ export function createCrons(parts: Deps): Crons {
       cron_id: owner?.cron_id ?? newId(),
       assistant_id,
       thread_id: thread,
-      on_run_completed: thread === null ? (asked.on_run_completed ?? "delete") : null,
+      on_run_completed: thread === null ? (settings.on_run_completed ?? "delete") : null,
       schedule,
       timezone,
       end_time,
       next: enabled ? within(first, end_time) : null,
       enabled,
       payload: stored(run),
-      metadata: storableObject(asked.metadata, "metadata"),
+      metadata: storableObject(settings.metadata, "metadata"),
       user: owner?.user ?? null,
       created_at: now,
       updated_at: now,
@@ -184,25 +184,25 @@ export function createCrons(parts: Deps): Crons {
   }
 
   return {
-    create: (tenant, asked, owner) => make(tenant, null, asked, owner),
+    create: (tenant, settings, owner) => make(tenant, null, settings, owner),
 
-    async createOn(key, asked, owner) {
+    async createOn(key, settings, owner) {
       await visibleThread(journal, key);
-      return make(key.tenant, key.thread, asked, owner);
+      return make(key.tenant, key.thread, settings, owner);
     },
 
     get,
 
-    async update(tenant, id, asked, permits, user) {
-      checkWebhook(asked.run);
+    async update(tenant, id, settings, permits, user) {
+      checkWebhook(settings.run);
       // The run is checked only if it changes: a cron whose graph has changed can still be disabled or rescheduled.
-      const isRunChanged = Object.keys(asked.run).length > 0;
+      const isRunChanged = Object.keys(settings.run).length > 0;
       if (isRunChanged) {
-        const cron = merged(await get(tenant, id, permits), asked, clock.now());
+        const cron = merged(await get(tenant, id, permits), settings, clock.now());
         await checkCronRun(parts, tenant, cron, await assistants.resolve(tenant, cron.assistant_id));
       }
       const changed = await book.change({ tenant, cron: id }, (before) => {
-        const after = merged(reachable(before, permits), asked, clock.now());
+        const after = merged(reachable(before, permits), settings, clock.now());
         return isRunChanged && user !== undefined ? { ...after, user } : after;
       });
       listener();
@@ -275,9 +275,9 @@ export function createCrons(parts: Deps): Crons {
   };
 }
 
-/** The cron after an update. Its next slot is computed anew, from now. */
-function merged(before: CronRecord, asked: CronSettings, now: number): CronRecord {
-  const { run, metadata, on_run_completed, ...times } = asked;
+/** The cron after an update. Its next slot is recomputed, from now. */
+function merged(before: CronRecord, settings: CronSettings, now: number): CronRecord {
+  const { run, metadata, on_run_completed, ...times } = settings;
   const cron = { ...before, ...times, updated_at: now };
   const next = firstSlot(cron, now);
   return {

@@ -11,7 +11,7 @@ interface PlacedValue extends ItemKey {
   readonly value?: JsonObject;
 }
 
-/** Whether the caller may reach an item; for an item that does not exist, as far as its place tells. */
+/** Whether the caller may reach an item; for an item that does not exist, as far as its namespace and key decide it. */
 export function allowsItem(permission: Permission, { namespace, key, value }: PlacedValue): boolean {
   return permission.allows((name) => {
     if (name === "namespace") return namespace;

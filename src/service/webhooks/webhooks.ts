@@ -15,7 +15,7 @@ export interface Webhooks {
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
   /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
-  /** Makes the delivery due now, with all attempts anew. @throws ServiceError `delivery.not_found` */
+  /** Makes the delivery due now, with all attempts again. @throws ServiceError `delivery.not_found` */
   retry(key: DeliveryKey): Promise<JsonObject>;
   /** Deletes the delivery, so that it is not tried any more. @throws ServiceError `delivery.not_found` */
   remove(key: DeliveryKey): Promise<void>;

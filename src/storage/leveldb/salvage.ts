@@ -146,7 +146,7 @@ function looksLikeEntry(bytes: Buffer, at: number): boolean {
   return character >= 0x21 && character <= 0x7e;
 }
 
-/** Decodes a data block that follows the key `last`; undefined when it is none. */
+/** Decodes a data block that follows the key `last`; undefined when the bytes are not such a block. */
 function dataOf(
   bytes: Buffer,
   offset: number,

@@ -8,19 +8,19 @@ import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
-/** Renders segments as protocol events, for a pump that reads `reader`, which has to return whole runs. */
+/** Renders slices as protocol events, for a pump that reads `reader`, which has to return whole runs. */
 export function protocolOf(
   reader: ThreadReader,
-): (segment: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
+): (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
   let of: RunRecord | undefined;
   let translator: Translator | undefined;
-  return (segment) => {
+  return (slice) => {
     const { run } = reader;
     if (run === undefined) throw new TypeError("no run is being read");
     if (translator === undefined || run !== of) translator = new Translator(run);
     of = run;
-    if (segment.ended === undefined) return translator.read(segment);
-    return translator.end(segment.ended.record, run.seq_base + segment.entry.chunk.first);
+    if (slice.ended === undefined) return translator.read(slice);
+    return translator.end(slice.ended.record, run.seq_base + slice.entry.chunk.first);
   };
 }
 
@@ -28,10 +28,10 @@ export function protocolOf(
 export function protocolSse(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
-): (segment: ChunkSlice) => Eventually<SseOutput> {
+): (slice: ChunkSlice) => Eventually<SseOutput> {
   const read = protocolOf(reader);
-  return (segment) =>
-    andThen(read(segment), (events) => {
+  return (slice) =>
+    andThen(read(slice), (events) => {
       const text = new SseBatch(false);
       for (const event of events) if (wanted(event)) text.put(event.method, event.text, event.id);
       return text.done();

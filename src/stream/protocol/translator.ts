@@ -28,7 +28,7 @@ export class Translator {
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
-  /** Characters of the events of the segment. */
+  /** Characters of the events of the slice. */
   #size = 0;
   /** Where it stopped within a chunk, because the events were large. */
   #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
@@ -39,15 +39,15 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** Translates a segment, or, where its events are large, a part of it: the next call goes on with the same segment. */
-  read(segment: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
-    const { first } = segment.entry.chunk;
+  /** Translates a slice, or, where its events are large, a part of it: the next call goes on with the same slice. */
+  read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
+    const { first } = slice.entry.chunk;
     const { place, seq } =
       this.#stopped?.first === first ? this.#stopped : { place: 0, seq: this.#run.seq_base + first };
     this.#stopped = undefined;
     this.#size = 0;
-    segment.memo.stoppedAt = undefined;
-    return this.#from(segment, place, seq);
+    slice.memo.stoppedAt = undefined;
+    return this.#from(slice, place, seq);
   }
 
   /** The events for the end of a run; without a record, the run was rolled back or deleted. */
@@ -66,23 +66,23 @@ export class Translator {
     return record === undefined || record.status === "interrupted" ? "interrupted" : "failed";
   }
 
-  #from(segment: ChunkSlice, place: number, first: number): Eventually<readonly ProtocolEvent[]> {
-    const { facts } = segment.entry.chunk;
+  #from(slice: ChunkSlice, place: number, first: number): Eventually<readonly ProtocolEvent[]> {
+    const { facts } = slice.entry.chunk;
     let seq = first;
     for (let i = place; i < facts.length; i++) {
       const fact = facts[i] as Fact;
       if (this.#size >= MAX_OUTPUT) {
-        this.#stopped = { first: segment.entry.chunk.first, place: i, seq };
-        segment.memo.stoppedAt = seq - this.#run.seq_base - 1;
+        this.#stopped = { first: slice.entry.chunk.first, place: i, seq };
+        slice.memo.stoppedAt = seq - this.#run.seq_base - 1;
         break;
       }
       this.#numbers.begin(seq, eventCountOf(fact));
       const next = seq + eventCountOf(fact);
-      const wait = this.#translate(fact, seq - this.#run.seq_base, this.#page(segment, i));
-      if (wait instanceof Promise) return wait.then(() => this.#from(segment, i + 1, next));
+      const wait = this.#translate(fact, seq - this.#run.seq_base, this.#page(slice, i));
+      if (wait instanceof Promise) return wait.then(() => this.#from(slice, i + 1, next));
       seq = next;
     }
-    segment.memo.size = this.#size;
+    slice.memo.size = this.#size;
     return this.#numbers.events.splice(0);
   }
 
@@ -178,15 +178,15 @@ export class Translator {
 
   /** Emits tool events from the messages that call a tool and from those that answer. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
-    const tell = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
+    const emit = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
       for (const { id, name, args } of objectsIn(message["tool_calls"])) {
-        tell({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
+        emit({ event: "tool-started", tool_call_id: id, tool_name: name, input: args ?? {} });
       }
     } else if (message["type"] === "tool") {
       const { tool_call_id, content, status } = message;
-      if (status === "error") tell({ event: "tool-error", tool_call_id, message: textOf(content) });
-      else tell({ event: "tool-finished", tool_call_id, output: message });
+      if (status === "error") emit({ event: "tool-error", tool_call_id, message: textOf(content) });
+      else emit({ event: "tool-finished", tool_call_id, output: message });
     }
   }
 

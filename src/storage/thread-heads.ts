@@ -45,7 +45,7 @@ export interface ThreadHead {
 const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
-export class WriteHeads {
+export class ThreadHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();
@@ -184,7 +184,7 @@ export class WriteHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Not if the head has been cleared and read anew.
+    // Not if the head has been cleared and read again.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
