@@ -102,7 +102,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger = silentLogger,
   } = options;
   const config = typeof options.config === "string" ? readConfig(options.config) : options.config;
-  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger });
+  /** Aborted at the end of a stop, before connections are closed. */
+  const stop = new AbortController();
+  const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger, stop: stop.signal });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
   const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });
@@ -139,7 +141,10 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
   const maxBody = options.maxBody ?? config?.maxBody ?? DEFAULT_BODY;
-  const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, { random, scheduler });
+  const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, {
+    random,
+    scheduler,
+  });
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
   // Apart from that of requests that begin: what is long does not keep those waiting.
@@ -284,7 +289,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         requestLog,
         newId,
         ready: async () => {
-          if (stopping) throw new ServiceError("server.draining", "The server is stopping");
+          if (stopping) throw isStopping();
           await storage.check();
           const findings = storage.findings().length;
           const verifying = storage.verifying();
@@ -358,6 +363,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         await Promise.all([system.drain(ms), unendedRunRepair.stop()]);
         await Promise.all([sent, fired, swept]);
         hasStopped = true;
+        // What still waits for the project's code, in authentication or in an HTTP application, is answered while it is connected.
+        stop.abort(isStopping());
+        await new Promise<void>((resolve) => scheduler.soon(resolve));
         hub.close();
         webRequests.close();
         for (const part of embedded) part.close();
@@ -424,14 +432,17 @@ function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: numbe
   };
 }
 
+const isStopping = () => new ServiceError("server.draining", "The server is stopping");
+
 async function httpAppHandlerOf(
   given: HttpApp | undefined,
   config: Config | undefined,
   maxBody: number,
+  stop: AbortSignal,
   options: LoadOptions,
 ): Promise<HttpAppHandler | undefined> {
   const app = given ?? (config?.httpApp && (await loadHttpApp(config.path, config.httpApp, options)));
-  return app && new HttpAppHandler(app, maxBody);
+  return app && new HttpAppHandler(app, maxBody, stop);
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -2,6 +2,7 @@ import { type Auth, type AuthHandlers, CustomAuth } from "../access/custom-auth.
 import { createJwtAuth } from "../access/jwt-auth.ts";
 import type { Config } from "../config/config.ts";
 import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
+import { abortable } from "../ports/abortable.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
@@ -12,6 +13,8 @@ interface Deps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
+  /** Aborted when nothing waits for users any more: the server stops. */
+  readonly stop: AbortSignal;
 }
 
 /**
@@ -19,6 +22,21 @@ interface Deps {
  * @throws ServiceError `config.invalid`
  */
 export async function setUpAuth(
+  given: AuthHandlers | undefined,
+  config: Config | undefined,
+  deps: Deps,
+): Promise<Auth | undefined> {
+  const auth = await openAuth(given, config, deps);
+  const { stop } = deps;
+  return (
+    auth && {
+      authenticate: (request) => abortable(auth.authenticate(request), stop),
+      decide: (...asked) => abortable(auth.decide(...asked), stop),
+    }
+  );
+}
+
+async function openAuth(
   given: AuthHandlers | undefined,
   config: Config | undefined,
   { clock, random, scheduler, logger }: Deps,

@@ -5,7 +5,7 @@ import { type AccessConfig, readAccess } from "../access/config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
-import { checkKeys } from "./langgraph-keys.ts";
+import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-bundler.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
@@ -154,6 +154,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   };
   const auth = readAuth(section(root, "auth", refuse), files, refuse);
   const variables = { ...env, ...environment };
+  if ((variables[ENCRYPTION_VARIABLE] ?? "") !== "") refuse(`${ENCRYPTION_VARIABLE} ${NO_ENCRYPTION}`);
   const webhooks = readWebhooks(section(root, "webhooks", refuse), variables, refuse);
   const assistants = readAssistantDefaults(variables[DEFAULTS_VARIABLE], refuse);
   const schemaTimeout = readSchemaTimeout(variables[SCHEMA_TIMEOUT_VARIABLE], refuse);
@@ -192,6 +193,8 @@ export function readConfig(file: string, environment: Env = process.env): Config
   };
 }
 
+/** The key with which the official server encrypts checkpoints. */
+const ENCRYPTION_VARIABLE = "LANGGRAPH_AES_KEY";
 const SCHEMA_TIMEOUT_VARIABLE = "LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS";
 
 function readSchemaTimeout(text: string | undefined, refuse: Refuse): number | undefined {

@@ -21,7 +21,12 @@ interface Keys {
   readonly keys: { readonly [key: string]: Stance };
 }
 
-const NOT_SERVED = { refused: "is not served yet; remove it" } as const;
+/**
+ * Why a configuration that asks for encryption at rest is refused. The official server has it for graphs in Python alone: its SDK for
+ * JavaScript has no form for the handlers.
+ */
+export const NO_ENCRYPTION =
+  "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";
 
 const FILE: Keys = {
   keys: {
@@ -84,7 +89,7 @@ const FILE: Keys = {
         openapi: { ignored: "the description of the server names its own ways to authenticate" },
       },
     },
-    encryption: NOT_SERVED,
+    encryption: { refused: NO_ENCRYPTION },
     webhooks: {
       keys: {
         allow_internal: "served",

@@ -1,4 +1,5 @@
 import type { AuthUser } from "../model/auth-user.ts";
+import { abortable } from "../ports/abortable.ts";
 import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import type { HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import { assertSendable, respondToWebRequest, sendWebResponse, webRequestOf } from "./web-exchange.ts";
@@ -49,8 +50,10 @@ export class HttpAppHandler {
   readonly #isHono: boolean;
   /** Bytes: the largest request body. */
   readonly #maxBody: number;
+  readonly #stop: AbortSignal;
 
-  constructor(app: HttpApp, maxBody: number) {
+  /** `stop`: aborted when the application is waited for no longer. */
+  constructor(app: HttpApp, maxBody: number, stop: AbortSignal) {
     this.#isHono = isHono(app);
     this.#fetch = isHono(app)
       ? honoFetch(app)
@@ -58,6 +61,7 @@ export class HttpAppHandler {
         ? app
         : (...given) => app.fetch(...given);
     this.#maxBody = maxBody;
+    this.#stop = stop;
   }
 
   /** Answers a request. Rejects with what the application throws. */
@@ -79,7 +83,12 @@ export class HttpAppHandler {
       isOwnRoute = true;
       return respondToWebRequest(next, made, this.#maxBody);
     };
-    let response = await this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user });
+    const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
+    let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
+      // A run has been started, or is waited for: its client is cut off, and does not start it again.
+      if (isOwnRoute) return answer;
+      throw cause;
+    });
     const isUnanswered = response === undefined || (response.status === 404 && hasRoute && !this.#isHono);
     if (isUnanswered) response = await ownRoutes(webRequest());
     if (response === undefined || reply.aborted) return;

@@ -99,6 +99,21 @@ describe("a configuration file", () => {
     expect(authOf({})).toBeUndefined();
   });
 
+  test("one that asks for encryption is refused: its data would be stored as plain data", () => {
+    const why = "is not served: the data directory would hold as plain data what it asks to encrypt";
+    const encryption = { path: "./encryption.ts:encryption" };
+    expect(() => readConfig(write("encrypted.json", { graphs: {}, encryption }))).toThrow(
+      `encrypted.json: encryption ${why}`,
+    );
+    const name = "LANGGRAPH_AES_KEY";
+    const path = write("key.json", { graphs: {}, env: { [name]: "0123456789abcdef" } });
+    expect(() => readConfig(path, {})).toThrow(`key.json: ${name} ${why}`);
+    expect(readConfig(path, { [name]: "" }).graphs).toEqual({});
+    expect(() => readConfig(write("plain.json", { graphs: {} }), { [name]: "key" })).toThrow(
+      `plain.json: ${name} ${why}`,
+    );
+  });
+
   test("what is left out is told, with what is not known at all", () => {
     const path = write("notes.json", {
       graphs: {},

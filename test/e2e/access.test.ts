@@ -226,6 +226,8 @@ describe("what the server says of itself", () => {
       flags: { assistants: true },
       heddle: { transport: app.transport },
     });
+    expect(info).not.toHaveProperty("services");
+    expect(await (await ask(app, "GET", "/ok")).json()).toEqual({ ok: true });
   });
 
   test("HEAD is answered like GET; an unknown route and another method with 404", async () => {

@@ -1,14 +1,16 @@
+import { randomUUID } from "node:crypto";
 import { Agent, request as httpRequest } from "node:http";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Client } from "@langchain/langgraph-sdk";
+import { Auth } from "@langchain/langgraph-sdk/auth";
 import { expect, onTestFinished, test } from "vitest";
 import type { AppOptions } from "../../src/app.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
-import { latches } from "./support/latches.ts";
+import { gated, latch, latches } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { newThread, post, postJson, Reading } from "./support/wire.ts";
@@ -316,7 +318,67 @@ async function read(answer: Promise<Response>): Promise<string> {
   }
 }
 
+/** A server whose project's code waits where the test says so, for ever. */
+async function waitsIn(transport: "uws" | "node", where: string) {
+  const bothWait = latch();
+  let waiting = 0;
+  const wait = async (here: string): Promise<void> => {
+    if (here !== where) return;
+    if (++waiting === 2) bothWait.pass();
+    await new Promise(() => undefined);
+  };
+  const { held, waits } = gated();
+  const auth = new Auth()
+    .authenticate(async (request) => {
+      await wait(`authenticate ${new URL(request.url).pathname}`);
+      return "somebody";
+    })
+    .on("threads:read", async () => {
+      await wait("a handler of threads:read");
+      return true;
+    });
+  const httpApp = async (request: Request) => {
+    await wait(`an application ${new URL(request.url).pathname}`);
+    return undefined;
+  };
+  const app = await serve({
+    transport,
+    graphs: { held },
+    auth,
+    ...(where.startsWith("an application") && { httpApp }),
+  });
+  return { app, bothWait: bothWait.passed, waits };
+}
+
 describeOverEachTransport("a stop", (transport) => {
+  test.each([
+    ["authenticate /threads/search", "POST", "/threads/search"],
+    ["a handler of threads:read", "GET", `/threads/${randomUUID()}`],
+    ["an application /threads/search", "POST", "/threads/search"],
+  ])("refuses a request that is still in %s with 503", async (where, method, path) => {
+    const { app, bothWait } = await waitsIn(transport, where);
+    const init =
+      method === "POST" ? { method, headers: { "content-type": "application/json" }, body: "{}" } : {};
+    const asked = fetch(app.url + path, init);
+    const within = app.fetch(new Request(`http://localhost${path}`, init));
+    await bothWait;
+    await app.close();
+    for (const response of await Promise.all([asked, within])) {
+      expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+      expect(await response.json()).toMatchObject({ detail: "The server is stopping" });
+    }
+    expect(app.complaints).toEqual([]);
+  });
+
+  test("cuts who waits for a run, also behind an application: a 503 would have them start it again", async () => {
+    const { app, waits } = await waitsIn(transport, "an application, nowhere");
+    const body = { assistant_id: "held", input: { name: "one" } };
+    const waiting = read(post(`${app.url}/runs/wait`, body));
+    await waits("one");
+    await app.close(1);
+    expect(await waiting).toBe("cut");
+  });
+
   test("that ends runs whose clients wait for them cuts the clients, whether the runs have started or not, and tells the webhooks", async () => {
     const data = await directory();
     const hook = await receiver();

@@ -114,3 +114,24 @@ test("what it has said so far: the mode `messages`", async () => {
   ]);
   expect(contents("messages/complete").slice(0, 3)).toEqual(["hi", "Let me look ", "It is sunny in Lisbon"]);
 });
+
+test("what the agent itself is configured with is not among the metadata of its checkpoints", async () => {
+  const { client, thread_id, said } = await talk("reviewed");
+  await said({ input: { messages: [{ role: "user", content: "Fly me to Lisbon" }] } });
+  const command = { resume: { decisions: [{ type: "approve" }] } };
+  const kinds: string[] = [];
+  for await (const { event, data } of client.runs.stream(thread_id, "reviewed", {
+    command,
+    config: { configurable: { own: "asked" } },
+    streamMode: "debug",
+  })) {
+    const { type, payload } = data as { type?: string; payload?: { metadata: object } };
+    if (event !== "debug" || type !== "checkpoint") continue;
+    kinds.push(type);
+    expect(payload?.metadata).not.toHaveProperty("ls_agent_type");
+  }
+  expect(kinds.length).toBeGreaterThan(1);
+  const { metadata } = await client.threads.getState(thread_id);
+  expect(metadata).toMatchObject({ own: "asked" });
+  expect(metadata).not.toHaveProperty("ls_agent_type");
+});

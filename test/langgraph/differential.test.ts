@@ -108,6 +108,36 @@ test.each(ending)("%s: every stream mode, its state and history are as in proces
   expect(numbered(there)).toEqual(numbered(here));
 });
 
+test("a planned task has no result before it has run, in the mode debug alone as well", async () => {
+  const app = await serve({ langGraphs: await served({ branches }) });
+  const client = new Client({ apiUrl: app.url });
+  const { thread_id } = await client.threads.create();
+  const planned: [name: string, result: unknown][] = [];
+  for await (const { event, data } of client.runs.stream(thread_id, "branches", {
+    input: { topic: "x" },
+    streamMode: "debug",
+  })) {
+    const { type, payload } = data as {
+      type?: string;
+      payload: { tasks: { name: string; result?: unknown }[] };
+    };
+    if (event === "debug" && type === "checkpoint")
+      planned.push(...payload.tasks.map(({ name, result }): [string, unknown] => [name, result]));
+  }
+  expect(planned.map(([name]) => name)).toEqual([
+    "__start__",
+    "begin",
+    "left",
+    "silent",
+    "spread",
+    "worker",
+    "worker",
+    "gather",
+    "last",
+  ]);
+  expect(planned.filter(([, result]) => result !== undefined)).toEqual([]);
+});
+
 /** What `streamEvents` of the graph tells, but for the chunks of its own stream: those are the other modes. */
 async function langChainEvents(given: unknown, asked: readonly Asked[]): Promise<readonly unknown[]> {
   const graph = overMemory(given);

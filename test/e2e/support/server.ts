@@ -30,6 +30,7 @@ const {
 
 async function graphsOf(
   graphs: NonNullable<AppOptions["graphs"]>,
+  langGraphs: AppOptions["langGraphs"],
 ): Promise<Pick<AppOptions, "graphs" | "langGraphs">> {
   if (kind !== "langgraph") return { graphs };
   const { twin } = await import("../../langgraph/twin.ts");
@@ -38,7 +39,10 @@ async function graphsOf(
   const all = Object.entries(graphs);
   const twins = all.flatMap(([name, graph]) => (isDefinition(graph) ? [[name, twin(graph, made)]] : []));
   const others = all.filter(([, graph]) => !isDefinition(graph));
-  return { graphs: Object.fromEntries(others), langGraphs: await served(Object.fromEntries(twins)) };
+  return {
+    graphs: Object.fromEntries(others),
+    langGraphs: new Map([...(await served(Object.fromEntries(twins))), ...(langGraphs ?? [])]),
+  };
 }
 
 /** Where to put what has to be undone: at the end of a test, unless a file shares a server among its tests. */
@@ -76,7 +80,7 @@ export async function serve(
     ...options,
     ...delayedStorage(options),
     ...(demo || options.graphs !== undefined
-      ? await graphsOf({ ...(demo && { agent, approval }), ...options.graphs })
+      ? await graphsOf({ ...(demo && { agent, approval }), ...options.graphs }, options.langGraphs)
       : {}),
   });
   atEnd(() => app.close(0));
