@@ -22,10 +22,12 @@ export async function openRunSocket(
   const query = parseSocketQuery(asked.query);
   const after = lastEventIdOf(query, asked.lastEventId) ?? -1;
   const modes = streamModesOf(query);
+  const isWhole = query.flag("stream_subgraphs") ?? false;
   await runs.keepForReading(key, async () => {
     const run = await runs.findForReading(key, runId);
     if (gone) return;
-    const view = createView(modes ?? run.kwargs.stream_mode, run.kwargs.subgraphs, frameFormat(asked.packed));
+    const subgraphs = isWhole || run.kwargs.subgraphs;
+    const view = createView(modes ?? run.kwargs.stream_mode, subgraphs, frameFormat(asked.packed));
     const { scheduler, logger } = deps;
     const memory = { budget: deps.streamMemory, tenant: key.tenant };
     const reader = runs.follow(key, run, after);

@@ -24,7 +24,8 @@ export async function openThreadSocket(
   const key: ThreadKey = { tenant: asked.tenant, thread: uuidOf(asked.parts[0], "thread_id") };
   const query = parseSocketQuery(asked.query);
   const after = lastEventIdOf(query, asked.lastEventId);
-  const modes = threadModesOf(query, threadSocketModes);
+  const subgraphs = query.flag("stream_subgraphs") ?? false;
+  const modes = { ...threadModesOf(query, threadSocketModes), subgraphs };
   const opened = asked.service.runs
     .followThread(key, after, showsRunEnds(modes))
     .then((reader): SendAnswer | undefined => {

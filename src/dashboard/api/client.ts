@@ -103,8 +103,18 @@ export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promi
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
+
+/**
+ * What the pages show of a run. LangGraph.js makes tokens only for runs that ask for them. `values` comes first, for clients that join
+ * without naming modes.
+ */
+const SHOWN = {
+  stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
+  stream_subgraphs: true,
+};
+
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
-  fetchJson(`threads/${part(id)}/runs`, { body: request });
+  fetchJson(`threads/${part(id)}/runs`, { body: { ...request, ...SHOWN } });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>

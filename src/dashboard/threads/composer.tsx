@@ -34,7 +34,7 @@ export function Composer({
     | undefined;
   const start = (request: JsonRecord) =>
     runAction(async () => {
-      await createRun(watch.id, { ...request, stream_subgraphs: true });
+      await createRun(watch.id, request);
       setOther(false);
       watch.refresh();
     });

@@ -156,7 +156,6 @@ export function requestLike({ assistant_id, kwargs }: Run) {
     ...(context !== null && context !== undefined && { context }),
     ...(interrupt_before !== null && interrupt_before !== undefined && { interrupt_before }),
     ...(interrupt_after !== null && interrupt_after !== undefined && { interrupt_after }),
-    stream_subgraphs: true,
     multitask_strategy: "enqueue",
   };
 }
