@@ -17,6 +17,7 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
+  waitBefore,
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
@@ -38,7 +39,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
-  const range = timeRangeOf(trace, isDone(run) ? null : clock);
+  const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
+  const wait = waitBefore(run, trace);
   const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
   useKeys((key) => {
     const list = found.length > 0 ? found : all;
@@ -111,6 +113,11 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           />
         ) : (
           <div class="chart" tabIndex={-1}>
+            {wait !== null && (
+              <p class="wait-mark" title="From the state with the question to its answer">
+                waited {formatDuration(wait)} for the answer
+              </p>
+            )}
             <Axis range={range} zoom={zoom} />
             {groups.map((group) => (
               <Superstep
