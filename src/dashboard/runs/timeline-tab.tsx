@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isDone, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
@@ -6,6 +6,7 @@ import type { RunSubscription } from "../live/run-subscription.ts";
 import type { Task } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/status-badge.tsx";
+import { useKeys } from "../components/use-keys.ts";
 import { TaskDetail } from "./task-detail.tsx";
 import { RunSummary } from "./run-summary.tsx";
 import {
@@ -231,20 +232,4 @@ function Superstep(props: SuperstepProps) {
       })}
     </section>
   );
-}
-
-/** Handles key presses on the page, except in text fields. */
-function useKeys(pressed: (key: string) => boolean): void {
-  const latest = useRef(pressed);
-  latest.current = pressed;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const { tagName = "" } = event.target as Partial<HTMLElement>;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
-        return;
-      if (latest.current(event.key)) event.preventDefault();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
 }
