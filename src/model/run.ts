@@ -54,6 +54,8 @@ export interface RequestedThreadModes {
   readonly modes: ReadonlySet<ThreadMode>;
   /** Modes in which every run is shown, besides its own if `modes` has `run_modes`. */
   readonly runModes: readonly StreamMode[];
+  /** True: events of subgraphs too, whether a run asked for them or not. */
+  readonly subgraphs?: boolean;
 }
 
 export type Durability = "sync" | "async" | "exit";

@@ -62,8 +62,9 @@ function viewOf<Out>(
   wanted: RequestedThreadModes,
   format: OutputFormat<Out>,
 ): StreamView<Out> {
-  const { stream_mode, subgraphs } = run.kwargs;
+  const { stream_mode } = run.kwargs;
   const { modes, runModes } = wanted;
+  const subgraphs = wanted.subgraphs === true || run.kwargs.subgraphs;
   const shown = modes.has("run_modes") ? [...stream_mode, ...runModes] : runModes;
   const hasStates = modes.has("state_update");
   // The common case uses `format` itself, so that readers share its rendered output.

@@ -22,14 +22,12 @@ export async function openRunSocket(
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId) ?? -1;
   const modes = streamModesOf(query);
+  const isWhole = query.flag("stream_subgraphs") ?? false;
   await runs.keepForReading(key, async () => {
     const run = await runs.findForReading(key, runId);
     if (gone) return;
-    const view = createView(
-      modes ?? run.kwargs.stream_mode,
-      run.kwargs.subgraphs,
-      frameFormat(accepted.packed),
-    );
+    const subgraphs = isWhole || run.kwargs.subgraphs;
+    const view = createView(modes ?? run.kwargs.stream_mode, subgraphs, frameFormat(accepted.packed));
     const { scheduler, logger } = deps;
     const memory = { budget: deps.streamMemory, tenant: key.tenant };
     const reader = runs.follow(key, run, after);

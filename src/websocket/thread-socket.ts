@@ -24,7 +24,8 @@ export async function openThreadSocket(
   const key: ThreadKey = { tenant: accepted.tenant, thread: uuidOf(accepted.parts[0], "thread_id") };
   const query = parseSocketQuery(accepted.query);
   const after = lastEventIdOf(query, accepted.lastEventId);
-  const modes = threadModesOf(query, threadSocketModes);
+  const subgraphs = query.flag("stream_subgraphs") ?? false;
+  const modes = { ...threadModesOf(query, threadSocketModes), subgraphs };
   const opened = accepted.service.runs
     .followThread(key, after, showsRunEnds(modes))
     .then((reader): SendAnswer | undefined => {

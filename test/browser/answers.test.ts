@@ -47,6 +47,8 @@ const review = {
 const graphs = {
   form: asking("Is it good?", verdict),
   number: asking("How many?", z.number()),
+  size: asking("Which size?", z.enum(["small", "large"])),
+  sure: asking("Are you sure?", z.boolean()),
   human: asking(human),
   review: asking(review),
   plain: asking({ question: "What now?" }),
@@ -95,6 +97,17 @@ describe.skipIf(isMissing)("answers in a real browser", { timeout: 60_000 }, () 
     await page.getByRole("spinbutton", { name: "Answer" }).fill("3");
     await button(page, "Send answer").click();
     await expect.poll(answers).toEqual([3]);
+    expect(wrong).toEqual([]);
+  });
+
+  test.each([
+    ["size", "large", "large"],
+    ["sure", "No", false],
+  ] as const)("one that is a choice (%s) has a button for each", async (name, choice, answer) => {
+    const { page, wrong, answers } = await asked(name);
+    await button(page, choice).click();
+    await button(page, "Send answer").click();
+    await expect.poll(answers).toEqual([answer]);
     expect(wrong).toEqual([]);
   });
 

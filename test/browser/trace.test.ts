@@ -17,6 +17,7 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
+  waitBefore,
 } from "../../src/dashboard/runs/timeline-rows.ts";
 import { threadFilterOf } from "../../src/dashboard/threads/thread-search-filter.ts";
 
@@ -129,10 +130,22 @@ describe("a run, as its events tell it", () => {
     debug("task", 1, 1, { id: "broken-1", name: "broken" });
     debug("task_result", 1, 5, { id: "broken-1", name: "broken", error: '{"message":"no"}' });
     trace.end(Date.parse(T) + 510);
-    expect(timeRangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
+    expect(timeRangeOf(aRun({}), trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
     const slowest = slowestOf(timelineGroups(trace));
     expect(slowest).toMatchObject({ name: "stubborn", status: "stopped", begunAt: Date.parse(T) + 1 });
     expect(slowest?.endedAt).toBe(Date.parse(T) + 510);
+  });
+
+  test("the run of an answer begins when it was given, however long the question waited", () => {
+    const { trace, debug, saved } = traced();
+    saved(1, -2_040_000, {}, ["review"]);
+    debug("task", 2, 4, { id: "review-2", name: "review" });
+    debug("task_result", 2, 8, { id: "review-2", name: "review", result: {} });
+    saved(2, 9, {}, []);
+    const run = aRun({ kwargs: { command: { resume: true } } });
+    const range = { from: Date.parse(T) + 4, to: Date.parse(T) + 9 };
+    expect(timeRangeOf(run, trace, null)).toEqual(range);
+    expect([waitBefore(run, trace), waitBefore(aRun({}), trace)]).toEqual([2_040_000, null]);
   });
 
   test("its supersteps are numbered from 1 on, whatever the thread has counted; those of a replay from the replayed one on", () => {
@@ -160,7 +173,7 @@ describe("a run, as its events tell it", () => {
       ["outer", 0],
       ["inner", 1],
     ]);
-    expect(timeRangeOf(trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
+    expect(timeRangeOf(aRun({}), trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 42 });
     expect(ticksOf({ from: 0, to: 42 }, 5)).toEqual([0, 10, 20, 30, 40]);
   });
 });

@@ -12,6 +12,7 @@ import type {
   ThreadListFilter,
   ThreadRow,
   ThreadState,
+  WaitingThread,
 } from "./records.ts";
 
 /** The public API: one function for each call. */
@@ -48,6 +49,18 @@ export async function listThreads(
   const total = Number(response.headers.get("x-pagination-total") ?? offset + rows.length);
   return { rows, total };
 }
+
+/** Lists threads that wait for an answer. The API has no order by the time of a question: the last change of such a thread is nearest to it. */
+export const listWaitingThreads = (
+  offset: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly WaitingThread[]> => {
+  const order = { sort_by: "updated_at", sort_order: "asc" };
+  const select = ["thread_id", "updated_at", "metadata", "interrupts"];
+  const body = { status: "interrupted", offset, limit, ...order, select };
+  return fetchJson("threads/search", { body, isRead: true, signal });
+};
 
 /** Reads the values at these paths in each of the threads. */
 export const extractValues = (
@@ -103,8 +116,18 @@ export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promi
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
+
+/**
+ * What the pages show of a run. LangGraph.js makes tokens only for runs that ask for them. `values` comes first, for clients that join
+ * without naming modes.
+ */
+const SHOWN = {
+  stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
+  stream_subgraphs: true,
+};
+
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
-  fetchJson(`threads/${part(id)}/runs`, { body: request });
+  fetchJson(`threads/${part(id)}/runs`, { body: { ...request, ...SHOWN } });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>

@@ -42,6 +42,9 @@ export interface Thread extends ThreadRow {
   readonly interrupts: { readonly [task: string]: readonly ApiInterrupt[] };
 }
 
+/** A thread that waits for an answer. */
+export type WaitingThread = Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts">;
+
 export interface Run {
   readonly run_id: string;
   readonly thread_id: string;

@@ -46,7 +46,7 @@ export class RunSubscription {
     this.trace = new Trace(id);
     this.stream = new ReconnectingSocket({
       path: `threads/${thread}/runs/${id}/stream`,
-      query: () => new URLSearchParams({ stream_mode: TRACED, last_event_id: this.#last }),
+      query: () => new URLSearchParams({ ...TRACED, last_event_id: this.#last }),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
       onEnd: () => this.refresh(),
       onMissing: (reason) => {

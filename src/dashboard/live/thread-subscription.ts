@@ -44,7 +44,7 @@ export class ThreadSubscription {
       path: `threads/${id}/stream`,
       query: () => {
         const last = this.#last;
-        return new URLSearchParams({ stream_mode: TRACED, ...(last !== null && { last_event_id: last }) });
+        return new URLSearchParams({ ...TRACED, ...(last !== null && { last_event_id: last }) });
       },
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),

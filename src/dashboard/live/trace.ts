@@ -9,8 +9,8 @@ export interface StreamEvent {
   readonly run_id?: string;
 }
 
-/** The stream modes from which a trace is built. */
-export const TRACED = "debug,messages-tuple,custom,logs";
+/** The events from which a trace is built. Those of subgraphs come also for runs that did not ask for them. */
+export const TRACED = { stream_mode: "debug,messages-tuple,custom,logs", stream_subgraphs: "true" };
 
 export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
 

@@ -26,7 +26,7 @@ export function ReplayForm({ run, from, number }: ReplayProps) {
         ? from.checkpoint
         : await storeUpdate(thread, from.checkpoint, update, asNode);
       const metadata = { replay: { run: run.run_id, step: number } satisfies ReplayOrigin };
-      const request = { assistant_id, input: null, checkpoint_id, metadata, stream_subgraphs: true };
+      const request = { assistant_id, input: null, checkpoint_id, metadata };
       const { run_id } = await createRun(thread, { ...request, multitask_strategy: "enqueue" });
       showNotice("The replay has started.");
       setOpen(false);

@@ -75,17 +75,29 @@ export interface TimeRange {
   readonly to: number;
 }
 
-/** Returns the start and the end of a run; the end is `now` while the run is active. */
-export function timeRangeOf(trace: Trace, now: number | null): TimeRange {
+/**
+ * Returns the start and the end of a run; the end is `now` while the run is active. The state from which a run continues may be much older:
+ * it is left out.
+ */
+export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRange {
+  const created = Date.parse(run.created_at);
   const times = [...trace.tasks.values()]
     .flatMap(({ begunAt, endedAt }) => [begunAt, endedAt])
     .concat(trace.steps.map(({ at }) => at))
     // Includes the grace period of tasks that do not stop when they are aborted.
     .concat(trace.endedAt)
-    .filter((at): at is number => at !== null && Number.isFinite(at));
+    .filter((at): at is number => at !== null && at >= created);
   const from = Math.min(...times);
   if (!Number.isFinite(from)) return { from: 0, to: 1 };
   return { from, to: Math.max(from + 1, ...times, now ?? 0) };
+}
+
+/** Returns milliseconds from the state with the question to the answer that this run gives; null if it gives none. */
+export function waitBefore({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
+  if (!isJsonRecord(command) || command["resume"] === undefined || command["resume"] === null) return null;
+  const created = Date.parse(created_at);
+  const earlier = steps.map(({ at }) => at).filter((at) => at < created);
+  return earlier.length === 0 ? null : created - Math.max(...earlier);
 }
 
 /** Checks whether any data of a task contains the text. */

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isDone, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
@@ -6,6 +6,7 @@ import type { RunSubscription } from "../live/run-subscription.ts";
 import type { Task } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/status-badge.tsx";
+import { useKeys } from "../components/use-keys.ts";
 import { TaskDetail } from "./task-detail.tsx";
 import { RunSummary } from "./run-summary.tsx";
 import {
@@ -17,6 +18,7 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
+  waitBefore,
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
@@ -38,7 +40,8 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
-  const range = timeRangeOf(trace, isDone(run) ? null : clock);
+  const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
+  const wait = waitBefore(run, trace);
   const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
   useKeys((key) => {
     const list = found.length > 0 ? found : all;
@@ -111,6 +114,11 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           />
         ) : (
           <div class="chart" tabIndex={-1}>
+            {wait !== null && (
+              <p class="wait-mark" title="From the state with the question to its answer">
+                waited {formatDuration(wait)} for the answer
+              </p>
+            )}
             <Axis range={range} zoom={zoom} />
             {groups.map((group) => (
               <Superstep
@@ -224,20 +232,4 @@ function Superstep(props: SuperstepProps) {
       })}
     </section>
   );
-}
-
-/** Handles key presses on the page, except in text fields. */
-function useKeys(pressed: (key: string) => boolean): void {
-  const latest = useRef(pressed);
-  latest.current = pressed;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const { tagName = "" } = event.target as Partial<HTMLElement>;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
-        return;
-      if (latest.current(event.key)) event.preventDefault();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
 }

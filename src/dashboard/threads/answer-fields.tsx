@@ -1,12 +1,14 @@
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
 import { missingIn, useChecks, useReport } from "../components/form-checks.ts";
+import { simplifySchema } from "../components/form-schema.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /** The input methods for an answer. */
 export const ANSWER_METHODS = {
+  choice: "Choices",
   form: "Form",
   action: "Actions",
   fields: "Fields",
@@ -38,6 +40,43 @@ export function YesNoAnswer({ onChange }: AnswerProps) {
         <label key={String(one)}>
           <input type="radio" name={id} onChange={() => onChange(one)} /> {one ? "yes (true)" : "no (false)"}
         </label>
+      ))}
+    </div>
+  );
+}
+
+/** The most choices that are shown as buttons. */
+const MAX_CHOICES = 8;
+
+/** Returns the values among which a schema lets people choose; null if they are too many, or it is no such schema. */
+export function choicesOf(schema: JsonSchema | null): readonly unknown[] | null {
+  const { type, enum: choices } = simplifySchema(schema ?? {}, schema ?? {});
+  if (choices !== undefined) return choices.length <= MAX_CHOICES ? choices : null;
+  return type === "boolean" ? [true, false] : null;
+}
+
+const CHOICE_LABELS = new Map<unknown, string>([
+  [true, "Yes"],
+  [false, "No"],
+]);
+
+/** A button for each choice. */
+export function ChoiceAnswer({ choices, onChange }: AnswerProps & { readonly choices: readonly unknown[] }) {
+  const [chosen, setChosen] = useState<unknown>(undefined);
+  return (
+    <div class="ways" role="group" aria-label="Answer">
+      {choices.map((one) => (
+        <button
+          key={JSON.stringify(one)}
+          type="button"
+          aria-pressed={chosen === one}
+          onClick={() => {
+            setChosen(one);
+            onChange(one);
+          }}
+        >
+          {CHOICE_LABELS.get(one) ?? (typeof one === "string" ? one : JSON.stringify(one))}
+        </button>
       ))}
     </div>
   );

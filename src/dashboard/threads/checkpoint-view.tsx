@@ -34,7 +34,6 @@ export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
         assistant_id: assistant,
         input: null,
         checkpoint_id: idOf(state),
-        stream_subgraphs: true,
       });
       showNotice("The run has started from this state.");
       watch.refresh();

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { getQuestions, createRun } from "../api/client.ts";
 import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
+import { sendAnswers } from "../live/answering.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
@@ -32,9 +33,10 @@ export function Composer({
   const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
     | string
     | undefined;
-  const start = (request: JsonRecord) =>
+  const start = (request: JsonRecord) => act(() => createRun(watch.id, request));
+  const act = (work: () => Promise<unknown>) =>
     runAction(async () => {
-      await createRun(watch.id, { ...request, stream_subgraphs: true });
+      await work();
       setOther(false);
       watch.refresh();
     });
@@ -55,7 +57,7 @@ export function Composer({
                 response_schema:
                   questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
               }))}
-              onAnswer={(resume) => start({ assistant_id: own, command: { resume } })}
+              onAnswer={(answers) => act(() => sendAnswers(watch.id, own, answers))}
             />
           )
         ) : (

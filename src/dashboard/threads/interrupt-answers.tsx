@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { type InterruptQuestion, isJsonRecord, type JsonSchema } from "../api/records.ts";
+import { type InterruptQuestion, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { formErrors } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -7,6 +7,8 @@ import { findQuestionTextKey } from "../components/value-text.ts";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
 import {
+  ChoiceAnswer,
+  choicesOf,
   FieldsAnswer,
   FormAnswer,
   JsonAnswer,
@@ -18,18 +20,21 @@ import {
 
 interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
-  readonly onAnswer: (resume: unknown) => Promise<boolean>;
+  /** True: no answer is taken any more. */
+  readonly isClosed?: boolean;
+  /** Called with the answers by the ids of their questions. */
+  readonly onAnswer: (answers: JsonRecord) => Promise<unknown>;
 }
 
 /** The pending questions of the graph, each with a field for its answer. */
-export function InterruptAnswers({ questions, onAnswer }: AnswersProps) {
+export function InterruptAnswers({ questions, isClosed = false, onAnswer }: AnswersProps) {
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   const isMany = questions.length > 1;
-  const isReady = questions.every(({ id }) => answers.get(id) !== undefined);
+  const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: ReadonlyMap<string, unknown>) => {
     setSending(true);
-    await onAnswer(isMany ? Object.fromEntries(given) : given.get(questions[0]?.id ?? ""));
+    await onAnswer(Object.fromEntries(given));
     setSending(false);
   };
   return (
@@ -82,15 +87,16 @@ function Asking({
 }) {
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
+  const choices = choicesOf(schema);
   const ways: readonly AnswerMethod[] =
     proposal !== null
       ? ["action", "json"]
-      : schema !== null
-        ? ["form", "json"]
-        : ["fields", "text", "yes", "json"];
-  const [way, setWay] = useState<AnswerMethod>(
-    proposal !== null ? "action" : schema !== null ? "form" : "json",
-  );
+      : choices !== null
+        ? ["choice", "json"]
+        : schema !== null
+          ? ["form", "json"]
+          : ["fields", "text", "yes", "json"];
+  const [way, setWay] = useState<AnswerMethod>(ways.length > 2 ? "json" : (ways[0] ?? "json"));
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
   const choose = (next: AnswerMethod) => {
@@ -118,6 +124,7 @@ function Asking({
         ))}
       </div>
       {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
+      {way === "choice" && choices !== null && <ChoiceAnswer choices={choices} onChange={onChange} />}
       {way === "form" && schema !== null && (
         <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
       )}

@@ -20,7 +20,7 @@ export function NewThreadPage({ graph }: { readonly graph: string | null }) {
   const start = (request: JsonRecord) =>
     runAction(async () => {
       const { thread_id } = await make();
-      await createRun(thread_id, { ...request, stream_subgraphs: true });
+      await createRun(thread_id, request);
       navigate(["threads", thread_id]);
     });
   const empty = () =>

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import { cancelRun, deleteRun, createRun } from "../api/client.ts";
-import { isDone, type Run } from "../api/records.ts";
+import { isDone, isJsonRecord, type Run } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { answersById } from "../live/answering.ts";
 import { pausedRunOf, questionText } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -125,7 +126,8 @@ const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${i
 
 /** Formats the input of a run as one line. */
 export function inputText({ kwargs: { input, command } }: Run): string {
-  const given = command ?? input;
+  const [answer, ...others] = answersById(isJsonRecord(command) ? command["resume"] : null) ?? [];
+  const given = answer !== undefined && others.length === 0 ? { resume: answer } : (command ?? input);
   if (given === null || given === undefined) return "goes on";
   const text = JSON.stringify(given);
   return text.length > 120 ? `${text.slice(0, 119)}…` : text;
@@ -156,7 +158,6 @@ export function requestLike({ assistant_id, kwargs }: Run) {
     ...(context !== null && context !== undefined && { context }),
     ...(interrupt_before !== null && interrupt_before !== undefined && { interrupt_before }),
     ...(interrupt_after !== null && interrupt_after !== undefined && { interrupt_after }),
-    stream_subgraphs: true,
     multitask_strategy: "enqueue",
   };
 }

@@ -12,6 +12,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age, shortId } from "../components/status-badge.tsx";
 import { toLine } from "../components/value-text.ts";
+import { threadTitle } from "./thread-title.ts";
 import { saveSearch, loadSearch, type ThreadListSearch } from "./saved-search.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
 import { threadFilterOf, unknownTerms } from "./thread-search-filter.ts";
@@ -127,9 +128,9 @@ interface RowProps {
 /** A row of the list: the thread's id, description and status. */
 function Row({ thread, about, isChosen }: RowProps) {
   const { thread_id: id, status, metadata, updated_at, error } = thread;
-  const { graph_id, assistant_id: _, title, name: named, ...rest } = metadata;
+  const { graph_id, assistant_id: _, title: _title, name: _name, ...rest } = metadata;
   const graph = typeof graph_id === "string" ? graph_id : "no run yet";
-  const name = [title, named].find((one) => typeof one === "string") ?? graph;
+  const name = threadTitle(thread);
   const why = error === undefined ? "" : `${error.error}: ${error.message}`;
   const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
   const how = [
@@ -146,7 +147,7 @@ function Row({ thread, about, isChosen }: RowProps) {
       title={[about, why].filter((text) => text !== "").join("\n")}
     >
       <span class={`dot ${status}`} aria-hidden="true" />
-      <span class="name">{String(name)}</span>
+      <span class="name">{name}</span>
       <span class="about">{about === "" ? others.join(" ") : about}</span>
       <span class="what">{how.join(" · ")}</span>
       <code class="id">…{shortId(id)}</code>

@@ -1,0 +1,17 @@
+import { useEffect, useRef } from "preact/hooks";
+
+/** Handles key presses on the page, except in fields. `pressed` returns whether the key means something. */
+export function useKeys(pressed: (key: string) => boolean): void {
+  const latest = useRef(pressed);
+  latest.current = pressed;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const { tagName = "" } = event.target as Partial<HTMLElement>;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT|SUMMARY)$/.test(tagName))
+        return;
+      if (latest.current(event.key)) event.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}

@@ -1,0 +1,75 @@
+import { signal } from "@preact/signals";
+import { getThreadCount, listWaitingThreads } from "../api/client.ts";
+import type { ApiInterrupt, WaitingThread } from "../api/records.ts";
+import { errorMessage, isLocked } from "../app/notices.ts";
+import { Refresher } from "../live/refresher.ts";
+import { ApiKeyRequired } from "../request-errors.ts";
+
+/** Threads on one page. */
+export const PAGE_SIZE = 25;
+/** Milliseconds between two reads. */
+const POLL_MS = 2_000;
+
+/** A row of the inbox: a question, or a thread that is paused without one. */
+export interface OpenQuestion {
+  /** The same as long as the question waits. */
+  readonly key: string;
+  readonly thread: WaitingThread;
+  /** Null: the thread is paused at a breakpoint, or its state was edited. */
+  readonly question: ApiInterrupt | null;
+}
+
+type Found = readonly [threads: readonly WaitingThread[], total: number];
+
+/** One page of the questions that wait for an answer, live. Nothing else is read. */
+export class OpenQuestions {
+  readonly rows = signal<readonly OpenQuestion[] | null>(null);
+  /** The number of threads that wait. */
+  readonly total = signal(0);
+  readonly error = signal<string | null>(null);
+  readonly #refresher: Refresher<Found>;
+  readonly #poll: ReturnType<typeof setInterval>;
+
+  /** `page`: from 0. */
+  constructor(page: number) {
+    this.#refresher = new Refresher<Found>({
+      read: (signal) =>
+        Promise.all([
+          listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),
+          getThreadCount({ status: "interrupted" }),
+        ]),
+      take: ([threads, total]) => {
+        this.rows.value = threads.flatMap(rowsOf);
+        this.total.value = Math.max(total, page * PAGE_SIZE + threads.length);
+        this.error.value = null;
+      },
+      onError: (cause) => {
+        if (cause instanceof ApiKeyRequired) isLocked.value = true;
+        this.error.value = errorMessage(cause);
+      },
+    });
+    this.#poll = setInterval(() => {
+      if (!document.hidden) this.refresh();
+    }, POLL_MS);
+  }
+
+  refresh(): void {
+    this.#refresher.request();
+  }
+
+  close(): void {
+    clearInterval(this.#poll);
+    this.#refresher.close();
+  }
+}
+
+function rowsOf(thread: WaitingThread): readonly OpenQuestion[] {
+  // Several tasks of a step may wait at the same interrupt of a subgraph.
+  const questions = new Map(
+    Object.values(thread.interrupts)
+      .flat()
+      .map((one) => [one.id, one]),
+  );
+  if (questions.size === 0) return [{ key: thread.thread_id, thread, question: null }];
+  return [...questions].map(([id, question]) => ({ key: `${thread.thread_id} ${id}`, thread, question }));
+}

@@ -1,0 +1,213 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getQuestions, getThread } from "../api/client.ts";
+import type { ApiInterrupt } from "../api/records.ts";
+import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
+import { runAction, showNotice } from "../app/notices.ts";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { Age, shortId } from "../components/status-badge.tsx";
+import { useKeys } from "../components/use-keys.ts";
+import { useResource } from "../components/use-resource.ts";
+import { toLine } from "../components/value-text.ts";
+import { AlreadyAnswered, findAnswer, sendAnswers } from "../live/answering.ts";
+import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
+import { threadTitle } from "../threads/thread-title.ts";
+import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
+
+/** The questions of all threads that wait for an answer, the oldest first. They are answered in place. */
+export function InboxPage() {
+  const number = Number(currentLocation.value.query.get("page"));
+  const page = Number.isInteger(number) && number > 1 ? number - 1 : 0;
+  return <QuestionList key={page} page={page} />;
+}
+
+/** `page`: from 0. */
+function QuestionList({ page }: { readonly page: number }) {
+  const list = useMemo(() => new OpenQuestions(page), [page]);
+  useEffect(() => () => list.close(), [list]);
+  const [chosen, setChosen] = useState<OpenQuestion | null>(null);
+  /** The place of the chosen row: it stays there when somebody else has answered it. */
+  const place = useRef(0);
+  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
+  const box = useRef<HTMLOListElement>(null);
+  const waiting = (list.rows.value ?? []).filter(({ key }) => !answered.has(key));
+  const at = waiting.findIndex(({ key }) => key === chosen?.key);
+  if (at >= 0) place.current = at;
+  const isGone = chosen !== null && at < 0;
+  const rows = isGone ? waiting.toSpliced(place.current, 0, chosen) : waiting;
+  const total = list.total.value;
+  const pages = Math.ceil(total / PAGE_SIZE);
+  const choose = (row: OpenQuestion | undefined) => {
+    setChosen(row ?? null);
+    // The answer's first field is reached with the tab key from here.
+    requestAnimationFrame(() =>
+      box.current?.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus(),
+    );
+  };
+  const move = (by: number) => {
+    const from = rows.findIndex(({ key }) => key === chosen?.key);
+    choose(rows[Math.max(0, Math.min(rows.length - 1, from + by))]);
+  };
+  useKeys((key) => {
+    if (key === "j" || key === "ArrowDown") move(1);
+    else if (key === "k" || key === "ArrowUp") move(-1);
+    else if (key === "Escape") choose(undefined);
+    else return false;
+    return true;
+  });
+  const done = (row: OpenQuestion) => {
+    const next = rows[rows.indexOf(row) + 1] ?? rows[rows.indexOf(row) - 1];
+    setAnswered((before) => new Set(before).add(row.key));
+    choose(next);
+    list.refresh();
+  };
+  return (
+    <article class="page inbox">
+      <header class="head">
+        <div class="which">
+          <h1>Inbox {list.rows.value !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
+          <p class="dim">Threads that wait for an answer, the longest wait first.</p>
+        </div>
+        <p class="dim keys">j next · k previous · Esc close</p>
+      </header>
+      {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
+      {list.rows.value === null ? (
+        list.error.value === null && (
+          <p class="dim pad" aria-busy="true">
+            Reading…
+          </p>
+        )
+      ) : rows.length === 0 ? (
+        <EmptyState title={page === 0 ? "Nothing waits for an answer." : "There are no more questions."}>
+          {page > 0 && <a href={hrefOf(["inbox"])}>To the first page</a>}
+        </EmptyState>
+      ) : (
+        <ol ref={box} class="questions" aria-label="Open questions">
+          {rows.map((row) => (
+            <Row
+              key={row.key}
+              row={row}
+              isOpen={row.key === chosen?.key}
+              isGone={isGone && row.key === chosen.key}
+              onToggle={() => choose(row.key === chosen?.key ? undefined : row)}
+              onAnswered={() => done(row)}
+            />
+          ))}
+        </ol>
+      )}
+      {pages > 1 && (
+        <nav class="bar pages" aria-label="Pages">
+          <button type="button" disabled={page === 0} onClick={() => replaceQuery({ page })}>
+            Previous page
+          </button>
+          <span class="dim">
+            page {page + 1} of {pages.toLocaleString("en")}
+          </span>
+          <button type="button" disabled={page + 1 >= pages} onClick={() => replaceQuery({ page: page + 2 })}>
+            Next page
+          </button>
+        </nav>
+      )}
+    </article>
+  );
+}
+
+interface RowProps {
+  readonly row: OpenQuestion;
+  readonly isOpen: boolean;
+  /** True: the question no longer waits. */
+  readonly isGone: boolean;
+  readonly onToggle: () => void;
+  readonly onAnswered: () => void;
+}
+
+function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
+  const { thread, question } = row;
+  const { thread_id: id, updated_at } = thread;
+  const text =
+    question === null
+      ? "Paused, without a question"
+      : toLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Asks, without a text";
+  return (
+    <li class={`card ${isOpen ? "open" : ""}`}>
+      <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
+        <span class={`text ${question === null ? "dim" : ""}`}>{text}</span>
+        <span class="wait">
+          <Age since={updated_at} />
+        </span>
+      </button>
+      <p class="from dim">
+        {threadTitle(thread)} · <a href={threadHref(id)}>thread …{shortId(id)}</a>
+      </p>
+      {isOpen &&
+        (question === null ? (
+          <p>
+            It is paused at a breakpoint, or its state was edited.{" "}
+            <a href={threadHref(id)}>Resume it on its page</a>
+          </p>
+        ) : (
+          <Answer row={row} question={question} isGone={isGone} onAnswered={onAnswered} />
+        ))}
+    </li>
+  );
+}
+
+interface AnswerProps {
+  readonly row: OpenQuestion;
+  readonly question: ApiInterrupt;
+  readonly isGone: boolean;
+  readonly onAnswered: () => void;
+}
+
+/** The form of the answer. It stays, with what was entered, when somebody else has answered. */
+function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
+  const { thread_id: id, metadata } = row.thread;
+  const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
+  const schemas = useResource(() => getQuestions(id), [id]);
+  useEffect(() => {
+    if (!isGone || refused !== null) return;
+    const check = async () => {
+      const { interrupts } = await getThread(id);
+      // It waits still, on the page before this one, when a question before it was answered.
+      if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
+      setRefused(new AlreadyAnswered(await findAnswer(id, [question.id])));
+    };
+    check().catch(() => setRefused(new AlreadyAnswered(undefined)));
+  }, [isGone]);
+  const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
+  const send = (answers: Readonly<Record<string, unknown>>) =>
+    runAction(async () => {
+      try {
+        await sendAnswers(id, String(assistant), answers);
+      } catch (cause) {
+        if (!(cause instanceof AlreadyAnswered)) throw cause;
+        setRefused(cause);
+        return;
+      }
+      showNotice("The answer is sent.");
+      onAnswered();
+    });
+  if (schemas.value === undefined && schemas.error === null)
+    return (
+      <p class="dim" aria-busy="true">
+        Reading…
+      </p>
+    );
+  const { response_schema = null } = schemas.value?.find((one) => one.id === question.id) ?? {};
+  return (
+    <>
+      {refused !== null && (
+        <div class="note" role="alert">
+          <span>
+            {refused.message} {refused.run !== undefined && <Age since={refused.run.created_at} isAgo />}
+          </span>
+          {refused.run !== undefined && <a href={runHref(id, refused.run.run_id)}>See the run</a>}
+        </div>
+      )}
+      <InterruptAnswers
+        questions={[{ ...question, response_schema }]}
+        isClosed={refused !== null}
+        onAnswer={send}
+      />
+    </>
+  );
+}

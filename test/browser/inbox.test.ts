@@ -1,0 +1,152 @@
+import { Annotation, interrupt, START, StateGraph } from "@langchain/langgraph";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { graph, list, value } from "../../src/index.ts";
+import { served } from "../langgraph/support.ts";
+import { serve } from "../e2e/support/server.ts";
+import { get, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const yesOrNo = z.object({ ok: z.boolean() });
+
+/** Asks about `about`, and then once more. */
+const native = graph({
+  state: { about: value(""), answers: list<unknown>() },
+  nodes: {
+    first: async ({ about }, ctx) => ({
+      answers: [await ctx.interrupt(`Send ${about}?`, { schema: yesOrNo })],
+    }),
+    again: async ({ about }, ctx) => ({
+      answers: [await ctx.interrupt(`Send ${about} again?`, { schema: yesOrNo })],
+    }),
+  },
+  edges: { start: "first", first: "again" },
+});
+
+const State = Annotation.Root({ about: Annotation<string>, answer: Annotation<unknown> });
+const hosted = new StateGraph(State)
+  .addNode("ask", ({ about }) => ({ answer: interrupt({ question: `Book ${about}?` }) as unknown }))
+  .addEdge(START, "ask")
+  .compile();
+
+async function started() {
+  const { url } = await serve({ graphs: { native }, langGraphs: await served({ hosted }) });
+  const ask = async (assistant_id: string, about: string): Promise<string> => {
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, {
+      metadata: { title: about },
+    });
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id, input: { about } });
+    return thread_id;
+  };
+  const valuesOf = async (thread: string): Promise<Record<string, unknown>> =>
+    ((await (await get(`${url}/threads/${thread}/state`)).json()) as { values: Record<string, unknown> })
+      .values;
+  return { url, ask, valuesOf };
+}
+
+const questions = (page: Page): Promise<string[]> =>
+  page.locator(".questions .summary .text").allInnerTexts();
+const send = (page: Page) => page.getByRole("button", { name: "Send answer" });
+
+describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("shows the questions of all threads, the longest wait first, and answers them in place, by keys", async () => {
+    const { url, ask, valuesOf } = await started();
+    // Made before the others, asked after them.
+    const { thread_id: late } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    const tea = await ask("native", "tea");
+    const flight = await ask("hosted", "a flight");
+    await postJson(`${url}/threads/${late}/runs/wait`, {
+      assistant_id: "hosted",
+      input: { about: "a room" },
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await expect.poll(() => questions(page)).toEqual(["Send tea?", "Book a flight?", "Book a room?"]);
+    expect(await page.innerText("h1")).toBe("Inbox 3");
+
+    await page.keyboard.press("j");
+    await page.getByRole("radio", { name: "yes" }).check();
+    await send(page).click();
+    await expect.poll(() => valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
+    // The next question opens, and the second one of this thread joins at the end.
+    await page.getByRole("button", { name: "Text" }).waitFor();
+    await expect.poll(() => questions(page)).toEqual(["Book a flight?", "Book a room?", "Send tea again?"]);
+    await page.getByRole("button", { name: "Text" }).click();
+    await page.getByLabel("Answer", { exact: true }).fill("by train");
+    await send(page).click();
+    await expect.poll(() => valuesOf(flight)).toMatchObject({ answer: "by train" });
+
+    await ask("hosted", "a table");
+    await expect.poll(() => questions(page)).toEqual(["Book a room?", "Send tea again?", "Book a table?"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("a second answer is refused: its giver reads that the question was answered, and no other question gets it", async () => {
+    const { url, ask, valuesOf } = await started();
+    const tea = await ask("native", "tea");
+    await ask("native", "coffee");
+    const [ann, bob] = [
+      await opened(await browser(), `${url}/#/inbox`),
+      await opened(await browser(), `${url}/#/inbox`),
+    ];
+    for (const { page } of [ann, bob]) {
+      await page.getByRole("button", { name: "Send tea?" }).click();
+      await page.getByRole("radio", { name: "yes" }).waitFor();
+    }
+    // Bob's page reads nothing any more: he answers what he sees.
+    await bob.page.route(/threads\/(search|count)/, () => undefined);
+    await bob.page.getByRole("radio", { name: "no" }).check();
+    await ann.page.getByRole("radio", { name: "yes" }).check();
+    await send(ann.page).click();
+    await expect.poll(() => questions(ann.page)).toContain("Send tea again?");
+    await send(bob.page).click();
+    await bob.page.getByText("Somebody else has answered it already").waitFor();
+    expect(await send(bob.page).isDisabled()).toBe(true);
+    expect(await valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
+    expect(ann.wrong).toEqual([]);
+  });
+
+  test("a question that somebody else answers while its form is open stays there, and says so", async () => {
+    const { url, ask } = await started();
+    const thread = await ask("hosted", "a flight");
+    await ask("hosted", "a room");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Book a flight?" }).click();
+    await page.getByRole("button", { name: "Text" }).click();
+    await page.getByLabel("Answer", { exact: true }).fill("half an ans");
+    const command = { resume: "no" };
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "hosted", command });
+    await page.getByText("Somebody else has answered it already").waitFor();
+    expect(await page.getByLabel("Answer", { exact: true }).inputValue()).toBe("half an ans");
+    expect(await questions(page)).toEqual(["Book a flight?", "Book a room?"]);
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Book a flight?" }).click();
+    await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("of many, one page is read at a time", async () => {
+    const { url, ask } = await started();
+    for (let i = 1; i <= 60; i++) await ask("hosted", `room ${i}`);
+    const context = await browser();
+    const sizes: number[] = [];
+    context.on("response", async (response) => {
+      if (response.url().endsWith("threads/search"))
+        sizes.push(((await response.json()) as unknown[]).length);
+    });
+    const { page, wrong } = await opened(context, `${url}/#/inbox`);
+    await page.getByText("page 1 of 3").waitFor();
+    expect(await questions(page)).toHaveLength(25);
+    await page.getByRole("button", { name: "Next page" }).click();
+    await page.getByRole("button", { name: "Next page" }).click();
+    await expect
+      .poll(() => questions(page))
+      .toEqual(Array.from({ length: 10 }, (_, i) => `Book room ${i + 51}?`));
+    expect(Math.max(...sizes)).toBe(25);
+    expect(wrong).toEqual([]);
+  });
+});
