@@ -6,7 +6,7 @@ export interface Progress {
   readonly done?: number;
   /** How much there is to do, in `unit`. Absent where that is not known before. */
   readonly total?: number;
-  readonly unit?: "bytes" | "keys";
+  readonly unit?: "bytes" | "keys" | "threads";
 }
 
 /** Is told how far long work has come, as often as the work likes. It MUST NOT throw. */
