@@ -157,6 +157,18 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     list: async (key, page) => runs.list(await readable(key), page),
 
+    async search(tenant, { limit, ...asked }) {
+      // The event is about threads: what its handler finds, and may ask for, is their metadata.
+      const about = { metadata: {}, limit, offset: 0 };
+      const { query, permission } = await rules.decideQuery("threads:search", about, { metadata: isObject });
+      return runs.search(tenant, {
+        ...asked,
+        limit: query.limit,
+        thread_metadata: query.metadata ?? {},
+        permission,
+      });
+    },
+
     followThread: async (key, after, ends) => runs.followThread(await readable(key), after, ends),
 
     cancel: async (key, run, action, options) =>

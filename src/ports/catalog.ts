@@ -1,4 +1,5 @@
 import type { AssistantFilter, AssistantRecord, AssistantVersion } from "../model/assistant.ts";
+import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
@@ -30,6 +31,23 @@ export interface ThreadsFound {
   readonly more: boolean;
 }
 
+export interface RunSearch extends RunFilter {
+  readonly limit: number;
+  /** {@link RunsFound.next} of the page before, of a search with the same filter and order. */
+  readonly cursor?: string;
+  /** By creation. */
+  readonly sort_order: "asc" | "desc";
+  /** A condition that the storage does not know. It is checked last. */
+  readonly keep: (run: RunWithoutKwargs, thread: ThreadRecord) => boolean;
+}
+
+export interface RunsFound {
+  /** Fewer than asked for when there are no more, or when their records are large. */
+  readonly runs: readonly RunWithoutKwargs[];
+  /** The cursor of the next page, if there may be one. */
+  readonly next: string | undefined;
+}
+
 /** One change of the catalog. */
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
@@ -38,7 +56,7 @@ export type CatalogChange =
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
 /**
- * Stored data that belong to no thread, and the index of threads. Each `transact` is atomic and durable: it resolves when the
+ * Stored data that belong to no thread, and the indexes of threads and runs. Each `transact` is atomic and durable: it resolves when the
  * change would survive a power cut.
  */
 export interface Catalog {
@@ -62,6 +80,11 @@ export interface Catalog {
   searchThreads(tenant: string, search: ThreadSearch): Promise<ThreadsFound>;
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
+  /**
+   * A page of the runs of all threads that match, those of temporary threads left out. A page MUST NOT cost more for the pages before it, and
+   * MUST NOT change with runs that are admitted later. Failed runs MUST be found without reading the others, and so must those of one thread.
+   */
+  searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
   /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), earliest first. */
   dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]>;
 }

@@ -6,7 +6,7 @@ export interface Progress {
   readonly done?: number;
   /** How much there is to do, in `unit`. Absent where that is not known before. */
   readonly total?: number;
-  readonly unit?: "bytes" | "keys";
+  readonly unit?: "bytes" | "keys" | "threads";
 }
 
 /** Called with the progress of long work, at any rate. It MUST NOT throw. */

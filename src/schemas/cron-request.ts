@@ -1,10 +1,10 @@
 import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronSettings, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
-import { invalidField } from "./error-responses.ts";
 import { metadataFilterSchema } from "./filter.ts";
 import { parseRunRequest } from "./run-request.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, runCreateSchema } from "./request-schemas.ts";
+import { parseTime } from "./time.ts";
 import { Type } from "./typebox.ts";
 import { compileBodySchema } from "./validator.ts";
 
@@ -103,7 +103,9 @@ export function parseCronChange(body: RawBody): CronSettings {
     ...(schedule !== undefined && { schedule }),
     ...(timezone !== undefined && { timezone }),
     // An explicit null removes the end time.
-    ...(Object.hasOwn(body, "end_time") && { end_time: end_time === undefined ? null : timeOf(end_time) }),
+    ...(Object.hasOwn(body, "end_time") && {
+      end_time: end_time === undefined ? null : parseTime("end_time", end_time),
+    }),
     ...(enabled !== undefined && { enabled }),
     ...(on_run_completed !== undefined && { on_run_completed }),
     ...(metadata !== undefined && { metadata: metadata as JsonObject }),
@@ -123,16 +125,4 @@ export function parseCronSearch(body: RawBody): {
     ...rest
   } = cronSearchSchema.parse(body);
   return { query: { ...rest, limit, offset } as CronSearch, select };
-}
-
-const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
-
-/** Parses a time; without an offset it is UTC. */
-function timeOf(text: string): number {
-  const parts = TIME.exec(text);
-  const hasClock = text.length > 10;
-  const time =
-    parts === null ? Number.NaN : Date.parse(hasClock && parts[1] === undefined ? `${text}Z` : text);
-  if (Number.isFinite(time)) return time;
-  throw invalidField("end_time", "must be a time in ISO 8601");
 }

@@ -1,4 +1,4 @@
-import { type CancelAction, multitaskStrategies, streamModes } from "../model/run.ts";
+import { type CancelAction, multitaskStrategies, type RunStatus, streamModes } from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
@@ -165,6 +165,33 @@ export const threadPruneSchema = compileBodySchema(
   Type.Object({
     thread_ids: Type.Array(Type.String({ format: "uuid" }), { maxItems: PAGE_LIMITS.most }),
     strategy: Type.Optional(Type.Enum([...ttlStrategies])),
+  }),
+);
+
+const statuses = [
+  "pending",
+  "running",
+  "success",
+  "error",
+  "timeout",
+  "interrupted",
+] as const satisfies RunStatus[];
+const moment = Type.String({ maxLength: 100 });
+
+export const runSearchSchema = compileBodySchema(
+  Type.Object({
+    status: Type.Optional(Type.Enum([...statuses])),
+    assistant_id: Type.Optional(Type.String({ format: "uuid" })),
+    graph_id: Type.Optional(Type.String({ maxLength: 1000 })),
+    thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    metadata: Type.Optional(metadataFilterSchema),
+    created_after: Type.Optional(moment),
+    created_before: Type.Optional(moment),
+    error: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
+    limit: Type.Optional(Type.Integer({ minimum: PAGE_LIMITS.least, maximum: PAGE_LIMITS.most })),
+    cursor: Type.Optional(Type.String({ maxLength: 1000 })),
+    sort_by: Type.Optional(Type.Literal("created_at")),
+    sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
   }),
 );
 

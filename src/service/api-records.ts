@@ -5,6 +5,7 @@ import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
+import type { RunWithoutKwargs } from "../model/run-search.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
@@ -97,6 +98,29 @@ export interface RunProgress {
   readonly isRunning: boolean;
   /** Position in the queue, counted from 1; undefined when the run is not queued. */
   readonly position: number | undefined;
+}
+
+/** A run as the search over all threads shows it: how it went, without what it was created with. */
+export function apiRunSummary(run: RunWithoutKwargs, isRunning: boolean): JsonObject {
+  const { run_id, thread_id, assistant_id, graph_id, metadata, multitask_strategy, attempt } = run;
+  const timeOf = (at: number | null) => (at === null ? null : toIso(at));
+  return {
+    run_id,
+    thread_id,
+    assistant_id,
+    graph_id,
+    created_at: toIso(run.created_at),
+    updated_at: toIso(run.updated_at),
+    started_at: timeOf(run.started_at),
+    ended_at: timeOf(run.ended_at),
+    metadata,
+    status: isRunning && run.status === "pending" ? "running" : run.status,
+    multitask_strategy,
+    attempt,
+    error: run.error && { error: run.error.error, message: run.error.message },
+    ...(run.due !== null && { scheduled_for: toIso(run.due) }),
+    ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),
+  };
 }
 
 export function apiRun(run: RunRecord, { isRunning, position }: RunProgress): JsonObject {

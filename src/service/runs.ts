@@ -2,8 +2,11 @@ import type { RunDraft, ThreadSystem } from "../../actors/thread-system.ts";
 import { ServiceError, threadDeleted, threadNotFound } from "../model/errors.ts";
 import { pairedId } from "../model/ids.ts";
 import { contains, type JsonObject } from "../model/json.ts";
+import { type Permission, permitsOf } from "../model/permission.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
-import type { TemporaryKind, ThreadKey, ThreadLifetime } from "../model/thread.ts";
+import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
+import type { TemporaryKind, ThreadKey, ThreadLifetime, ThreadRecord } from "../model/thread.ts";
+import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal, RunsQuery } from "../ports/journal.ts";
@@ -16,7 +19,7 @@ import type { Assistants } from "./assistants.ts";
 import { followThread } from "./thread-events.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
 import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withStarter } from "./run-draft.ts";
-import { apiRun } from "./api-records.ts";
+import { apiRun, apiRunSummary } from "./api-records.ts";
 import { type MakeOnceRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
@@ -37,6 +40,24 @@ export interface RunList {
   readonly runs: AsyncIterable<RunRecord>;
   /** The number of matches on all pages. */
   readonly total: number;
+}
+
+/** A search of the runs of all threads. */
+export interface RunSearchQuery extends RunFilter {
+  readonly limit: number;
+  readonly cursor?: string;
+  /** By creation. Default `desc`. */
+  readonly sort_order?: "asc" | "desc";
+  /** All these entries must be contained in the metadata of the run's thread. */
+  readonly thread_metadata?: JsonObject;
+  /** Only runs of threads that it allows. */
+  readonly permission?: Permission | undefined;
+}
+
+export interface RunSearchPage {
+  readonly runs: readonly JsonObject[];
+  /** The cursor of the next page, if there may be one. */
+  readonly next: string | undefined;
 }
 
 export interface Runs extends RunCancellation {
@@ -81,6 +102,8 @@ export interface Runs extends RunCancellation {
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
+  /** The runs of all threads, without what they were created with. A page costs the same wherever it is. */
+  search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;
   /**
    * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
    * @throws ServiceError `thread.not_found` when its thread is deleted meanwhile
@@ -97,6 +120,7 @@ export interface Runs extends RunCancellation {
 interface Deps {
   readonly system: ThreadSystem;
   readonly journal: Journal;
+  readonly catalog: Catalog;
   readonly engine: Engine;
   readonly hub: Hub;
   readonly clock: Clock;
@@ -113,7 +137,7 @@ interface Deps {
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {
-  const { system, journal, hub, newId, assistants, webhooks } = deps;
+  const { system, journal, catalog, hub, newId, assistants, webhooks } = deps;
   const repeats = new IdempotentRequests(deps);
   const threadTtl = deps.threadTtl ?? null;
 
@@ -283,6 +307,19 @@ export function createRuns(deps: Deps): Runs {
       found.sort((a, b) => b.order - a.order);
       const ids = found.slice(offset, offset + limit).map(({ id }) => id);
       return { runs: byId(key, ids), total: found.length };
+    },
+
+    async search(tenant, { sort_order = "desc", thread_metadata = {}, permission, ...search }) {
+      const permits = permitsOf(permission);
+      const isInProgress = (run: RunWithoutKwargs) =>
+        run.status === "pending" && system.isRunning({ tenant, thread: run.thread_id }, run.run_id);
+      const keep = (run: RunWithoutKwargs, { metadata }: ThreadRecord): boolean => {
+        if (search.status === "running" && !isInProgress(run)) return false;
+        if (search.status === "pending" && isInProgress(run)) return false;
+        return contains(metadata, thread_metadata) && permits?.(metadata) !== false;
+      };
+      const { runs, next } = await catalog.searchRuns(tenant, { ...search, sort_order, keep });
+      return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), next };
     },
 
     // A run that was found ended is not looked up again: it may be deleted by now.

@@ -2,6 +2,7 @@ import type { NewCheckpoint } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
+import type { ThreadRecord } from "../model/thread.ts";
 import { SmallMap } from "../model/small-map.ts";
 import { andThen, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
@@ -32,6 +33,7 @@ import { ordinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
+import { createdRunKey, failedRunKey, hasFailed } from "./run-index.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
   HIDDEN_MARK,
@@ -64,7 +66,7 @@ export function writeAppend(
   return andThen(removed, () => {
     writeThread(draft, append, known);
     return andThen(
-      forEachInOrder(runs, (run) => writeRun(draft, run, thread.seq)),
+      forEachInOrder(runs, (run) => writeRun(draft, run, thread)),
       () =>
         andThen(
           checkpoints.length === 0 ? undefined : writeCheckpoints(draft, checkpoints, thread.seq),
@@ -154,10 +156,12 @@ function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): J
   return entry;
 }
 
-function writeRun(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
+function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eventually<void> {
+  const { seq, temporary } = thread;
   const known = draft.head.kwargs.get(run.run_id);
-  return andThen(known === undefined ? writeOrder(draft, run, seq) : undefined, () => {
-    const { prefix } = draft.head;
+  return andThen(known === undefined ? writeOrder(draft, run, thread) : undefined, () => {
+    const { prefix, key } = draft.head;
+    if (temporary === null && hasFailed(run)) draft.putSealed(failedRunKey(key, run), PRESENT_MARK);
     // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
     if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
     draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
@@ -166,11 +170,14 @@ function writeRun(draft: AppendDraft, run: RunRecord, seq: number): Eventually<v
 }
 
 /** Stores the number of the first journal entry that names the run: a rollback reads the journal from there. */
-function writeOrder(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
-  const { prefix, next_run } = draft.head;
+function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
+  const { prefix, next_run, key } = draft.head;
   const order = orderKey(prefix, run.order, run.run_id);
   // The kwargs of an unfinished run are cached until its end, so here it is a new or an ended run.
-  if (run.order >= next_run) return draft.putSealed(order, sealNumber(seq));
+  if (run.order >= next_run) {
+    if (temporary === null) draft.putSealed(createdRunKey(key, run), PRESENT_MARK);
+    return draft.putSealed(order, sealNumber(seq));
+  }
   return andThen(refuseEnded(draft, run.run_id), () =>
     andThen(draft.get(order), (known) => {
       if (known === undefined) draft.putSealed(order, sealNumber(seq));

@@ -9,6 +9,8 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type {
   Catalog,
   CatalogChange,
+  RunSearch,
+  RunsFound,
   ThreadQuery,
   ThreadSearch,
   ThreadSelection,
@@ -37,6 +39,7 @@ import {
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
+import { searchRuns } from "./run-search.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -220,6 +223,10 @@ export class KeyValueCatalog implements Catalog {
       this.#kv.get(headKey(threadPrefix(key))),
       (bytes) => bytes && threadRows.record(unseal(bytes, key, "its record")),
     );
+  }
+
+  searchRuns(tenant: string, search: RunSearch): Promise<RunsFound> {
+    return searchRuns(this.#kv, tenant, search, this.#budget.share(tenant));
   }
 
   async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {

@@ -3,10 +3,19 @@ import { threadMapKey, type ThreadKey } from "../model/thread.ts";
 import type { Logger } from "../ports/logger.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { Committer } from "./committer.ts";
-import { eventsPrefix, parseThreadMark, SWEEPS_RANGE, sweepKey, threadPrefix, prefixRange } from "./keys.ts";
+import {
+  eventsPrefix,
+  parseThreadMark,
+  SWEEPS_RANGE,
+  sweepKey,
+  threadPrefix,
+  prefixRange,
+  runPrefix,
+} from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
+import { runAt, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /** Keys deleted at a time. */
@@ -133,14 +142,23 @@ export class DeletionSweeper {
     }
   }
 
-  /** Deletes all keys, then the mark. Rejects when the storage fails; then the mark remains. */
-  async sweep(key: ThreadKey, run: string | null): Promise<void> {
+  /**
+   * Deletes all keys, with those of its runs in the index, then the mark. Rejects when the storage fails; then the mark remains.
+   * `isIndexed`: false when its runs are known to be in no index.
+   */
+  async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);
+    const runs = runPrefix(prefix);
     let ops: WriteOperation[] = [];
-    for await (const [found] of this.#kv.entries(
+    for await (const [found, bytes] of this.#kv.entries(
       prefixRange(run === null ? prefix : eventsPrefix(prefix, run)),
     )) {
       ops.push({ key: found, value: null });
+      if (isIndexed && found.startsWith(runs)) {
+        const stored = runAt(bytes, key, found);
+        if (stored !== undefined)
+          for (const at of runIndexKeys(key, stored)) ops.push({ key: at, value: null });
+      }
       if (ops.length < PIECE) continue;
       await this.#write(ops);
       ops = [];

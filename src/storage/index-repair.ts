@@ -7,8 +7,11 @@ import {
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
   headKey,
+  kwargsKey,
   parseDue,
   parseIndex,
+  parseRunSortKey,
+  runKey,
   splitThread,
   threadPrefix,
   prefixRange,
@@ -17,13 +20,15 @@ import { allOf } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
+import { runAt, runIndexKeys } from "./run-index.ts";
+import { unindexedRuns } from "./run-index-repair.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
 /** Changes that are written at a time. */
 const BATCH = 1_000;
 
 /**
- * Rebuilds the index of threads, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
+ * Rebuilds the indexes of threads and of runs, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
  * with an unreadable record are left alone: a check reports them.
  */
 export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
@@ -38,8 +43,10 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
         if ((await strayThreadOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
       } else if (at === headKey(threadPrefix(key))) {
         const thread = await recordAt(kv, key);
-        if (thread !== undefined && thread !== "damaged")
+        if (thread !== undefined && thread !== "damaged") {
           ops.push(...(await missingIndexOps(kv, key, thread)));
+          for await (const missing of unindexedRuns(kv, key, threadPrefix(key))) ops.push(...missing);
+        }
       }
     }
     if (ops.length < BATCH) continue;
@@ -90,6 +97,16 @@ function listedBy(at: string): ThreadKey | undefined {
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;
   const thread = await recordAt(kv, key);
+  const run = parseRunSortKey(at)?.run;
+  if (run !== undefined && thread !== undefined && thread !== "damaged") {
+    const place = runKey(threadPrefix(key), run);
+    const bytes = await kv.get(place);
+    const stored = bytes && runAt(bytes, key, place);
+    // A run that has lost its record, and not the rest, is reported as damage of its thread.
+    if (stored === undefined)
+      return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
+    return thread.temporary === null && runIndexKeys(key, stored).includes(at);
+  }
   // Damage is reported with the thread.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }

@@ -302,11 +302,12 @@ export class KeyValueJournal implements Journal {
       if (head.seq === 0) return { stored: Promise.resolve() };
       this.#sweeper.refuseWrites(key, null);
       const ops = removalOps(head);
+      const isIndexed = head.thread?.temporary === null;
       this.#heads.deletionSubmitted(head, ops);
       const stored = this.#committer.store(ops, true, head.prefix).then(() => {
         this.#sweeper.hide(key, null);
         this.#heads.forget(head);
-        return this.#sweeper.sweep(key, null);
+        return this.#sweeper.sweep(key, null, isIndexed);
       });
       return { stored };
     });

@@ -113,8 +113,23 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
   const at = parseOrdinal(key.slice(key.lastIndexOf("/", end - 1) + 1, end));
   return { at, thread: unescapeSegment(key.slice(end + 1)) };
 }
-/** The second segments of keys that are indexes of threads. */
-const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im"]);
+
+/** Runs of all threads by their creation: all of them (`ir`), and those that failed (`if`). */
+export const createdRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
+export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "if");
+/** The run before the thread: a thread's id is the last segment of every index key. */
+export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
+  `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
+/** The run in such a key; undefined for any other key. */
+export function parseRunSortKey(key: string): { readonly thread: string; readonly run: string } | undefined {
+  const [, kind, , run = "", thread = ""] = key.split("/");
+  return kind === "ir" || kind === "if"
+    ? { thread: unescapeSegment(thread), run: unescapeSegment(run) }
+    : undefined;
+}
+
+/** The second segments of keys that are indexes of threads, and of their runs. */
+const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if"]);
 /** The thread that an index key names; undefined for any other key. */
 export function parseIndex(key: string): ThreadKey | undefined {
   const [tenant = "", kind = ""] = key.split("/", 2);
@@ -190,6 +205,9 @@ export const FORMAT_KEY = "!format";
 
 /** Present when no run was left without an end by an older version. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
+
+/** Present when the index of runs is complete: older versions stored runs without it. */
+export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
 /** Never present: deleting it is a write that tests whether writes work. */
 export const CHECK_KEY = "!check";

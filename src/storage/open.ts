@@ -27,6 +27,7 @@ import { lockDirectory, machineBoot } from "./directory-lock.ts";
 import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
 import { KeyValueOutbox } from "./outbox.ts";
 import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
+import { completeRunIndex } from "./run-index-repair.ts";
 import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
@@ -142,6 +143,7 @@ async function start(
   try {
     const chain = await integrity?.begin(raw, machineBoot());
     await checkFormat(kv, where, marked);
+    await completeRunIndex(kv, deps.onProgress);
     const heads = new ThreadHeads(kv);
     const readMarks = (): Promise<void> =>
       sweeper.readMarks().catch((error: unknown) => {

@@ -24,6 +24,7 @@ import {
   type JournalEntry,
   type StoredCheckpoint,
 } from "./records.ts";
+import { runIndexKeys } from "./run-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /**
@@ -47,6 +48,9 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
     draft.del(order);
     draft.del(runKey(prefix, run));
     draft.del(kwargsKey(prefix, run));
+    if (draft.head.thread?.temporary === null) {
+      for (const at of runIndexKeys(key, stored)) draft.del(at);
+    }
     if (stored.due !== null && stored.seq_base > 0) draft.del(delayedStartKey(prefix, stored.seq_base, run));
     draft.putSealed(sweepKey(key, run), PRESENT_MARK);
   }

@@ -12,6 +12,7 @@ import {
   headKey,
   escapeSegment,
   lastSegment,
+  runKey,
   unescapeSegment,
 } from "./keys.ts";
 import { threadPartLabel } from "./key-labels.ts";
@@ -19,6 +20,7 @@ import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import { allOf, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
+import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
@@ -126,6 +128,7 @@ export class ThreadCheck {
     this.#checkThread();
     if (this.#thread !== undefined) await this.#checkMarks();
     this.#checkRuns();
+    if (this.#thread?.temporary === null) await this.#checkRunIndex();
     this.#checkCheckpoints();
     for (const [run, chunks] of this.#chunks) await this.#checkEvents(run, chunks);
     for (const what of this.#found) yield { key: this.key, what };
@@ -202,6 +205,15 @@ export class ThreadCheck {
     }
     for (const [id, seq] of this.#late) {
       if (this.#runs.get(id)?.seq_base !== seq) this.#found.push(`run ${id} did not begin late at ${seq}`);
+    }
+  }
+
+  async #checkRunIndex(): Promise<void> {
+    for (const [id, run] of this.#runs) {
+      const places = await allOf(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
+      // The run may have been deleted since it was read.
+      if (places.includes(undefined) && !(await this.#isGone(runKey(this.#prefix, id))))
+        this.#found.push(`run ${id} is not in the index of runs`);
     }
   }
 

@@ -4,7 +4,14 @@ import type { OnProgress } from "../ports/progress.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { flawOf, unseal } from "./envelope.ts";
 import { checkItem } from "./store-item-check.ts";
-import { ALL_KEYS, splitThread, threadPrefix, unescapeSegment, prefixRange } from "./keys.ts";
+import {
+  ALL_KEYS,
+  parseRunSortKey,
+  splitThread,
+  threadPrefix,
+  unescapeSegment,
+  prefixRange,
+} from "./keys.ts";
 import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
@@ -73,7 +80,9 @@ async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>
   const key = await strayThreadOf(kv, at);
   if (key === undefined || reported.has(threadPrefix(key))) return;
   reported.add(threadPrefix(key));
-  yield { key, what: "it is in the index of threads, and should not be" };
+  const run = parseRunSortKey(at)?.run;
+  const what = run === undefined ? "it is in the index of threads" : `run ${run} is in the index of runs`;
+  yield { key, what: `${what}, and should not be` };
 }
 
 export function errorMessageOf(error: unknown): string {

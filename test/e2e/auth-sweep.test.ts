@@ -128,6 +128,11 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
     started({ command: { resume: "yes" }, input: undefined }),
   ],
   "GET /threads/{thread_id}/runs": onThread(404),
+  "POST /runs/search": [
+    { foreign: 200, body: () => ({}), shows: [] },
+    { foreign: 200, body: ({ thread_id }) => ({ thread_id }), shows: [] },
+    { foreign: 200, body: () => ({ status: "running" }), shows: [] },
+  ],
   "POST /threads/{thread_id}/runs/stream": [started(), made({ if_not_exists: "create" })],
   "POST /threads/{thread_id}/runs/wait": [started(), made({ if_not_exists: "create" })],
   "GET /threads/{thread_id}/runs/{run_id}": onThread(404),

@@ -114,6 +114,19 @@ describe.each(["stopped", "killed"])("a data directory of 0.1, its server %s", (
     expect(server.complaints).toEqual([]);
   });
 
+  test("has its runs in the search over all threads", async () => {
+    const { answers, url, server } = await open(name, MINUTE);
+    const found = await postJson<readonly Run[]>(`${url}/runs/search`, { limit: 1000 });
+    const ids = found.map(({ run_id }) => run_id);
+    const expected = Object.values(answers.threads).flatMap(({ runs }) => runs);
+    expect(ids).toEqual(expect.arrayContaining(expected.map(({ run_id }) => run_id)));
+    const failed = await postJson<readonly Run[]>(`${url}/runs/search`, { status: "error", limit: 1000 });
+    const known = expected.filter(({ status }) => status === "error").map(({ run_id }) => run_id);
+    expect(known.length).toBeGreaterThan(0);
+    expect(failed.map(({ run_id }) => run_id)).toEqual(expect.arrayContaining(known));
+    expect(server.complaints).toEqual([]);
+  });
+
   test("has the events of a run that ended, under the same ids", async () => {
     const { answers, at } = await open(name, MINUTE);
     const { run_id, events } = answers.stream;

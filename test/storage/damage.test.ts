@@ -161,6 +161,7 @@ describe("what is missing is found", () => {
     ],
     ["a parent", new RegExp(`/c/.*${id(1)}$`), [`the parent ${id(1)} of checkpoint ${id(2)} is missing`]],
     ["the index", new RegExp(`/i/${key.thread}$`), ["it is not in the index of threads"]],
+    ["the index of runs", /\/ir\//, [`run ${run.run_id} is not in the index of runs`]],
     ["the record", new RegExp(`${key.thread}/h$`), ["its record is missing"]],
   ])("%s", async (_, pattern, expected) => {
     await drop(pattern);

@@ -41,6 +41,7 @@ function reading() {
   const runs = createRuns({
     system,
     journal,
+    catalog: unasked,
     hub,
     clock: new SimulatedClock(),
     engine: unasked,

@@ -76,6 +76,13 @@ export const runRouteDescriptions: RouteDescriptions = {
     ],
     answer: recordListResponse("SelectedRun"),
   },
+  "POST /runs/search": {
+    tag,
+    summary: "Find runs of all threads",
+    more: "Newest first, without what they were created with. Runs without a thread are left out. x-pagination-next is the cursor of the next page, if there is one: with it, new runs do not move the pages.",
+    body: "RunSearch",
+    answer: recordListResponse("FoundRun"),
+  },
   "GET /threads/:thread_id/runs/:run_id": { tag, summary: "Get a run", answer: recordResponse("Run") },
   "GET /threads/:thread_id/runs/:run_id/join": {
     tag,

@@ -4,6 +4,7 @@ import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { memorySizeOf } from "../../model/memory-size.ts";
 import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { parseRunSearch } from "../../schemas/run-search-request.ts";
 import { checkFilter } from "../../schemas/filter.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
@@ -83,6 +84,17 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const { runs: found, total } = await runs.list(key, page);
         const shown = mapItems(found, (run) => pickFields(runs.show(key, run), select));
         await sendList(call, shown, { headers: paginationHeaders(page.offset + page.limit, total) });
+      },
+    },
+    {
+      method: "POST",
+      path: "/runs/search",
+      access: "users",
+      async handle(call) {
+        const query = parseRunSearch(await call.body());
+        const { runs, next } = await call.service.runs.search(call.tenant, query);
+        const headers = next === undefined ? JSON_HEADERS : { ...JSON_HEADERS, "x-pagination-next": next };
+        await sendList(call, runs, { headers });
       },
     },
     {

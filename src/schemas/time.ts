@@ -1,0 +1,13 @@
+import { invalidField } from "./error-responses.ts";
+
+const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
+
+/** Parses a time; without an offset it is UTC. `at`: its field. @throws ServiceError `validation.failed` */
+export function parseTime(at: string, text: string): number {
+  const parts = TIME.exec(text);
+  const hasClock = text.length > 10;
+  const time =
+    parts === null ? Number.NaN : Date.parse(hasClock && parts[1] === undefined ? `${text}Z` : text);
+  if (Number.isFinite(time)) return time;
+  throw invalidField(at, "must be a time in ISO 8601");
+}

@@ -1,0 +1,56 @@
+import type { ThreadKey } from "../model/thread.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
+import type { OnProgress } from "../ports/progress.ts";
+import { unseal } from "./envelope.ts";
+import { nextThread } from "./event-expiry.ts";
+import { headKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
+import { PRESENT_MARK, threadRows } from "./records.ts";
+import { runAt, runIndexKeys } from "./run-index.ts";
+
+/** Changes that are written at a time. */
+const BATCH = 1_000;
+
+/** Builds the index over data of an older version, unless it is complete. Nothing else may write meanwhile. */
+export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
+  if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY)) !== undefined) return;
+  let ops: WriteOperation[] = [];
+  let done = 0;
+  // Of all tenants: `"` is the first character after that of the server's own keys.
+  for (let at = '"'; ;) {
+    const key = await nextThread(kv, at);
+    if (key === null) break;
+    const prefix = threadPrefix(key);
+    for await (const missing of unindexedRuns(kv, key, prefix)) ops.push(...missing);
+    onProgress?.({ work: "building the index of runs", done: ++done, unit: "threads" });
+    if (ops.length >= BATCH) {
+      await kv.batch(ops, { sync: false });
+      ops = [];
+    }
+    at = prefixRange(prefix).lt;
+  }
+  await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
+}
+
+/** The missing index keys of each run of a thread. Unreadable records are left alone: a check reports them. */
+export async function* unindexedRuns(
+  kv: KeyValueStore,
+  key: ThreadKey,
+  prefix: string,
+): AsyncGenerator<readonly WriteOperation[]> {
+  const head = await kv.get(headKey(prefix));
+  if (head === undefined) return;
+  try {
+    if (threadRows.record(unseal(head, key, "its record")).temporary !== null) return;
+  } catch {
+    return;
+  }
+  for await (const [at, bytes] of kv.entries(prefixRange(runPrefix(prefix)))) {
+    const run = runAt(bytes, key, at);
+    if (run === undefined) continue;
+    const missing: WriteOperation[] = [];
+    for (const place of runIndexKeys(key, run)) {
+      if ((await kv.get(place)) === undefined) missing.push({ key: place, value: PRESENT_MARK });
+    }
+    yield missing;
+  }
+}

@@ -1,0 +1,139 @@
+import { matchesRun } from "../model/run-search.ts";
+import { isTerminal } from "../model/run.ts";
+import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { RunSearch, RunsFound } from "../ports/catalog.ts";
+import type { KeyValueStore, ScanRange } from "../ports/key-value-store.ts";
+import type { BudgetShare } from "../ports/time-budget.ts";
+import { unseal } from "./envelope.ts";
+import {
+  activePrefix,
+  createdRunsPrefix,
+  DELAYED_RANGE,
+  failedRunsPrefix,
+  headKey,
+  lastSegment,
+  orderPrefix,
+  parseDelayed,
+  parseRunSortKey,
+  prefixRange,
+  runKey,
+  threadPrefix,
+} from "./keys.ts";
+import { HIDDEN_MARK, runRows, type StoredRun, threadRows } from "./records.ts";
+import { createdRunKey } from "./run-index.ts";
+import { ordinal } from "./sortable-numbers.ts";
+
+/**
+ * What a search of runs costs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
+ * matches. How many pages came before does not matter. Failed runs, those of one thread, and those that have not ended are found without
+ * reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ */
+
+/** Bytes of records, as stored, after which a page ends. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** Keys that name the runs of a search, in its order. The rest of a key after `prefix` is a cursor. */
+interface RunKeys {
+  readonly prefix: string;
+  readonly pages: AsyncIterable<readonly string[]>;
+}
+
+export async function searchRuns(
+  kv: KeyValueStore,
+  tenant: string,
+  search: RunSearch,
+  share: BudgetShare,
+): Promise<RunsFound> {
+  const { limit, keep } = search;
+  const runs: StoredRun[] = [];
+  const { prefix, pages } = runKeys(kv, tenant, search);
+  let size = 0;
+  let last: string | undefined;
+  for await (const keys of pages) {
+    for (const at of keys) {
+      if (runs.length >= limit || size >= PAGE_BYTES) return { runs, next: last?.slice(prefix.length) };
+      const { thread = search.thread_id ?? "", run = lastSegment(at) } = parseRunSortKey(at) ?? {};
+      const key = { tenant, thread };
+      const bytes = await kv.get(runKey(threadPrefix(key), run));
+      if (share.isSpent(bytes?.length)) await share.next();
+      if (bytes === undefined) continue;
+      const stored = runRows.record(unseal(bytes, key, `run ${run}`));
+      if (!matchesRun(stored, search)) continue;
+      // The thread may have been deleted: its runs follow later.
+      const record = await readThread(kv, key);
+      if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
+      runs.push(stored);
+      size += bytes.length;
+      last = at;
+    }
+  }
+  return { runs, next: undefined };
+}
+
+function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys {
+  const { status, thread_id, error } = search;
+  const reverse = search.sort_order === "desc";
+  if (thread_id !== undefined) {
+    const prefix = orderPrefix(threadPrefix({ tenant, thread: thread_id }));
+    return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
+  }
+  const isFailure =
+    status === "error" || status === "timeout" || (status === undefined && error !== undefined);
+  const prefix = isFailure ? failedRunsPrefix(tenant) : createdRunsPrefix(tenant);
+  const range = rangeOf(prefix, search, true);
+  const isUnended = status !== undefined && !isTerminal(status);
+  return {
+    prefix,
+    pages: isUnended ? unendedKeys(kv, tenant, range, reverse) : kv.keys({ ...range, reverse }),
+  };
+}
+
+/** The keys between the times of the search, after its cursor. */
+function rangeOf(
+  prefix: string,
+  { cursor, sort_order, created_after, created_before }: RunSearch,
+  isByTime: boolean,
+): Pick<ScanRange, "gte" | "lt"> {
+  let { gte, lt } = prefixRange(prefix);
+  if (isByTime && created_after !== undefined) gte = prefix + ordinal(created_after);
+  if (isByTime && created_before !== undefined) lt = prefix + ordinal(created_before);
+  if (cursor === undefined) return { gte, lt };
+  const at = prefix + cursor;
+  if (sort_order === "desc") return { gte, lt: at < lt ? at : lt };
+  // The first possible key after the cursor.
+  const after = `${at}!`;
+  return { gte: after > gte ? after : gte, lt };
+}
+
+/** The index keys of runs that have not ended. They are few, and their threads are marked, so all of them are read. */
+async function* unendedKeys(
+  kv: KeyValueStore,
+  tenant: string,
+  { gte, lt }: Pick<ScanRange, "gte" | "lt">,
+  reverse: boolean,
+): AsyncGenerator<readonly string[]> {
+  const found: string[] = [];
+  const add = async (key: ThreadKey, run: string): Promise<void> => {
+    const bytes = await kv.get(runKey(threadPrefix(key), run));
+    if (bytes === undefined) return;
+    const at = createdRunKey(key, runRows.record(unseal(bytes, key, `run ${run}`)));
+    if (at >= gte && at < lt) found.push(at);
+  };
+  for await (const [mark, value] of kv.entries(prefixRange(activePrefix(tenant)))) {
+    if (value.equals(HIDDEN_MARK)) continue;
+    const key = { tenant, thread: lastSegment(mark) };
+    const { active = null, queue = [] } = (await readThread(kv, key)) ?? {};
+    for (const run of active === null ? queue : [active, ...queue]) await add(key, run);
+  }
+  for await (const [mark] of kv.entries(DELAYED_RANGE)) {
+    const { key, run } = parseDelayed(mark);
+    if (key.tenant === tenant) await add(key, run);
+  }
+  const sorted = [...new Set(found)].toSorted();
+  yield reverse ? sorted.toReversed() : sorted;
+}
+
+async function readThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | undefined> {
+  const bytes = await kv.get(headKey(threadPrefix(key)));
+  return bytes && threadRows.record(unseal(bytes, key, "its record"));
+}
