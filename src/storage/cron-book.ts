@@ -14,7 +14,6 @@ interface Changing {
   readonly stored: Promise<void>;
 }
 
-/** The crons over a key-value store. */
 export class KeyValueCrons implements CronBook {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
