@@ -2,7 +2,6 @@ import type { IdleThreads } from "./idle-threads.ts";
 import type { ActorMetrics, RunCounters } from "./run-counters.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
-/** The current metrics of a registry. */
 export function registryMetrics(
   { woken, withdrawn, graphs }: RunCounters,
   liveThreads: ReadonlyMap<string, LiveThread>,

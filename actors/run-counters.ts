@@ -21,7 +21,6 @@ export interface ActorMetrics {
   readonly stateBytes: number;
   /** Runs that ended before they started. */
   readonly withdrawn: number;
-  /** Counts by graph name. */
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 

@@ -16,7 +16,6 @@ function withResolvers<T>() {
   return { promise, resolve, reject };
 }
 
-/** Callbacks to run when a run ends. */
 export class RunEndCallbacks {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
 

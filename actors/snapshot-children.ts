@@ -46,12 +46,10 @@ export class ChildActors {
     for (const [name, entry] of this.#table.entries) if (this.#has(entry)) yield [name, entry.actor];
   }
 
-  /** The first `most` names. */
   names(most: number): readonly string[] {
     return this.#first(most, (name) => name);
   }
 
-  /** The first `most` actors. */
   first(most: number): readonly AnyActorRef[] {
     return this.#first(most, (_, actor) => actor);
   }

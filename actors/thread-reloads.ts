@@ -5,8 +5,9 @@ import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** Milliseconds before a thread that was given up is loaded again: the first time, and at most. */
+/** Milliseconds before the first reload of a thread that was given up. */
 const FIRST_DELAY_MS = 1_000;
+/** Milliseconds: the longest delay before a later reload. */
 const MAX_DELAY_MS = 30_000;
 /** Milliseconds after which the failures of a thread are forgotten. */
 const FORGET_MS = 300_000;

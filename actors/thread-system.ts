@@ -75,7 +75,6 @@ export interface ThreadChange {
   readonly ttl?: ThreadLifetime | null;
 }
 
-/** The end of a run. */
 export interface RunEnd {
   /** The run's record; undefined: the run is unknown, or was rolled back. */
   readonly run: RunRecord | undefined;
@@ -129,7 +128,6 @@ export interface ThreadSystem {
    *   ThreadSystem.update}
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
-  /** Administration of threads. */
   readonly threads: ThreadOperations;
   /**
    * Admits a run by the multitask rules, atomically for its thread. Resolves when the run is stored, and with it its
@@ -193,7 +191,6 @@ export interface ThreadSystem {
    * function is called. It loads no thread. While nobody inspects, no actor has a hook.
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
-  /** The threads in memory. */
   readonly live: LiveThreadList;
   /** Continues every run that a shutdown or a crash has left. Called once, before the server accepts requests. */
   recover(): Promise<void>;
@@ -236,9 +233,9 @@ export interface SystemLimits {
   readonly maxIdle: number;
   /** Bytes of the states of idle threads in memory, at most: those that have been idle longest are removed. One state may exceed it. */
   readonly maxIdleBytes: number;
-  /** Bytes from which on the state or the input of a run counts as large. */
+  /** Bytes: a state or an input of a run of this size or more counts as large. */
   readonly largeState: number;
-  /** Bytes of the large states and inputs of runs in progress, from which on further large runs wait. One run may exceed them. */
+  /** Bytes of the large states and inputs of runs in progress: at this size further large runs wait. A single run may exceed it. */
   readonly maxStateBytes: number;
   /** Milliseconds that a temporary thread is kept for readers that have not reached its end or may come back. */
   readonly linger: number;

@@ -31,7 +31,6 @@ export class GraphExecution {
   actor: AnyActorRef | undefined;
   /** True once it has applied its input, or has resumed from where it started. */
   hasEntered = false;
-  /** The error it failed with. */
   failure: PlainError | null = null;
   /** True when a task failed for another reason than a refused answer. */
   hasFailedTask = false;
@@ -256,7 +255,6 @@ export class GraphExecution {
     });
   }
 
-  /** Adds the writes of a task, and its emissions. */
   addTaskWrites(writes: TaskWrites, emissions: readonly Emission[]): void {
     this.#setWrites(writes);
     const { pending } = this.attempt;

@@ -4,8 +4,8 @@ import type { Backoff, NodeCall, TaskOutcome } from "../../src/ports/engine.ts";
 const DEFAULT: Backoff = { initial: 500, factor: 2, max: 128_000, jitter: true };
 
 /**
- * Milliseconds until a failed try is repeated; null: it is not repeated. `chance` is a random number from 0 to 1. An
- * abort was asked for, and a refused answer has to be given again: neither is retried.
+ * Milliseconds until a failed try is repeated; null: it is not repeated. `chance` is a random number from 0 to 1. Aborts
+ * and refused answers are not retried: an abort is intended, and the client has to answer again.
  */
 export function taskRetryDelay(call: NodeCall, outcome: TaskOutcome, chance: number): number | null {
   if (outcome.kind !== "failed" || outcome.refused !== undefined || outcome.final) return null;

@@ -21,7 +21,7 @@ export class RunningTask implements NodeIo {
   readonly streamed: StreamedFact[] | null;
   /** The subgraph that runs in place of a body. */
   inner: GraphExecution | null = null;
-  /** The reason it was told to stop; null: it was not. */
+  /** The reason of its abort; null: it was not aborted. */
   stopped: DOMException | null = null;
   /** True when it ended because an answer was refused. */
   refused = false;

@@ -125,7 +125,7 @@ function isStoppingAlone({ record: { active, queue }, runs }: LiveThread): boole
 
 /**
  * Cancels a run. Resolves when the request is stored; a run that has just ended by itself keeps its end. `reason`:
- * the caller's words.
+ * its `cancel_reason`.
  */
 export async function cancelThreadRun(
   liveThread: LiveThread,

@@ -29,11 +29,9 @@ export interface LiveThreadOwner {
   readonly draining: boolean;
   /** Decides which run may start. */
   readonly limiter: ConcurrencyLimiter;
-  /** The memory of runs in progress. */
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
   readonly starts: BeginQueue;
-  /** Counters of run outcomes. */
   readonly counters: RunCounters;
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DelayedRuns;
@@ -230,7 +228,6 @@ export class LiveThread {
     this.#cachedPosition = null;
   }
 
-  /** Drops the cached state if it is large. */
   dropLargeState(): void {
     if (this.stateSize.isLarge) this.forget();
   }

@@ -13,7 +13,7 @@ export class StateSize {
   #grown = 0;
   #isExact: boolean;
 
-  /** `stored`: bytes as stored with the thread, null for unknown. `large`: bytes from which on a state is large. */
+  /** `stored`: bytes as stored with the thread, null for unknown. `large`: bytes; a state of this size or more counts as large. */
   constructor(stored: number | null, large: number) {
     this.#large = large;
     this.#isExact = stored !== null && stored < large;

@@ -187,7 +187,6 @@ export class AccessControl {
     return token === null ? client : { ...client, ...this.#tokens.holderOf(token) };
   }
 
-  /** The headers that answer a preflight request. */
   preflight(request: HttpRequest, { headers }: AccessDecision): Headers {
     return headers === NO_HEADERS ? headers : { ...headers, ...this.#cors.preflight(request) };
   }

@@ -1,7 +1,8 @@
 import type { Permission, ReadMember } from "../model/permission.ts";
 
-/** Limits of a filter: conditions in total (entries of a list count), and levels of `$or` and `$and`. */
+/** Conditions of a filter in total; entries of a list count. */
 const MAX_CONDITIONS = 1_000;
+/** Nested levels of `$or` and `$and`. */
 const MAX_LEVELS = 8;
 
 type Test = (read: ReadMember) => boolean;

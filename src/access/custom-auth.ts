@@ -64,7 +64,7 @@ export class CustomAuth implements Auth {
   readonly #scheduler: Scheduler;
   #authenticating = 0;
 
-  /** @throws ServiceError `config.invalid` when it is no such object */
+  /** @throws ServiceError `config.invalid` when it is not such an object */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
     const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);

@@ -21,7 +21,6 @@ const META: ReadonlySet<string> = new Set([
   "inspector",
 ]);
 
-/** The dashboard and its files. */
 const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
 /** The route group of a path. Health checks belong to no group: they are always served. */

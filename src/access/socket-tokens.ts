@@ -10,8 +10,9 @@ const LIFETIME_MS = 60_000;
 const MAX_TOKEN_CHARACTERS = 300;
 /** Bytes that a configured secret must have at least. */
 const MIN_SECRET_BYTES = 32;
-/** Valid tokens with a user, of all users and of one: each keeps its user in memory. */
+/** Valid tokens of all users: each keeps its user in memory. */
 const MAX_USER_TOKENS = 10_000;
+/** Valid tokens of one user. */
 const MAX_TOKENS_OF_ONE = 100;
 
 export interface SocketToken {

@@ -37,7 +37,7 @@ const NOT_LOCAL = JSON.stringify({
 /**
  * Makes an app part of a server that listens already. The app itself need not listen: `createApp({ transport: "none" })`. `app.close()` ends
  * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
- * @throws ServiceError `config.invalid` for a prefix that is no path, or another option
+ * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
 export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOptions = {}): Handler {
   checkOptions(options, HANDLER_OPTIONS, "createHandler");

@@ -17,8 +17,9 @@ import type { Hub } from "../stream/hub.ts";
 
 /** Webhooks counted at most; a higher number is reported as this one. */
 const MAX_WEBHOOKS = 10_000;
-/** Milliseconds that the storage's size and the webhook counts are cached: both are found by reading. */
+/** Milliseconds that the storage's size is cached: measuring it reads the directory. */
 const SIZE_CACHE_MS = 15_000;
+/** Milliseconds that the webhook counts are cached: counting reads the storage. */
 const WEBHOOK_CACHE_MS = 2_000;
 
 const ENDS = ["success", "error", "timeout", "interrupted", "rolled_back"] as const;

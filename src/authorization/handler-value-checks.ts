@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 
-/** Reading what a handler has left in a value: it may have put anything there. */
+/** Checks of values that a handler may have changed: they can have any type. */
 
 type Check<T> = (value: unknown) => value is T;
 export type Checks = { readonly [name: string]: Check<unknown> };

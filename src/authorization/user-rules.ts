@@ -9,7 +9,7 @@ import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 /** Characters of a user as JSON: it is stored with each of its runs. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
-/** Events in which something is made, with metadata. */
+/** Events that create a resource with metadata. */
 const CREATING_EVENTS: ReadonlySet<AuthEvent> = new Set([
   "threads:create",
   "threads:create_run",
@@ -46,7 +46,7 @@ export class UserRules {
   }
 
   /**
-   * Decides on a request about one thread. Resolves with the key to go on with, which permits no thread but those that the rules allow.
+   * Decides on a request about one thread. Resolves with the key to continue with, which permits no thread but those that the rules allow.
    * Throws as {@link decide} does.
    */
   async threadKey(

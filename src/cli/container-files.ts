@@ -27,7 +27,7 @@ const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["pnpm-lock.yaml", "pnpm install --prod --frozen-lockfile"],
 ];
-/** Yarn from 2 on has other options than Yarn 1. Its configuration file tells which it is. */
+/** Yarn from 2 on has other options than Yarn 1. Its configuration file shows which it is. */
 const YARN_1 = "yarn install --production --frozen-lockfile";
 const YARN = "yarn workspaces focus --production";
 /** Files, beside package.json and the lock file, that change what is installed. */

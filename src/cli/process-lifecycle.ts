@@ -4,8 +4,9 @@ import type { Logger } from "../ports/logger.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { logUncaughtErrors } from "../platform/uncaught-errors.ts";
 
-/** Milliseconds for running supersteps to end, and for the whole shutdown. */
+/** Milliseconds for running supersteps to end. */
 const DRAIN_MS = 8_000;
+/** Milliseconds for the whole shutdown. */
 const STOP_MS = 9_500;
 
 /**

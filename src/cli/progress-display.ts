@@ -3,8 +3,9 @@ import type { OnProgress, Progress } from "../ports/progress.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { OutputStream } from "../platform/terminal.ts";
 
-/** Milliseconds that work takes before a terminal shows it, and between two pictures of it. */
+/** Milliseconds of work before a terminal shows its progress. */
 const SHOWN_AFTER_MS = 500;
+/** Milliseconds between two updates of the progress. */
 const REDRAWN_MS = 100;
 /** Milliseconds between two lines where there is no terminal. */
 const LINE_MS = 10_000;

@@ -35,7 +35,6 @@ export interface Settings {
   readonly sync?: NonNullable<Config["sync"]>;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: true;
-  /** The level at which requests are logged. */
   readonly requestLog?: LogLevel;
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];

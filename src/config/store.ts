@@ -62,7 +62,6 @@ export function readStore<Place>(
   };
 }
 
-/** Reads `store.ttl`. */
 export function readStoreTtl(ttl: unknown, refuse: Refuse): StoreTtl {
   if (!isObject(ttl)) return refuse("store.ttl must be an object");
   const { default_ttl, refresh_on_read, sweep_interval_minutes } = ttl;

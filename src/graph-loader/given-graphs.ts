@@ -13,7 +13,7 @@ import {
 
 /**
  * Loads the graphs that a program gives.
- * @throws ServiceError `graph.invalid` for what is no graph, `config.invalid` where LangGraph.js cannot be served; both name the graph
+ * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` where LangGraph.js cannot be served; both name the graph
  */
 export async function loadGivenGraphs(
   given: { readonly [name: string]: unknown },

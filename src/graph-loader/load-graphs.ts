@@ -31,9 +31,7 @@ export interface LoadOptions {
 }
 
 export interface LoadedGraphs {
-  /** Native graphs. */
   readonly graphs: { readonly [name: string]: GraphDefinition };
-  /** LangGraph.js graphs. */
   readonly langGraphs: ReadonlyMap<string, LoadedLangGraph>;
 }
 

@@ -86,7 +86,7 @@ export class GraphReader {
     const setup = this.#member(this.#member(graph, "builder"), "_configSchema");
     return {
       input: this.#described(input),
-      // That of an `entrypoint` is the promise that its function returns.
+      // The output of an `entrypoint` is the promise that its function returns.
       output: this.#described(output && (this.#checker.getAwaitedType(output) ?? output)),
       state: this.#described(update),
       config: this.#channels(setup && this.#checker.getNonNullableType(setup)),

@@ -11,7 +11,7 @@ const PACKAGES = ["typescript", "@typescript/typescript6"];
 /** The project has no TypeScript whose compiler can be called. */
 export class NoCompilerError extends Error {
   override name = "NoCompilerError";
-  /** The version that it has; null when it has none. */
+  /** The installed version; null when there is none. */
   readonly installed: string | null;
   constructor(installed: string | null) {
     super("no compiler");

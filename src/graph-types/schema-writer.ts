@@ -230,7 +230,7 @@ export class SchemaWriter {
     const values = types.map((type): string | number | boolean | null => {
       if (type.flags & this.#ts.TypeFlags.BooleanLiteral) return this.#checker.typeToString(type) === "true";
       const { value } = type as ts.LiteralType;
-      // Of a big integer.
+      // An object here is a big integer, which has no JSON form.
       return typeof value === "object" ? null : (value ?? null);
     });
     const kinds = new Set(values.map((value) => typeof value));

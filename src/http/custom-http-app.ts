@@ -27,7 +27,7 @@ export interface HttpAppCall {
   readonly request: HttpRequest;
   readonly reply: Reply;
   readonly tenant: string | undefined;
-  /** Who the project's authentication says that the request comes from. */
+  /** The user of the request, according to the project's authentication. */
   readonly user: AuthUser | undefined;
   /** Headers of every response. */
   readonly headers: ReplyHeaders;
@@ -133,7 +133,7 @@ function honoFetch(app: HonoApp): Fetch {
 
 const initOf = ({ method, headers, signal }: Request) => ({ method, headers, signal });
 
-/** Hono's own class of an application, which may be an instance of a subclass: that takes arguments that nobody knows here. */
+/** Hono's own class of an application, which may be an instance of a subclass, whose constructor may take any arguments. */
 function honoClassOf(app: HonoApp): new () => HonoApp {
   let prototype = Object.getPrototypeOf(app) as { constructor: new () => HonoApp };
   for (;;) {

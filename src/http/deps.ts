@@ -41,7 +41,6 @@ export interface HttpDeps {
   readonly memory: MemoryBudget;
   readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
-  /** At which level requests are logged. */
   readonly requestLog: LogLevel;
   /** Makes the id of a request that came without one. */
   readonly newId: () => string;
@@ -75,7 +74,6 @@ export interface RouteDeps extends Omit<HttpDeps, "service" | "serviceOf"> {
   readonly sendStored: SendStored;
 }
 
-/** The version and transport of a server. */
 export interface ServerInfo {
   /** Heddle's own version. */
   readonly version: string;

@@ -236,7 +236,6 @@ class JsonOutput {
     return this.#text.length;
   }
 
-  /** Adds JSON text. */
   text(json: string): void {
     this.#text += json;
   }

@@ -16,7 +16,6 @@ export const HTML_PAGE_HEADERS: Headers = {
   "cache-control": "no-cache",
 };
 
-/** Sends a file of a page. */
 export function sendPage({ pages }: Pick<RouteDeps, "pages">, call: RouteCall, name: string): void {
   const file = pages(name.slice(0, 100));
   if (file === undefined) {

@@ -15,7 +15,7 @@ import { checkpointTupleOf, newLangGraphData, storedLangGraphData } from "./chec
 import { SaverCheckpoint } from "./raw-saver-writes.ts";
 import type { Library } from "./user-library.ts";
 
-/** The start of a branch: a graph goes on from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
+/** The start of a branch: a graph continues from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface BranchStart {
   /** The namespace of the checkpoint, and the tasks that were planned after it. */
   readonly ns: string;
@@ -89,9 +89,9 @@ interface Parts {
 }
 
 /**
- * Makes the branch of a run that goes on from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph then
+ * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph then
  * goes on. The tasks after a fork have new ids, so they run again, and ask again. LangGraph from 1.4 on would make the fork of
- * the root graph itself; versions before go on from the older checkpoint, where their interrupts are never found.
+ * the root graph itself; versions before continue from the older checkpoint, where their interrupts are never found.
  *
  * It also makes subgraphs begin at checkpoints of another branch. For LangGraph, a subgraph of a step that runs again is a new
  * one, with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
@@ -99,11 +99,11 @@ interface Parts {
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
-  /** True when the run goes on from the checkpoint that it names, or from one within it. */
+  /** True when the run continues from the checkpoint that it names, or from one within it. */
   readonly #goesBack: boolean;
-  /** True when the run goes on from a subgraph's checkpoint. */
+  /** True when the run continues from a subgraph's checkpoint. */
   readonly #isLed: boolean;
-  /** The checkpoint within, if the run goes on from one, of each subgraph whose namespace stays the same. */
+  /** The checkpoint within, if the run continues from one, of each subgraph whose namespace stays the same. */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
   readonly #forks = new Map<string, Promise<Position | null>>();

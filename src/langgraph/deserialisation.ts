@@ -27,7 +27,6 @@ export function deserialise(library: Library, value: unknown, depth = 0): unknow
   return made ?? members;
 }
 
-/** Restores each member of an object. */
 export function deserialiseMembers(library: Library, values: JsonObject): Record<string, unknown> {
   const made: Record<string, unknown> = {};
   for (const key of Object.keys(values)) made[key] = deserialise(library, values[key]);

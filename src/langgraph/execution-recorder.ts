@@ -99,7 +99,7 @@ export class ExecutionRecorder {
     return loop;
   }
 
-  /** True when the graph at this namespace has made a checkpoint, or gone on from one. */
+  /** True when the graph at this namespace has made a checkpoint, or has continued from one. */
   hasCheckpoint(ns: string): boolean {
     return (this.#loops.get(ns)?.id ?? null) !== null;
   }

@@ -20,7 +20,7 @@ const PLACES: ReadonlySet<string> = new Set([
   "thread_id",
 ]);
 
-/** The input that the graph is run with; null when it goes on from its last checkpoint. */
+/** The input that the graph is run with; null when it continues from its last checkpoint. */
 export function langGraphInput(library: Library, run: RunRecord, position: Position): unknown {
   const { command, input } = run.kwargs;
   // An earlier attempt has made a checkpoint, which contains the input or the answers.

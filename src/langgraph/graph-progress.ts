@@ -27,7 +27,7 @@ export interface CheckpointRunData {
   readonly run: string;
   readonly metadata: JsonObject;
   readonly graph: string;
-  /** True when the run has neither an input nor nodes to go to: it goes on from the thread's last checkpoint. */
+  /** True when the run has neither an input nor nodes to go to: it continues from the thread's last checkpoint. */
   readonly goesOn: boolean;
 }
 
@@ -77,7 +77,7 @@ export class GraphProgress {
   /**
    * Checks that the graph still has the nodes of its planned tasks. LangGraph silently skips tasks of missing nodes, and
    * their interrupts.
-   * @throws Error `GraphChangedError` when the graph would go on with such a task
+   * @throws Error `GraphChangedError` when the graph would continue with such a task
    */
   checkNodes(id: string, { tasks }: CheckpointPayload, raw: SaverCheckpoint | undefined): void {
     if (this.ns === "" && !this.#marks.goesOn) return;

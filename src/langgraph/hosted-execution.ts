@@ -51,7 +51,6 @@ export class HostedExecution implements Execution {
   readonly #drive: DriveGraph;
   readonly #recorder: ExecutionRecorder;
   readonly #leading: CheckpointBranch;
-  /** Receives all events from LangGraph. */
   readonly events: LangGraphEventQueue;
   readonly #abort = new AbortController();
   /** Calls of nodes that wait to run, by task. */

@@ -21,7 +21,6 @@ export class PendingWrites {
   /** The origin of each interrupt: the namespace of the innermost task, by interrupt id. */
   readonly #asked = new Map<string, readonly string[]>();
 
-  /** Adds writes that are stored already. */
   addStored(writes: readonly TaskWrites[]): void {
     for (const left of writes) if (!this.#byTask.has(keyOf(left))) this.#byTask.set(keyOf(left), left);
   }
@@ -47,7 +46,6 @@ export class PendingWrites {
     this.#changed.add(key);
   }
 
-  /** Marks the writes of a task as handed over. */
   markHandedOver(taskKey: TaskKey): void {
     this.#changed.delete(keyOf(taskKey));
   }

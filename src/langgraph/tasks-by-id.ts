@@ -14,7 +14,6 @@ export interface StreamedTask {
 
 const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
-/** The tasks of a run, by id. */
 export class TasksById extends Map<string, StreamedTask> {
   /** The namespace of the graph that runs in the task's body. */
   innerNs(task: string): string {

@@ -2,9 +2,7 @@ import type { Counter, Gauge, Registry } from "prom-client";
 import type { Logger } from "../ports/logger.ts";
 import type { MetricFamily, MetricReading } from "./metric-family.ts";
 
-/** A response with metrics. */
 export interface MetricsResponse {
-  /** The content type. */
   readonly type: string;
   readonly body: string;
 }

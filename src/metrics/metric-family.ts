@@ -20,7 +20,6 @@ export interface ScalarFamily extends Named {
 
 export type MetricReading = number | readonly MetricSample[] | undefined;
 
-/** A histogram. */
 export interface HistogramFamily extends Named {
   readonly type: "histogram";
   /** Upper bounds of the buckets, ascending. */

@@ -87,7 +87,7 @@ export interface TaskWrites {
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** Interrupts that it asked last and that are answered: the thread's history shows them. Absent for none. */
+  /** The latest interrupts of the task, when they are answered: the thread's history shows them. Absent for none. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
   /** Answers to its interrupts, in the order in which the node raises them, in the engine's own form. */

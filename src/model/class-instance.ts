@@ -36,7 +36,7 @@ export type NonJsonContent = {
 }[keyof NonJsonData];
 
 /**
- * A value without a JSON form that is no object with members, such as a Date or a Map. `toJSON` gives the nearest JSON form.
+ * A value without a JSON form that is not an object with members, such as a Date or a Map. `toJSON` gives the nearest JSON form.
  */
 export class NonJsonValue {
   readonly #of: NonJsonContent;

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The UUID in its canonical lower case, or undefined when `text` is none. */
+/** The UUID in its canonical lower case, or undefined when `text` is not a UUID. */
 export function parseUuid(text: unknown): string | undefined {
   if (typeof text !== "string" || text.length !== 36) return undefined;
   const lower = text.toLowerCase();

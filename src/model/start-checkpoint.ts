@@ -11,7 +11,6 @@ export interface StartCheckpoint {
 
 export const LATEST_CHECKPOINT: StartCheckpoint = { checkpoint_id: null };
 
-/** A checkpoint of a subgraph. */
 export interface SubgraphCheckpoint {
   readonly ns: string;
   readonly id: string;

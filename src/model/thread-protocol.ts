@@ -11,7 +11,6 @@ export const protocolChannels = [
   "custom",
 ] as const;
 
-/** A subscription's filter of events. */
 export interface EventFilter {
   readonly channels: ReadonlySet<string>;
   /** Prefixes of namespaces; empty for all namespaces. */

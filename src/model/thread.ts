@@ -25,7 +25,7 @@ export function assertPermitted(key: ThreadKey, thread: ThreadRecord): void {
   if (!isPermitted(key, thread)) throw threadNotFound(key.thread);
 }
 
-/** The key without the request's permission check: for work that goes on after the request. */
+/** The key without the request's permission check: for work that continues after the request. */
 export function plainKey(key: ThreadKey): ThreadKey {
   return key.permits === undefined ? key : { tenant: key.tenant, thread: key.thread };
 }
@@ -45,7 +45,6 @@ export function threadMapKey({ tenant, thread }: ThreadKey): string {
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 
-/** Status of a thread in the API. */
 export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 
 /**

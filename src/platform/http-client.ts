@@ -39,8 +39,8 @@ const known = async (name: string): Promise<readonly string[]> =>
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
 
-async function post(asked: OutgoingRequest): Promise<OutgoingResponse> {
-  const { url, address, headers, body, signal } = asked;
+async function post(webhookRequest: OutgoingRequest): Promise<OutgoingResponse> {
+  const { url, address, headers, body, signal } = webhookRequest;
   const secure = url.protocol === "https:";
   const { request } = secure ? await import("node:https") : await import("node:http");
   const name = url.hostname.replace(/^\[|\]$/g, "");

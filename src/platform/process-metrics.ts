@@ -1,6 +1,5 @@
 import type { ReadProcessMetrics } from "../ports/process-metrics.ts";
 
-/** Reads the metrics of this process from Node. */
 export const systemProcessMetrics: ReadProcessMetrics = () => {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed, heapTotal, external } = process.memoryUsage();

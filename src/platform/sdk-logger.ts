@@ -68,7 +68,7 @@ function createSdkLogger(): SdkLogger {
   return made;
 }
 
-/** The line of a call: a message and its metadata, or one object that is both. What is no object is kept in `data`. */
+/** The line of a call: a message and its metadata, or one object that is both. Metadata that is not an object is put into `data`. */
 function lineOf([first, ...rest]: readonly unknown[]): {
   readonly message: string;
   readonly fields: LogFields;

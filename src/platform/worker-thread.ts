@@ -33,7 +33,7 @@ export interface ParentThread<Out, In> {
   onMessage(take: (message: In) => void): void;
 }
 
-/** @throws TypeError when this is no worker thread */
+/** @throws TypeError outside a worker thread */
 export function connectToParent<Out, In>(): ParentThread<Out, In> {
   const port = parentPort;
   if (port === null) throw new TypeError("This is no worker thread");

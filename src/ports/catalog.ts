@@ -48,7 +48,6 @@ export interface RunsFound {
   readonly next: string | undefined;
 }
 
-/** One change of the catalog. */
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
   | { readonly kind: "assistant.version"; readonly version: AssistantVersion }
@@ -66,7 +65,6 @@ export interface Catalog {
   /** An assistant's versions, newest first. */
   versions(tenant: string, assistant: string): AsyncIterable<AssistantVersion>;
   version(tenant: string, assistant: string, version: number): Eventually<AssistantVersion | undefined>;
-  /** The items of the store. */
   readonly items: StoreItems;
   transact(tenant: string, changes: readonly CatalogChange[]): Promise<void>;
 

@@ -170,7 +170,7 @@ export interface Execution {
 /**
  * A subgraph, for one try of a task. It has the namespace of the task, in which its checkpoints and the pending writes of its
  * tasks are stored, and which its facts carry. If an earlier try, attempt or run has stored something there, the subgraph
- * goes on from it: tasks that have ended there MUST NOT run again.
+ * continues from it: tasks that have ended there MUST NOT run again.
  */
 export interface Subgraph {
   readonly ns: string;

@@ -1,4 +1,3 @@
-/** Watches files for changes. */
 export interface FileWatcher {
   /** Watches this file from now on, also after it is deleted, replaced or created again (MUST). It need not exist. */
   add(path: string): void;

@@ -1,6 +1,6 @@
 /** Bytes of the heap of the server's thread. */
 export interface Heap {
-  /** What is in use, with what its objects hold outside of it, and with garbage that is not collected yet. */
+  /** The used part, with uncollected garbage, and the memory outside the heap that its objects refer to. */
   readonly used: number;
   /** The most that it may be: the process ends when it needs more. */
   readonly limit: number;

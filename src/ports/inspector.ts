@@ -25,7 +25,6 @@ export interface InspectedState {
   readonly value: InspectedStateValue;
   /** The context, with lists cut off. The state of a graph is in `values` only. */
   readonly context: JsonObject;
-  /** Names of its children. */
   readonly children: readonly string[];
   readonly tags: readonly string[];
   readonly output?: JsonObject;
@@ -40,7 +39,6 @@ export interface ActorSnapshot {
 
 export type InspectedEvent = JsonObject & { readonly type: string };
 
-/** The actors to inspect. */
 export interface InspectScope {
   readonly tenant: string;
   /** A thread, or null for every thread of the tenant. */

@@ -64,7 +64,6 @@ export interface CompletedRequest extends IdempotentRequest {
   readonly thread: string;
 }
 
-/** A delayed run, with its thread. */
 export interface KeyedDelayedRun extends DelayedRun {
   readonly key: ThreadKey;
 }

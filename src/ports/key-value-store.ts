@@ -9,7 +9,6 @@ export interface WriteOperation {
   readonly value: Buffer | null;
 }
 
-/** A key with its value. */
 export type KeyValueEntry = readonly [key: string, value: Buffer];
 
 /** A range of keys, from `gte` (inclusive) to `lt` (exclusive), in the order of their bytes. */

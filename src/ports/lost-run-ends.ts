@@ -16,7 +16,6 @@ export interface RunWithLostEnd {
 export interface RecordedEnd {
   readonly status: TerminalStatus;
   readonly error: PlainError | null;
-  /** The number of its events. */
   readonly next_event: number;
   /** True when its end was stored before, and with it its webhook delivery. */
   readonly wasStored: boolean;

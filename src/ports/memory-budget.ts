@@ -2,8 +2,9 @@ import type { Eventually } from "./eventually.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 
 export interface MemoryLimits {
-  /** Bytes of responses that were made but not yet taken by clients: of one tenant, and of all. One response may exceed them. */
+  /** Bytes of one tenant's responses that clients have not taken yet. One response may exceed them. */
   readonly tenant: number;
+  /** The same for the responses of all tenants. */
   readonly all: number;
   /** Values of unknown size that are read at the same time for one tenant. */
   readonly reads: number;

@@ -3,11 +3,9 @@ import type { Eventually } from "./eventually.ts";
 
 export interface DeliveryKey {
   readonly tenant: string;
-  /** The delivery's id. */
   readonly id: string;
 }
 
-/** A delivery with its key. */
 export interface OutboxEntry extends DeliveryKey {
   readonly delivery: Delivery;
 }

@@ -35,7 +35,6 @@ export interface StateUpdate {
   readonly metadata: JsonObject;
 }
 
-/** The result of a state update. */
 export interface StateUpdateResult {
   /** The new checkpoint. Its `run_id` is null, its parent the position's head. */
   readonly checkpoint: NewCheckpoint;

@@ -2,7 +2,6 @@ import type { Permission } from "../model/permission.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { ThreadFence } from "./store-items.ts";
 
-/** The caller of the store. */
 export interface StoreCaller {
   readonly tenant: string;
   /** Present when the caller is an attempt of a run: its writes are refused when the thread has another epoch. */

@@ -50,7 +50,6 @@ export interface Reply {
   readonly aborted: boolean;
 }
 
-/** One WebSocket. */
 export interface Socket {
   /**
    * Sends a message. False: the peer does not keep up; the message was accepted, but callers MUST NOT send more until

@@ -2,8 +2,9 @@
 const ENTRIES = 4_000;
 /** Entries of one list or object: one more than any may have, so that an excess is reported. */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/** Entries of one list or object when {@link ENTRIES} are used up, and when twice as many are. */
+/** Entries copied of each list or object once {@link ENTRIES} are used up. */
 const FEW = 8;
+/** Entries copied of each once twice as many are used up. */
 const ONE = 1;
 
 type Container = Record<string, unknown> | unknown[];

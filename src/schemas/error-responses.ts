@@ -59,8 +59,9 @@ const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 /** Headers of temporary failures: clients that know the header wait, others retry by themselves. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** Characters of a message, and of a field's name, at most: both may include parts of the request. */
+/** Characters of a message, which may include parts of the request. */
 const MAX_TEXT_CHARACTERS = 2000;
+/** Characters of a field's name, which comes from the request. */
 const LONGEST_PATH = 300;
 
 export interface FailureResponse {
@@ -121,5 +122,5 @@ export function invalid(fields: readonly FieldError[]): ServiceError {
 
 export const invalidField = (at: string, message: string): ServiceError => invalid([{ at, message }]);
 
-/** An id in a path or a query that is none; the schemas of bodies say the same. */
+/** The error for an invalid id in a path or a query, with the text that the schemas of bodies give. */
 export const invalidUuid = (at: string): ServiceError => invalidField(at, "must be a UUID");

@@ -3,8 +3,9 @@ import { invalidField } from "./error-responses.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 import { Type } from "./typebox.ts";
 
-/** Members and list entries of a filter at all its levels together, and nesting levels. */
+/** Members and list entries of a filter, of all levels together. */
 const ENTRIES = 1_000;
+/** Nesting levels of a filter. */
 const LEVELS = 32;
 /** Characters of all names and texts of a filter together. Longer ones are not in the index of threads by metadata either. */
 const TEXT = MAX_INDEXED_LENGTH;

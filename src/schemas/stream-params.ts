@@ -65,8 +65,9 @@ function modeOf<Mode extends string>(field: string, name: string, accepted: read
 const isThreadMode = (mode: ThreadMode | StreamMode): mode is ThreadMode =>
   (threadModes as readonly string[]).includes(mode);
 
-/** Namespaces that a query may name, and characters of one. */
+/** Namespaces that a query may name. */
 const MAX_NAMESPACES = 100;
+/** Characters of one namespace. */
 const LONGEST_NAMESPACE = 2_000;
 
 /** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */

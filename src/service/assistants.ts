@@ -97,7 +97,6 @@ interface Deps {
   readonly newId: () => string;
   /** Makes long searches yield to other work. */
   readonly budget: TimeBudget;
-  /** What default assistants begin with. */
   readonly assistantDefaults?: AssistantDefaults | undefined;
 }
 

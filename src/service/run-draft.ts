@@ -77,7 +77,6 @@ export function withConfigurable<T extends Pick<RunRequest, "config">>(
 
 /** Who starts a run, where there are users. */
 export interface RunStarter {
-  /** The id that the run gets. */
   readonly run_id: string;
   /** The user as it is stored with the run. */
   readonly user: JsonObject;

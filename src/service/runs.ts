@@ -16,7 +16,6 @@ import type { Hub } from "../stream/hub.ts";
 import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
-import { followThread } from "./thread-events.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
 import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withStarter } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
@@ -26,6 +25,30 @@ import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
 import { permittedThread, visibleThread } from "./threads.ts";
 import type { Webhooks } from "./webhooks/webhooks.ts";
+
+interface Deps {
+  readonly journal: Journal;
+  readonly hub: Hub;
+}
+
+/**
+ * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread (0 or less: all that are stored).
+ * Without: those of the current run and of later runs. A number that the thread has not given out yet is ignored: the reader starts at the
+ * first event. `withEnds`: includes the end of each run. The reader MUST be closed.
+ * @throws ServiceError `thread.not_found`
+ */
+async function followThread(
+  { journal, hub }: Deps,
+  key: ThreadKey,
+  after?: number,
+  withEnds = false,
+): Promise<ThreadReader> {
+  const { next_event, active } = await visibleThread(journal, key);
+  const isKnown = after === undefined || after < next_event || active !== null;
+  // The current run takes its numbers from `next_event` on.
+  const from = isKnown ? (after ?? next_event - 1) : 0;
+  return hub.followThread(key, from, withEnds);
+}
 
 export interface RunListQuery {
   readonly limit: number;
@@ -195,11 +218,11 @@ export function createRuns(deps: Deps): Runs {
 
   async function start(
     key: ThreadKey,
-    asked: RunRequest,
+    requested: RunRequest,
     by?: RunStarter,
     mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
-    const request = webhooks.accept(asked);
+    const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
     // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
@@ -227,11 +250,11 @@ export function createRuns(deps: Deps): Runs {
 
   async function prepareAlone(
     tenant: string,
-    asked: RunRequest,
+    requested: RunRequest,
     temporary: TemporaryKind,
     by?: RunStarter,
   ): Promise<{ readonly key: ThreadKey; readonly draft: RunDraft }> {
-    const request = webhooks.accept(asked);
+    const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
     const assistant = await assistants.resolve(tenant, request.assistant_id, by?.mayUse);

@@ -36,9 +36,7 @@ export interface ServiceDeps {
   readonly newId: () => string;
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
-  /** What default assistants begin with. */
   readonly assistantDefaults?: AssistantDefaults | undefined;
-  /** Which webhooks are allowed. */
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;

@@ -5,7 +5,6 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { emptyApiState, apiState, type TaskSubgraph } from "./api-records.ts";
 
-/** Which part of a state to read. */
 export interface StateSelection {
   /** Only these fields of the state; undefined: all. */
   readonly fields?: ReadonlySet<string>;
@@ -54,7 +53,6 @@ export async function stateSnapshot(
   return chosen(state, selection);
 }
 
-/** The selected fields of a state. */
 function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
   if (fields === undefined) return state;
   return Object.fromEntries(Object.entries(state).filter(([name]) => fields.has(name)));

@@ -24,8 +24,9 @@ export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 /** Milliseconds before the first pass. Short, so that a server that restarts often gets to it too. */
 const FIRST_SWEEP_MS = 60_000;
 
-/** Threads deleted in one batch, and milliseconds between batches, so that a long pass does not burden the server. */
+/** Threads deleted in one batch. */
 const PIECE = 20;
+/** Milliseconds between batches, so that a long pass does not burden the server. */
 const PAUSE_MS = 20;
 
 /**

@@ -77,8 +77,8 @@ interface Deps {
   readonly states: Pick<ThreadStates, "at">;
 }
 
-/** Runs that a new subscriber gets from their start: for example one that paused, and those that resumed it. */
-const TOLD_AGAIN = 4;
+/** The number of latest runs whose events a new subscriber gets from the start: for example one that paused, and those that resumed it. */
+const REPLAYED_RUNS = 4;
 
 export function createThreadProtocol({ journal, hub, runs, threads, states }: Deps): ThreadProtocol {
   /** The assistant of the last run. @throws ServiceError `run.not_found` */
@@ -160,7 +160,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       // A thread that is not permitted is followed like one that does not exist yet: the reader leaves out its runs.
       if (isNew && thread === undefined) from.push(0);
       else if (isNew) {
-        const last = await journal.runs(key, { limit: TOLD_AGAIN, offset: 0 });
+        const last = await journal.runs(key, { limit: REPLAYED_RUNS, offset: 0 });
         const begun = last.filter(({ started_at }) => started_at !== null).map(({ seq_base }) => seq_base);
         // A run's first number is excluded: it may be the number of the previous run's end.
         from.push(begun.length === 0 ? 0 : Math.min(...begun));

@@ -1,11 +1,10 @@
 import type { ThreadSystem } from "../../actors/thread-system.ts";
-import type { Checkpoint } from "../model/checkpoint.ts";
+import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { contains, type JsonObject } from "../model/json.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
-import { type PendingInterrupt, pendingInterruptReader } from "./pending-interrupts.ts";
 import { apiCheckpoint, apiCheckpointMetadata } from "./api-records.ts";
 import {
   latestSnapshot,
@@ -15,6 +14,40 @@ import {
 } from "./state-snapshot.ts";
 import { stateWriteOf, type UpdateRequest } from "./state-writes.ts";
 import { visibleThread, readConsistently } from "./threads.ts";
+import type { Interrupt } from "../model/interrupt.ts";
+
+/** A pending interrupt, with the schema of its answer. */
+interface PendingInterrupt extends Interrupt {
+  /** A JSON Schema; null when none is known. */
+  readonly response_schema: JsonObject | null;
+}
+
+/** Returns a function that reads the pending interrupts of a thread. */
+function pendingInterruptReader(journal: Journal): (key: ThreadKey) => Promise<readonly PendingInterrupt[]> {
+  /** The pending writes at the latest checkpoint of a namespace, by task. */
+  async function leftAt(key: ThreadKey, ns: string, root: string | null) {
+    const id = ns === "" ? root : (await journal.history(key, { ns, limit: 1 }))[0]?.id;
+    const left = id === null || id === undefined ? [] : await journal.writes(key, ns, id);
+    return new Map(left.map((writes) => [writes.task, writes]));
+  }
+
+  return (key) =>
+    readConsistently(journal, key, async ({ interrupts, checkpoint }) => {
+      const known = new Map<string, ReadonlyMap<string, TaskWrites>>();
+      const questions: PendingInterrupt[] = [];
+      for (const asked of Object.values(interrupts).flat()) {
+        const ns = asked.ns.slice(0, -1).join("|");
+        const task = asked.ns.at(-1)?.split(":").at(-1) ?? "";
+        // oxlint-disable-next-line no-await-in-loop -- one read for each graph that asks
+        const left = known.get(ns) ?? (await leftAt(key, ns, checkpoint));
+        known.set(ns, left);
+        const schemas = left.get(task)?.schemas;
+        const has = schemas !== undefined && Object.hasOwn(schemas, asked.id);
+        questions.push({ ...asked, response_schema: has ? (schemas[asked.id] ?? null) : null });
+      }
+      return questions;
+    });
+}
 
 /** A checkpoint in a thread's history. */
 export interface StatePosition {
@@ -32,7 +65,6 @@ export interface HistoryRequest extends StatePosition {
   readonly metadata?: JsonObject;
 }
 
-/** The states of a thread over time. */
 export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, selection: StateSelection): Promise<JsonObject>;
@@ -60,8 +92,9 @@ interface Deps {
   readonly engine: Engine;
 }
 
-/** Checkpoints read at a time, and their bytes as stored: each may include what nodes wrote. */
+/** Checkpoints read at a time. */
 const CHECKPOINTS_PER_READ = 50;
+/** Bytes, as stored, of checkpoints read at a time: each may include the writes of its nodes. */
 const PAGE_BYTES = 256 * 1024;
 
 export function createThreadStates({ system, journal, engine }: Deps): ThreadStates {

@@ -40,7 +40,6 @@ export interface NewThread {
   readonly ttl?: ThreadLifetime;
 }
 
-/** Changes of a thread. */
 export interface ThreadUpdate {
   /** Replaces the thread's entries of the same names. */
   readonly metadata?: JsonObject;

@@ -16,8 +16,9 @@ export class AcknowledgementQueue {
   readonly #scheduler: Scheduler;
   /** Milliseconds that one acknowledgement is expected to take. */
   #each = 0;
-  /** Number of acknowledgements of this turn, and the time they started. */
+  /** The number of acknowledgements made in this turn. */
   #going = 0;
+  /** Monotonic milliseconds: when they started. */
   #since = 0;
 
   constructor(clock: Clock, scheduler: Scheduler) {

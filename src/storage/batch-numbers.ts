@@ -141,7 +141,7 @@ export async function checkChain(
   };
 }
 
-/** The first number without a ledger: the last batch holds the number from which on all are present. */
+/** The first number without a ledger: the last batch holds the first number after which none is missing. */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

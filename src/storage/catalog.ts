@@ -241,7 +241,6 @@ export class KeyValueCatalog implements Catalog {
   }
 }
 
-/** The id of the assistant that changes. */
 function assistantOf(change: CatalogChange): string {
   switch (change.kind) {
     case "assistant.put":

@@ -20,7 +20,7 @@ import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
- * Bytes in the queue from which on the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise
+ * Bytes in the queue at which the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise
  * the disk idles during acknowledgements, and the event loop during writes. Runs that write a few hundred bytes are better collected in one
  * batch.
  */
@@ -90,8 +90,9 @@ export class Committer {
   #sizes: number[] = [];
   /** Bytes in the queue. */
   #waiting = 0;
-  /** Number of writes that were put into the queue, and that were taken from it. */
+  /** The number of writes that were ever put into the queue. */
   #queued = 0;
+  /** The number of writes that were ever taken from it. */
   #taken = 0;
   /** Whether the last batch was one of large writes. They alternate with the others. */
   #wasLarge = false;

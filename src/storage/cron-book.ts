@@ -14,7 +14,6 @@ interface Changing {
   readonly stored: Promise<void>;
 }
 
-/** The crons over a key-value store. */
 export class KeyValueCrons implements CronBook {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
@@ -22,7 +21,7 @@ export class KeyValueCrons implements CronBook {
   readonly #changing = new Map<string, Changing>();
   readonly #order: WriteOrder;
 
-  /** Indexes of crons by thread, by tenant. An index is made when a tenant's crons of a thread are asked for first. */
+  /** Indexes of crons by thread, by tenant. A tenant's index is built by the first request for the crons of a thread. */
   readonly #byThread = new Map<string, ThreadCrons>();
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder) {

@@ -20,8 +20,9 @@ import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/** Segments, and their bytes, read in one turn: some milliseconds at most. */
+/** Segments of lists read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
+/** Bytes read in one turn. */
 const BYTES = 256 * 1024;
 
 /**

@@ -156,7 +156,7 @@ export class IndexScans {
 
   /** Settled threads are found in the index. Busy threads are few and are all read. */
   async *#inStatus(status: ThreadStatus): CandidatePages {
-    const busy = await this.#atWork();
+    const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
     // A busy thread is in the index under the status it had last.
     else yield* excluding(this.#range(statusPrefix(this.#tenant, status)), busy);
@@ -167,18 +167,18 @@ export class IndexScans {
   }
 
   async *#byUpdate(): CandidatePages {
-    const busy = await this.#atWork();
+    const busy = await this.#busyThreads();
     const resting = this.#range(restedPrefix(this.#tenant));
     yield* this.#merged(singlePage(this.#sorted(busy, "updated_at")), excluding(resting, busy));
   }
 
-  // --- those at work ---
+  // --- busy threads ---
 
-  #atWork(): Promise<ReadonlyMap<string, ThreadRecord>> {
-    return (this.#busy ??= this.#readAtWork());
+  #busyThreads(): Promise<ReadonlyMap<string, ThreadRecord>> {
+    return (this.#busy ??= this.#readBusyThreads());
   }
 
-  async #readAtWork(): Promise<ReadonlyMap<string, ThreadRecord>> {
+  async #readBusyThreads(): Promise<ReadonlyMap<string, ThreadRecord>> {
     const found = new Map<string, ThreadRecord>();
     for await (const [mark, value] of this.#kv.entries(prefixRange(activePrefix(this.#tenant)))) {
       if (value.equals(HIDDEN_MARK)) continue;

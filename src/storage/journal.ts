@@ -55,7 +55,6 @@ import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
-/** The journal over a key-value store. */
 export class KeyValueJournal implements Journal {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;

@@ -44,7 +44,6 @@ export function prefixRange(prefix: string): { readonly gte: string; readonly lt
   return { gte: prefix, lt: `${prefix.slice(0, -1)}0` };
 }
 
-/** The prefix of all keys of a thread. */
 export function threadPrefix(key: ThreadKey): string {
   return `${escapeSegment(key.tenant)}/t/${escapeSegment(key.thread)}/`;
 }
@@ -87,7 +86,6 @@ export const writesPrefix = (p: string, ns: string, checkpoint: string): string 
 export const allEventsPrefix = (p: string): string => `${p}e/`;
 export const eventsPrefix = (p: string, run: string): string => `${p}e/${escapeSegment(run)}/`;
 
-/** The last segment of a key. */
 export function lastSegment(key: string): string {
   return unescapeSegment(key.slice(key.lastIndexOf("/") + 1));
 }
@@ -316,5 +314,4 @@ export function parseThreadMark(key: string): { readonly key: ThreadKey; readonl
   return { key: { tenant, thread }, run: run === "" ? null : run };
 }
 
-/** The range of all keys. */
 export const ALL_KEYS: ScanRange = { gte: "", lt: "~" };

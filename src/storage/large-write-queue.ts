@@ -2,9 +2,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { PendingWrite } from "./committer.ts";
 
 export interface LargeWriteLimits {
-  /** Bytes from which on a write is large. */
+  /** Bytes: a write of this size or more counts as large. */
   readonly large: number;
-  /** Bytes of large writes that are queued or in flight, from which on no further one is encoded. One write may exceed them. */
+  /** Bytes of large writes, queued or in flight: at this size no further one is encoded. A single write may exceed it. */
   readonly most: number;
 }
 

@@ -11,8 +11,9 @@ export function memberKey(name: string, value: unknown): string | undefined {
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** Cached keys at most, and characters of a cached name or value at most: both come from clients. */
+/** Cached keys, which come from clients. */
 const MAX_CACHED_KEYS = 256;
+/** Characters of a cached name or value. */
 const LONGEST_KNOWN = 128;
 
 /** A cache of metadata index keys: nearly every thread has the members of its graph and its assistant. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { copyFile } from "node:fs/promises";
+import { copyFile, readdir, stat } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
 import { ServiceError, withCauses } from "../model/errors.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
@@ -28,11 +28,24 @@ import { MemoryKeyValueStore } from "./memory-key-value-store.ts";
 import { KeyValueOutbox } from "./outbox.ts";
 import { QuarantinedData, QuarantiningKeyValueStore } from "./quarantine.ts";
 import { completeRunIndex } from "./run-index-repair.ts";
-import { folderSize } from "./folder-size.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
+
+/** Bytes of the files in a folder. A file that is deleted meanwhile, as LevelDB does, counts as 0. */
+async function folderSize(folder: string): Promise<number> {
+  const names = await readdir(folder);
+  const sizes = await Promise.all(
+    names.map((name) => stat(join(folder, name)).then(({ size }) => size, gone)),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function gone(cause: unknown): number {
+  if ((cause as { readonly code?: unknown }).code === "ENOENT") return 0;
+  throw cause;
+}
 
 export type StorageOptions =
   | {

@@ -2,8 +2,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import type { WriteOutage } from "./write-outage.ts";
 
-/** Milliseconds before the first attempt, and the longest time between two. */
+/** Milliseconds before the first attempt. */
 const FIRST_DELAY_MS = 50;
+/** Milliseconds: the longest time between two attempts. */
 const MAX_DELAY_MS = 2_000;
 
 /**

@@ -46,7 +46,6 @@ export class KeyValueItems implements StoreItems {
   readonly #committer: Committer;
   readonly #heads: ThreadHeads;
   readonly #order: WriteOrder;
-  /** Changes in flight. */
   readonly #changing: Changes = new Map();
 
   constructor(kv: KeyValueStore, committer: Committer, heads: ThreadHeads, order: WriteOrder) {

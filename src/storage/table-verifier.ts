@@ -5,8 +5,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { DatabaseFiles, FoundDamage, ManifestTable } from "./database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** Milliseconds of work in a turn, and between two turns: about 2 % of a core, 10 MB a second. */
+/** Milliseconds of work in a turn. */
 const WORK = 2;
+/** Milliseconds between two turns. The work takes about 2 % of a core, and reads 10 MB a second. */
 const REST_MS = 100;
 /** Milliseconds between two looks for new tables; at least this multiple of the last look's duration. */
 const SCAN_INTERVAL_MS = 10_000;

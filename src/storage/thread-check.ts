@@ -41,7 +41,6 @@ export class ThreadCheck {
   readonly #isDeleted: IsDeleted;
   readonly #found: string[] = [];
   #thread: ThreadRecord | undefined;
-  /** The first key. */
   #first: string | undefined;
   readonly #appends: number[] = [];
   readonly #runs = new Map<string, StoredRun>();

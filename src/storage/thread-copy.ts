@@ -19,10 +19,11 @@ interface Deps {
 }
 
 /** The keys that a copy includes: journal entries, checkpoints, values, pending writes. */
-const ROOMS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
+const COPIED_KEY_KINDS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
 
-/** Operations and bytes written at a time. */
+/** Operations written at a time. */
 const PIECE = 256;
+/** Bytes written at a time. */
 const BYTES = 256 * 1024;
 
 /**
@@ -87,7 +88,7 @@ async function copyRooms(
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
     if (key === headKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
-    if (!ROOMS.has(rest.split("/", 1)[0] ?? "")) continue;
+    if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;
     if (ops.length < PIECE && bytes < BYTES) continue;

@@ -133,7 +133,6 @@ export class ThreadHeads {
     head.inFlight.push(ops);
   }
 
-  /** The head if it is in memory. */
   peek(key: ThreadKey): ThreadHead | undefined {
     return this.#heads.get(threadMapKey(key));
   }

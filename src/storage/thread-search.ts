@@ -14,7 +14,6 @@ import type { IndexScan, ScanQuery } from "./index-scans.ts";
  * thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
-/** A page of a search. */
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;

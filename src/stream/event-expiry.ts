@@ -20,8 +20,9 @@ export interface ExpiryDeps {
 /** Milliseconds for which events are kept by default: a day. */
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
-/** Threads per batch, and milliseconds between batches: a pass over many threads costs little at a time. */
+/** Threads per batch. */
 const PIECE = 100;
+/** Milliseconds between batches: a pass over many threads costs little at a time. */
 const PAUSE_MS = 100;
 /** Milliseconds between passes: a tenth of the events' lifetime, within these limits. */
 const SHORTEST = 1_000;

@@ -18,7 +18,7 @@ export interface ReaderState {
   at: number;
   /** Characters of the output that was rendered last. */
   size: number;
-  /** The last event that was rendered, when the output became large before the slice's end: reading has to go on after it. */
+  /** The last event that was rendered, when the output became large before the slice's end: reading has to continue after it. */
   stoppedAt: number | undefined;
 }
 

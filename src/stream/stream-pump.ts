@@ -203,7 +203,7 @@ export class StreamPump<Out> {
     return andThen(this.#render(got), (piece) => this.#put(piece, got));
   }
 
-  /** Reserves memory for a slice that cannot be rendered again. A step: there is none now, and the slice is read again. */
+  /** Reserves memory for a slice that cannot be rendered again. Returns a step when no memory is free: the slice is then read again. */
   #beforeRender(slice: ChunkSlice): Eventually<Step> | undefined {
     const { memory } = this.#options;
     if (memory?.mayBeLarge === undefined || this.#isAdmitted || slice.ended !== undefined) return undefined;
@@ -231,7 +231,7 @@ export class StreamPump<Out> {
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 
-  /** Reserves memory for a slice's output. A step: there is none now, and the slice is read again. */
+  /** Reserves memory for a slice's output. Returns a step when no memory is free: the slice is then read again. */
   #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
     // Output that is already rendered is sent first: it must not wait for memory together with this slice.
     if (!this.#outlet.flush()) {

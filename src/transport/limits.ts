@@ -10,8 +10,9 @@ export const SOCKET_IDLE = 60;
 /** Bytes that a stream accepts after it has reported backpressure. Beyond, the connection is closed. */
 export const MAX_BUFFERED = 1024 * 1024;
 
-/** Bytes, and number of headers, of a request's head. */
+/** Bytes of a request's head. */
 export const MAX_HEAD = 16 * 1024;
+/** The number of headers of a request. */
 export const MAX_HEADERS = 100;
 
 /** Milliseconds for a complete head, and between two requests of one connection. */

@@ -35,7 +35,6 @@ interface SocketData {
 
 export interface LoadedUws {
   readonly open: TransportOpener;
-  /** The name of the build. */
   readonly name: string;
 }
 

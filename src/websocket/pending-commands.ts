@@ -3,8 +3,9 @@ import type { Eventually } from "../ports/eventually.ts";
 import { parseObject, type RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 
-/** Commands of one socket that may be pending, and their bytes. */
+/** Commands of one socket that may be pending. */
 const MAX_PENDING_COMMANDS = 32;
+/** Bytes of these commands. */
 const BYTES = 1024 * 1024;
 /** Bytes above which a command is parsed in a turn of its own: many large ones at once would keep all others waiting. */
 const LARGE = 64 * 1024;

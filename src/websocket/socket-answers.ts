@@ -7,7 +7,7 @@ import type { CommandId } from "./pending-commands.ts";
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>
   packed ? packForClients(answer) : JSON.stringify(answer);
 
-/** What a failed command is answered; `id` null: the command's id is unknown, or the whole socket is refused. */
+/** The answer to a failed command; `id` null: the command's id is unknown, or the whole socket is refused. */
 export function errorAnswerOf(id: CommandId | null, cause: unknown): JsonObject {
   const { status, body } = failureDetailsOf(cause);
   return { type: "error", id, status, ...body };

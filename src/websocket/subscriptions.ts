@@ -11,15 +11,16 @@ import type { RawBody } from "../schemas/body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
-/** Subscriptions that one socket may have, and namespaces that all of them may name. */
+/** Subscriptions that one socket may have. */
 const MAX_SUBSCRIPTIONS = 256;
+/** Namespaces that all subscriptions of a socket may name. */
 const MAX_NAMESPACES = 2048;
 
 interface Subscription {
   readonly isWanted: EventTest;
   /** Namespaces that it names. */
   readonly namespaces: number;
-  /** The number of the last event that it was sent, or does not want. */
+  /** The number of the last event that was sent to it or filtered out. */
   after: number;
 }
 

@@ -20,7 +20,6 @@ const routes: readonly (readonly [path: RegExp, open: Open])[] = [
   [/^\/inspect$/, async ({ inspect }, socket, upgraded) => inspect(socket, upgraded, upgraded.query)],
 ];
 
-/** The paths of all sockets. */
 export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 
 /** The WebSocket subprotocol for MessagePack messages instead of text. */

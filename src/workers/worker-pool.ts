@@ -38,7 +38,6 @@ export async function startWorkerHost(deps: WorkerPoolDeps): Promise<Host> {
 class WorkerPool implements Host {
   readonly #deps: WorkerPoolDeps;
   readonly #slots = new Set<WorkerSlot>();
-  /** Calls that wait for a worker. */
   #waiting: WorkerCall[] = [];
   #closed = false;
 

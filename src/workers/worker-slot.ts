@@ -14,7 +14,6 @@ const ANSWER_TIMEOUT = 2_000;
 export interface WorkerCall {
   readonly call: NodeCall;
   readonly io: NodeIo;
-  /** Receives the outcome. */
   settle(outcome: TaskOutcome): void;
 }
 

@@ -6,7 +6,7 @@ import { onlyWrite } from "./single-write.ts";
 
 /**
  * A key whose value lasts for one step after the write. Two writes in one superstep are an error.
- * @throws ServiceError `graph.invalid` if `schema` is none
+ * @throws ServiceError `graph.invalid` if `schema` is not a Standard Schema
  */
 export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
   checkSchema(schema, "ephemeral");
@@ -27,7 +27,7 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 /**
  * A key that is neither stored nor shown to clients: its value lasts as long as the run's attempt and need not be storable.
  * Nodes MUST cope with its absence. Two writes in one superstep are an error.
- * @throws ServiceError `graph.invalid` if `schema` is none
+ * @throws ServiceError `graph.invalid` if `schema` is not a Standard Schema
  */
 export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
   checkSchema(schema, "untracked");

@@ -28,7 +28,7 @@ export interface MessagesOptions {
 /**
  * A list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
  * and `{ type: "remove", id }` removes one. A message without an id gets one.
- * @throws ServiceError `graph.invalid` for options that are no object, and for an unknown `onInterrupt`
+ * @throws ServiceError `graph.invalid` for options that are not an object, and for an unknown `onInterrupt`
  */
 export function messages(
   options: MessagesOptions = {},

@@ -17,7 +17,6 @@ export type RouteTag =
 
 export type RecordName = keyof typeof responseSchemas;
 
-/** The successful response of a route. */
 export type RouteResponse =
   | {
       readonly kind: "json";
@@ -35,7 +34,6 @@ export interface QueryParam {
   readonly schema: TSchema;
 }
 
-/** The documentation of a route. */
 export interface RouteDescription {
   readonly tag: RouteTag;
   readonly summary: string;

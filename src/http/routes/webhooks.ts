@@ -7,7 +7,6 @@ import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
 
 const STATUSES = ["pending", "dead"] as const satisfies DeliveryStatus[];
 
-/** Routes of webhook deliveries. */
 export function webhookRoutes({ sendList }: RouteDeps): readonly Route[] {
   return [
     {

@@ -3,8 +3,9 @@ import { refuseOperation } from "./item-limits.ts";
 
 export type ItemTest = (value: unknown) => boolean;
 
-/** Limits of a filter: conditions in total (list entries count), and nesting levels. */
+/** Conditions of a filter in total; list entries count. */
 const MAX_CONDITIONS = 1_000;
+/** Nesting levels of a filter. */
 const DEEPEST = 32;
 
 /** Orders two numbers or two strings; NaN for all other pairs. */

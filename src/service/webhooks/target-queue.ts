@@ -1,8 +1,9 @@
 import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Cancel } from "../../ports/scheduler.ts";
 
-/** Concurrent attempts at one target, and at one that did not answer the last attempt. */
+/** Concurrent attempts at one target. */
 const MAX_ATTEMPTS = 8;
+/** The same for a target that did not answer the last attempt. */
 const MAX_ATTEMPTS_FAILING = 1;
 
 /** The deliveries to one target that are in memory: a few of those that are due, never all. */

@@ -19,8 +19,9 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** Concurrent attempts in total, and of these at targets that did not answer the last attempt. */
+/** Concurrent attempts in total. */
 const SLOTS = 64;
+/** How many of these may be at targets that did not answer the last attempt. */
 const SLOTS_FAILING = 16;
 /** Deliveries of a target read at a time. */
 const DELIVERIES_PER_READ = 32;

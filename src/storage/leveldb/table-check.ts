@@ -27,7 +27,6 @@ export interface TableDamage {
   readonly blocks?: readonly DataBlock[];
 }
 
-/** The range of all keys. */
 export const EVERYTHING: KeyRange = { from: "", to: "~" };
 
 const FOOTER = 48;

@@ -58,7 +58,6 @@ export class MessageBlocks {
     if (content["args"] !== "") this.#delta(block, { type: "block-delta", fields: { ...content } });
   }
 
-  /** Finishes all open blocks. */
   end(): void {
     for (const block of this.#blocks) this.#finish(block);
   }

@@ -39,7 +39,7 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** Translates a slice, or, where its events are large, a part of it: the next call goes on with the same slice. */
+  /** Translates a slice, or, where its events are large, a part of it: the next call continues with the same slice. */
   read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { first } = slice.entry.chunk;
     const { place, seq } =

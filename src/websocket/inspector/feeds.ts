@@ -10,8 +10,9 @@ import { failureDetailsOf } from "../../schemas/error-responses.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** Peers that may watch at once, of one tenant and of all: enough for many tenants that each use their share. */
+/** Peers of one tenant that may watch at once. */
 const MAX_PEERS_PER_TENANT = 256;
+/** Peers of all tenants that may watch at once: enough for many tenants that each use their share. */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
@@ -55,7 +56,6 @@ export class InspectorFeeds {
     this.#feed = { ...deps, nextSeq: () => ++seq };
   }
 
-  /** The number of watching peers. */
   get watching(): number {
     return this.#watching;
   }
