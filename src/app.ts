@@ -29,6 +29,7 @@ import { loadHttpApp } from "./graph-loader/load-http-app.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-bundler.ts";
 import { builtPages } from "./app/dashboard-files.ts";
+import { createBodyLimits } from "./ports/body-memory.ts";
 import { MemoryBudget } from "./ports/memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
@@ -61,6 +62,7 @@ import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
 import { connectionsWith } from "./transport/limits.ts";
 import { openTransport } from "./transport/open-transport.ts";
+import { bodyOpener } from "./transport/request-body.ts";
 import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
@@ -141,6 +143,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
   const maxBody = options.maxBody ?? config?.maxBody ?? DEFAULT_BODY;
+  const bodies = createBodyLimits({ maxBody, scheduler });
+  const openBody = bodyOpener(bodies);
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, {
     random,
     scheduler,
@@ -331,6 +335,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
       maxBody,
+      bodyMemory: bodies.memory,
       ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
       scheduler,
     });
@@ -380,10 +385,12 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       address: transport.address,
       url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
-      fetch: (request) => respondToWebRequest(handlers.request, request, maxBody, webRequests),
+      fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
       [PARTS]: {
         handlers,
         maxBody,
+        bodyMemory: bodies.memory,
+        openBody,
         scheduler,
         webRequests,
         isOnlyForLoopback: !access.needsCredentials && options.insecure !== true,
@@ -442,7 +449,11 @@ async function httpAppHandlerOf(
   options: LoadOptions,
 ): Promise<HttpAppHandler | undefined> {
   const app = given ?? (config?.httpApp && (await loadHttpApp(config.path, config.httpApp, options)));
-  return app && new HttpAppHandler(app, maxBody, stop);
+  const { scheduler } = options;
+  return (
+    app &&
+    new HttpAppHandler(app, bodyOpener(createBodyLimits({ maxBody, maxBodies: Infinity, scheduler })), stop)
+  );
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -41,7 +41,8 @@ const NOT_LOCAL = JSON.stringify({
  */
 export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOptions = {}): Handler {
   checkOptions(options, HANDLER_OPTIONS, "createHandler");
-  const { handlers, maxBody, scheduler, webRequests, isOnlyForLoopback, add } = app[PARTS];
+  const { handlers, maxBody, bodyMemory, openBody, scheduler, webRequests, isOnlyForLoopback, add } =
+    app[PARTS];
   const prefix =
     readPathPrefix(options.prefix, (what) => {
       throw new ServiceError("config.invalid", `prefix ${what}`);
@@ -59,7 +60,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
     request: (request, reply) => handlers.request(within(request), reply),
     upgrade: (request) => handlers.upgrade(within(request)),
   };
-  const node = createNodeHandler(served, { maxBody, scheduler });
+  const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
   /** Why nothing is served to a connection to this local address. */
@@ -86,7 +87,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
     async fetch(request) {
       if (!isOwn(new URL(request.url).pathname))
         return new Response(NOT_FOUND, { status: 404, headers: JSON_TYPE });
-      return respondToWebRequest(served.request, request, maxBody, webRequests);
+      return respondToWebRequest(served.request, request, openBody, webRequests);
     },
 
     upgrade(request, socket, head) {

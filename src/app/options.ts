@@ -8,6 +8,7 @@ import type { GraphDef } from "../graph/graph-builder.ts";
 import type { GivenGraph } from "../graph-loader/given-graph.ts";
 import type { PendingWebRequests } from "../http/web-exchange.ts";
 import type { InspectConfig } from "../config/inspector.ts";
+import type { BodyMemory } from "../ports/body-memory.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import type { HttpApp } from "../ports/http-app.ts";
@@ -17,7 +18,7 @@ import type { Logger, LogLevel } from "../ports/logger.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Handlers, Transport } from "../ports/transport.ts";
+import type { Handlers, IncomingBody, Transport } from "../ports/transport.ts";
 import type { Storage, StorageOptions } from "../storage/open.ts";
 import type { StoreOptions } from "../config/store.ts";
 import type { StreamSync } from "../stream/attempt-sink.ts";
@@ -173,6 +174,8 @@ export const PARTS: unique symbol = Symbol("heddle.parts");
 export interface AppInternals {
   readonly handlers: Handlers;
   readonly maxBody: number;
+  readonly bodyMemory: BodyMemory;
+  readonly openBody: () => IncomingBody;
   readonly scheduler: Scheduler;
   readonly webRequests: PendingWebRequests;
   /** Whether every machine that reaches the server may use it without credentials, though nobody has allowed that. */

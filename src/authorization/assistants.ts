@@ -59,15 +59,12 @@ export function authorizedAssistants(assistants: Assistants, rules: UserRules): 
       return assistants.delete(tenant, name, permitsOf(permission));
     },
 
-    async search(tenant, asked) {
-      const { query, permission } = await rules.decideQuery("assistants:search", asked, searchChecks);
-      return assistants.search(tenant, { ...query, permits: permitsOf(permission) });
-    },
+    search: async (tenant, asked) =>
+      assistants.search(tenant, await rules.permittedQuery("assistants:search", asked, searchChecks)),
 
     async count(tenant, filter) {
       const asked = { ...filter, limit: 0, offset: 0 };
-      const { query, permission } = await rules.decideQuery("assistants:search", asked, searchChecks);
-      return assistants.count(tenant, { ...query, permits: permitsOf(permission) });
+      return assistants.count(tenant, await rules.permittedQuery("assistants:search", asked, searchChecks));
     },
   };
 }

@@ -72,15 +72,12 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
       return crons.delete(tenant, id, permitsOf(permission));
     },
 
-    async search(tenant, asked) {
-      const { query, permission } = await rules.decideQuery("crons:search", asked, searchChecks);
-      return crons.search(tenant, { ...query, permits: permitsOf(permission) });
-    },
+    search: async (tenant, asked) =>
+      crons.search(tenant, await rules.permittedQuery("crons:search", asked, searchChecks)),
 
     async count(tenant, filter) {
       const asked = { ...filter, limit: 0, offset: 0 };
-      const { query, permission } = await rules.decideQuery("crons:search", asked, searchChecks);
-      return crons.count(tenant, { ...query, permits: permitsOf(permission) });
+      return crons.count(tenant, await rules.permittedQuery("crons:search", asked, searchChecks));
     },
 
     // The server's own affairs, of which no client asks.

@@ -70,6 +70,16 @@ export class UserRules {
     return { query: { ...withoutMembers(asked, checks), ...checkedMembers(value, changeable) }, permission };
   }
 
+  /** As {@link decideQuery}, with what the rules allow as a function that tells it of each record. */
+  async permittedQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
+    event: AuthEvent,
+    asked: Q,
+    checks: C,
+  ) {
+    const { query, permission } = await this.decideQuery(event, asked, checks);
+    return { ...query, permits: permitsOf(permission) };
+  }
+
   /** The user as it is stored with runs and crons. @throws ServiceError `auth.failed` when it has no such form */
   get stored(): JsonObject {
     return (this.#stored ??= storedForm(this.user));

@@ -1,16 +1,16 @@
-import type { Cancel } from "../ports/scheduler.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Waits for the first answer of a server, at most `ms`. Where something accepts connections and closes them at once, `fetch` never ends
- * and does not keep the process alive.
- * @throws Error when there is no answer in time
+ * Waits for the first answer of a server, at most `ms`; then the signal is aborted. A timer of its own: where something accepts connections
+ * and closes them at once, `fetch` never ends and does not keep the process alive, nor does `AbortSignal.timeout`.
  */
-export function answerInTime<T>(asking: Promise<T>, ms: number): Promise<T> {
-  let cancel: Cancel | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const refuse = () => reject(new Error(`no answer in ${ms / 1_000} s`));
-    cancel = systemScheduler.after(ms, refuse, true);
-  });
-  return Promise.race([asking, late]).finally(cancel);
+export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
+  const late = new AbortController();
+  const abort = () => late.abort(new Error(`no answer in ${ms / 1_000} s`));
+  const cancel = systemScheduler.after(ms, abort, true);
+  try {
+    return await ask(late.signal);
+  } finally {
+    cancel();
+  }
 }

@@ -3,7 +3,7 @@ import { connect, loadSdk, type RecordedConnection } from "../conformance/connec
 import { reportLines } from "../conformance/report.ts";
 import { runChapters } from "../conformance/run-chapters.ts";
 import { ServiceError } from "../model/errors.ts";
-import { systemScheduler } from "../platform/scheduler.ts";
+import { answerInTime } from "./answer-timeout.ts";
 import type { Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
@@ -47,18 +47,15 @@ export async function checkConformance(
 /** @throws ServiceError `server.address` unless the server answers and serves the graphs of the conformance project */
 async function checkProject({ http, recorded }: RecordedConnection, timeout: number): Promise<void> {
   const search = { graph_id: "steps", limit: 1 };
-  const late = () => recorded.stop(new Error(`no answer in ${timeout / 1000} s`));
-  // A fetch of a connection that is closed at once never ends, and does not keep the process alive.
-  const cancel = systemScheduler.after(timeout, late, true);
-  const answer = await http
-    .send("POST", "/assistants/search", search)
-    .catch((cause: unknown) => {
-      const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
-      throw new ServiceError("server.address", `No server answers: ${code ?? (cause as Error).message}`, {
-        cause,
-      });
-    })
-    .finally(cancel);
+  const answer = await answerInTime((signal) => {
+    signal.addEventListener("abort", () => recorded.stop(signal.reason as Error));
+    return http.send("POST", "/assistants/search", search);
+  }, timeout).catch((cause: unknown) => {
+    const { code } = ((cause as Error).cause ?? {}) as { readonly code?: string };
+    throw new ServiceError("server.address", `No server answers: ${code ?? (cause as Error).message}`, {
+      cause,
+    });
+  });
   if (answer.status === 200 && Array.isArray(answer.body) && answer.body.length > 0) return;
   const answered = `POST /assistants/search: ${answer.status} ${JSON.stringify(answer.body)}`;
   const hint = "serve test/conformance/langgraph.json there; --key is the server's key, if it has one";

@@ -48,7 +48,7 @@ async function checkServer(url: string): Promise<void> {
   let status: number;
   try {
     // Health checks need no key.
-    const response = await answerInTime(fetch(`${url}/ok`), ANSWER_TIMEOUT);
+    const response = await answerInTime((signal) => fetch(`${url}/ok`, { signal }), ANSWER_TIMEOUT);
     await response.body?.cancel();
     status = response.status;
   } catch (cause) {

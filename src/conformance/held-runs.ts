@@ -68,9 +68,9 @@ export async function waitUntil(
   isTrue: () => Promise<boolean>,
 ): Promise<void> {
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // oxlint-disable-next-line no-await-in-loop -- a look tells whether there is another one
     if (await isTrue()) return;
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // oxlint-disable-next-line no-await-in-loop -- a pause between looks leaves the server its time
     await server.pause(PERIOD);
   }
   throw new Difference(`it never comes true that ${what}`, what, "not so");

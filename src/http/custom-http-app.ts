@@ -1,7 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
 import { abortable } from "../ports/abortable.ts";
 import type { Fetch, HttpApp } from "../ports/http-app.ts";
-import type { HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
+import type { HttpRequest, IncomingBody, Reply, ReplyHeaders } from "../ports/transport.ts";
 import { assertSendable, respondToWebRequest, sendWebResponse, webRequestOf } from "./web-exchange.ts";
 
 /** The part of Hono's applications by which their middleware can surround Heddle's own routes. */
@@ -48,19 +48,21 @@ export interface HttpAppCall {
 export class HttpAppHandler {
   readonly #fetch: Fetch;
   readonly #isHono: boolean;
-  /** Bytes: the largest request body. */
-  readonly #maxBody: number;
+  readonly #openBody: () => IncomingBody;
   readonly #stop: AbortSignal;
 
-  /** `stop`: aborted when the application is waited for no longer. */
-  constructor(app: HttpApp, maxBody: number, stop: AbortSignal) {
+  /**
+   * `openBody`: opens what collects a body that the application gives on, which is in memory already. `stop`: aborted when the application
+   * is waited for no longer.
+   */
+  constructor(app: HttpApp, openBody: () => IncomingBody, stop: AbortSignal) {
     this.#isHono = isHono(app);
     this.#fetch = isHono(app)
       ? honoFetch(app)
       : typeof app === "function"
         ? app
         : (...given) => app.fetch(...given);
-    this.#maxBody = maxBody;
+    this.#openBody = openBody;
     this.#stop = stop;
   }
 
@@ -81,7 +83,7 @@ export class HttpAppHandler {
     let isOwnRoute = false;
     const ownRoutes: Next = (made) => {
       isOwnRoute = true;
-      return respondToWebRequest(next, made, this.#maxBody);
+      return respondToWebRequest(next, made, this.#openBody);
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {

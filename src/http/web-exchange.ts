@@ -1,23 +1,30 @@
 import { requestUrlOf, webHeadersOf } from "../access/web-request.ts";
 import { ServiceError } from "../model/errors.ts";
-import type { ByteStream, Handlers, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
+import type {
+  ByteStream,
+  Handlers,
+  HttpRequest,
+  IncomingBody,
+  Reply,
+  ReplyHeaders,
+} from "../ports/transport.ts";
 
 /** Bytes that a stream may be ahead of its reader. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
- * Answers a web `Request` with a handler of HTTP requests. `maxBody`: bytes of the largest body. Rejects with the signal's reason when the
+ * Answers a web `Request` with a handler of HTTP requests. `openBody`: opens what collects its body. Rejects with the signal's reason when the
  * request is aborted before its response. `open`: where the request is while it is being answered.
  */
 export function respondToWebRequest(
   handle: Handlers["request"],
   request: Request,
-  maxBody: number,
+  openBody: () => IncomingBody,
   open?: PendingWebRequests,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     if (open?.isClosed) return resolve(stopped());
-    const exchange = new WebExchange(request, maxBody, { resolve, reject }, open);
+    const exchange = new WebExchange(request, openBody, { resolve, reject }, open);
     if (!exchange.aborted) handle(exchange, exchange);
   });
 }
@@ -55,7 +62,8 @@ class WebExchange implements HttpRequest, Reply {
   readonly path: string;
   readonly query: string;
   readonly #request: Request;
-  readonly #maxBody: number;
+  readonly #openBody: () => IncomingBody;
+  #incoming: IncomingBody | undefined;
   readonly #promise: { resolve(response: Response): void; reject(reason: unknown): void };
   readonly #open: PendingWebRequests | undefined;
   #stream: WebStream | undefined;
@@ -65,7 +73,7 @@ class WebExchange implements HttpRequest, Reply {
 
   constructor(
     request: Request,
-    maxBody: number,
+    openBody: () => IncomingBody,
     promise: { resolve(response: Response): void; reject(reason: unknown): void },
     open: PendingWebRequests | undefined,
   ) {
@@ -74,7 +82,7 @@ class WebExchange implements HttpRequest, Reply {
     this.path = pathname;
     this.query = search.slice(1);
     this.#request = request;
-    this.#maxBody = maxBody;
+    this.#openBody = openBody;
     this.#promise = promise;
     this.#open = open;
     open?.add(this);
@@ -96,20 +104,23 @@ class WebExchange implements HttpRequest, Reply {
     return this.#request.headers;
   }
 
-  async body(): Promise<Uint8Array> {
+  async body(tenant?: string): Promise<Uint8Array> {
     const { body, bodyUsed } = this.#request;
     if (body === null) return new Uint8Array(0);
     if (bodyUsed || body.locked)
       throw new ServiceError("body.malformed", "The body was read already before the request came to Heddle");
-    const pieces: Uint8Array[] = [];
-    let size = 0;
-    for await (const piece of body) {
-      size += piece.length;
-      if (size > this.#maxBody)
-        throw new ServiceError("body.too_large", `The body is larger than ${this.#maxBody} bytes`);
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces, size);
+    this.#incoming = this.#openBody();
+    void receive(body, this.#incoming);
+    return this.#incoming.read(tenant);
+  }
+
+  bodyRead(): void {
+    this.#incoming?.done();
+  }
+
+  #dropBody(): void {
+    this.#incoming?.cut();
+    this.#incoming?.drop();
   }
 
   onAbort(listener: () => void): void {
@@ -120,6 +131,7 @@ class WebExchange implements HttpRequest, Reply {
     if (this.#isAborted) return;
     this.#isAborted = true;
     this.#open?.delete(this);
+    this.#dropBody();
     const { reason } = this.#request.signal as { readonly reason: unknown };
     if (!this.#isAnswered) this.#promise.reject(reason);
     this.#stream?.close(reason);
@@ -130,6 +142,7 @@ class WebExchange implements HttpRequest, Reply {
   close(): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
+    this.#dropBody();
     if (!this.#isAnswered) this.#promise.resolve(stopped());
     this.#stream?.close();
     this.#complete();
@@ -154,6 +167,7 @@ class WebExchange implements HttpRequest, Reply {
   #answer(status: number, headers: ReplyHeaders, body: ReadableStream | Uint8Array | string | null): void {
     if (this.#isAnswered) throw new TypeError("the request has been answered already");
     this.#isAnswered = true;
+    this.#incoming?.drop();
     const hasNoBody = this.method === "HEAD" || status === 204 || status === 304;
     this.#promise.resolve(new Response(hasNoBody ? null : body, { status, headers: webHeaders(headers) }));
   }
@@ -162,6 +176,24 @@ class WebExchange implements HttpRequest, Reply {
   #complete(): void {
     this.#request.signal.removeEventListener("abort", this.#abort);
     this.#open?.delete(this);
+  }
+}
+
+/** Receives the body of a web request, unless it is refused meanwhile. */
+async function receive(from: ReadableStream<unknown>, into: IncomingBody): Promise<void> {
+  try {
+    for await (const piece of from) {
+      if (!(piece instanceof Uint8Array))
+        throw new ServiceError(
+          "body.malformed",
+          `The body has a chunk of the type ${typeof piece}, not bytes`,
+        );
+      into.push(piece);
+      if (into.isDropped) return;
+    }
+    into.finish();
+  } catch (cause) {
+    into.cut(cause instanceof ServiceError ? cause : undefined);
   }
 }
 

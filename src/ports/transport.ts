@@ -1,3 +1,5 @@
+import type { ServiceError } from "../model/errors.ts";
+import type { BodyMemory } from "./body-memory.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** A request as it was received. Header names are lower-case. */
@@ -18,6 +20,22 @@ export interface HttpRequest {
   body(tenant?: string): Promise<Uint8Array>;
   /** Called when the body has been parsed. Until then, or until the response, no other large body is returned. */
   bodyRead?(): void;
+}
+
+/** A request body that is collected while it arrives. */
+export interface IncomingBody {
+  /** Whether further pieces are discarded. */
+  readonly isDropped: boolean;
+  push(piece: Uint8Array): void;
+  finish(): void;
+  /** It breaks off. `cause`: what reading it fails with, unless that is just this. */
+  cut(cause?: ServiceError): void;
+  /** Nobody will read it. */
+  drop(): void;
+  /** See {@link HttpRequest.body}. */
+  read(tenant: string | undefined): Promise<Uint8Array>;
+  /** See {@link HttpRequest.bodyRead}. */
+  done(): void;
 }
 
 export type Headers = { readonly [name: string]: string };
@@ -86,6 +104,8 @@ export interface TransportOptions {
   readonly maxBody: number;
   /** Bytes: the most received data of all bodies that is not read yet. Default 128 MiB, at least two of the largest bodies. */
   readonly maxBodies?: number;
+  /** The budget of all bodies, where others share it; `maxBodies` is not used then. */
+  readonly bodyMemory?: BodyMemory;
   /** The most open connections; a further one is closed at once. Default: no limit. */
   readonly maxConnections?: number;
   /** For pings, and for the timeouts of slow peers. */

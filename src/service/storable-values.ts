@@ -1,5 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.ts";
+import { isPlainData } from "../model/plain-data.ts";
 
 /**
  * Checks that `value` can be stored, and returns it. A decoded body belongs to nobody else and is mostly storable as it is, so it is copied
@@ -7,7 +8,7 @@ import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.
  * @throws ServiceError `validation.failed`, naming the part that cannot be stored
  */
 export function storable(value: unknown, at: string): unknown {
-  if (isStorable(value, 0)) return value;
+  if (isPlainData(value, MAX_DEPTH, false)) return value;
   try {
     return toStorable(value, at);
   } catch (cause) {
@@ -23,29 +24,4 @@ export function storableObject(value: unknown, at: string): JsonObject {
   if (isObject(stored)) return stored;
   const fields = [{ at, message: "must be an object" }];
   throw new ServiceError("validation.failed", `${at} must be an object`, { fields });
-}
-
-function isStorable(value: unknown, depth: number): boolean {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return true;
-    case "number":
-      return Number.isFinite(value);
-    case "object":
-      break;
-    default:
-      return false;
-  }
-  if (value === null) return true;
-  if (depth >= MAX_DEPTH) return false;
-  if (Array.isArray(value)) {
-    for (const item of value) if (!isStorable(item, depth + 1)) return false;
-    return true;
-  }
-  if (!isObject(value)) return false;
-  for (const key of Object.keys(value)) {
-    if (key === "__proto__" || !isStorable(value[key], depth + 1)) return false;
-  }
-  return true;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
-import type { BodyLimits } from "./body-memory.ts";
+import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_BUFFERED } from "./limits.ts";

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocketServer } from "ws";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, Headers, HttpRequest, TransportOptions } from "../ports/transport.ts";
-import { createBodyLimits } from "./body-memory.ts";
+import { createBodyLimits } from "../ports/body-memory.ts";
 import { MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
@@ -34,7 +34,7 @@ export type NodeListener = (
 /** A listener of upgrades. Returns false for one that is not its own. */
 export type NodeUpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 
-type Options = Pick<TransportOptions, "maxBody" | "maxBodies" | "scheduler">;
+type Options = Pick<TransportOptions, "maxBody" | "maxBodies" | "bodyMemory" | "scheduler">;
 
 export function createNodeHandler(handlers: Handlers, options: Options): NodeHandler {
   const limits = createBodyLimits(options);

@@ -1,5 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
-import type { BodyMemory } from "./body-memory.ts";
+import type { BodyLimits, BodyMemory } from "../ports/body-memory.ts";
+import type { IncomingBody } from "../ports/transport.ts";
 
 /** Bytes of a body that are not counted, so that small requests are served while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
@@ -10,7 +11,7 @@ const PROVEN = 8;
 const EMPTY = new Uint8Array(0);
 
 /** Collects a request's body up to a limit. It is read once, before or after all of it has arrived. */
-export class RequestBody {
+export class RequestBody implements IncomingBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
@@ -104,10 +105,10 @@ export class RequestBody {
     this.#memory.done();
   }
 
-  /** The client has gone. */
-  cut(): void {
+  /** The client has gone, or the body fails. */
+  cut(cause = brokenOff()): void {
     if (!this.#complete && this.#error === undefined) {
-      this.#fail(brokenOff());
+      this.#fail(cause);
     }
   }
 
@@ -179,3 +180,9 @@ export class RequestBody {
 }
 
 const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");
+
+/** Opens bodies that no transport receives, such as those of web requests. What they announce is not relied on. */
+export const bodyOpener =
+  ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>
+  () =>
+    new RequestBody(maxBody, memory, -1, true);

@@ -1,6 +1,6 @@
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
-import type { BodyLimits } from "./body-memory.ts";
+import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestFraming } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";

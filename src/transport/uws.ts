@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import type * as Uws from "uWebSockets.js";
 import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { createBodyLimits } from "./body-memory.ts";
+import { createBodyLimits } from "../ports/body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { listenErrorOf } from "./listen-error.ts";
 import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
@@ -67,11 +67,11 @@ export async function loadUws(): Promise<LoadedUws> {
 const openUws = async (
   uws: typeof Uws,
   handlers: Handlers,
-  { host, port, maxBody, maxBodies, maxConnections = Infinity, scheduler }: Parameters<TransportOpener>[1],
+  { host, port, maxConnections = Infinity, scheduler, ...options }: Parameters<TransportOpener>[1],
 ): Promise<Transport> => {
   const app = uws.App();
   let isDraining = false;
-  const limits = createBodyLimits({ maxBody, ...(maxBodies !== undefined && { maxBodies }), scheduler });
+  const limits = createBodyLimits({ ...options, scheduler });
   let connections = 0;
   app.filter((connection, by) => {
     connections += by as number;

@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
-import { sendWebResponse } from "../../src/http/web-exchange.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { respondToWebRequest, sendWebResponse } from "../../src/http/web-exchange.ts";
+import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+import { createBodyLimits } from "../../src/ports/body-memory.ts";
+import { bodyOpener } from "../../src/transport/request-body.ts";
 import { openTransport } from "../../src/transport/open-transport.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 import { refuseUpgrades, scheduler, signal } from "../transport/rig.ts";
@@ -86,5 +89,99 @@ describeOverEachTransport("the response of a project's application", (kind) => {
     const { port } = await serving(() => new Response("tea", { headers: { "content-length": "3" } }));
     const response = await fetch(`http://${host}:${port}`);
     expect([response.headers.get("content-length"), await response.text()]).toEqual(["3", "tea"]);
+  });
+});
+
+describe("the body of a web request", () => {
+  const MIB = 1024 * 1024;
+
+  /** Answers with how long the body is, or why it cannot be read. */
+  function reader() {
+    const openBody = bodyOpener(createBodyLimits({ maxBody: 4 * MIB, maxBodies: 8 * MIB, scheduler }));
+    const ask = async (body: unknown, { signal: left = new AbortController().signal } = {}) => {
+      const init = { method: "POST", duplex: "half", body, signal: left } as RequestInit;
+      return said(body instanceof Request ? body : new Request("http://localhost/", init));
+    };
+    const said = async (request: Request) => {
+      const response = await respondToWebRequest(
+        (asked, reply) =>
+          void asked.body("one").then(
+            (bytes) => reply.send(200, {}, String(bytes.length)),
+            (cause: unknown) => {
+              const { status, body: text } = failureResponseOf(cause);
+              reply.send(status, {}, text);
+            },
+          ),
+        request,
+        openBody,
+      );
+      return `${response.status} ${await response.text()}`;
+    };
+    return ask;
+  }
+
+  /** A body of so many MiB, which ends when it is told to. */
+  function held(size: number) {
+    const [taken, ended] = [signal(), signal()];
+    let isCancelled = false;
+    let left = size;
+    const stream = new ReadableStream(
+      {
+        async pull(to) {
+          if (left-- > 0) return to.enqueue(new Uint8Array(MIB));
+          taken.fire();
+          await ended.promise;
+          to.close();
+        },
+        cancel: () => void (isCancelled = true),
+      },
+      { highWaterMark: 0 },
+    );
+    return { stream, taken: taken.promise, end: ended.fire, isCancelled: () => isCancelled };
+  }
+
+  test("is counted with all others: one for which there is no memory is refused, until one of them has been read", async () => {
+    const ask = reader();
+    // One tenant may have half of the eight MiB.
+    const [first, second] = [held(3), held(3)];
+    const one = ask(first.stream);
+    await first.taken;
+    expect(await ask(second.stream)).toMatch(/^429 .*server.busy/);
+    expect(second.isCancelled()).toBe(true);
+    expect(await ask("small")).toBe("200 5");
+    first.end();
+    expect(await one).toBe(`200 ${3 * MIB}`);
+    const third = held(3);
+    third.end();
+    expect(await ask(third.stream)).toBe(`200 ${3 * MIB}`);
+    expect(await ask(held(5).stream)).toMatch(/^413 /);
+  });
+
+  test("gives its memory back when the request is aborted", async () => {
+    const ask = reader();
+    const left = new AbortController();
+    const first = held(3);
+    const one = ask(first.stream, { signal: left.signal });
+    await first.taken;
+    expect(await ask(held(3).stream)).toMatch(/^429 /);
+    left.abort(new Error("left"));
+    await expect(one).rejects.toThrow("left");
+    const other = held(3);
+    other.end();
+    expect(await ask(other.stream)).toBe(`200 ${3 * MIB}`);
+  });
+
+  test("is refused with 400 when it was read, is being read, breaks off, or is not bytes", async () => {
+    const ask = reader();
+    const [read, locked] = ["read", "locked"].map(
+      (body) => new Request("http://localhost/", { method: "POST", body }),
+    ) as [Request, Request];
+    await read.text();
+    locked.body?.getReader();
+    for (const request of [read, locked]) expect(await ask(request)).toMatch(/^400 .*read already/);
+    const failing = new ReadableStream({ pull: () => Promise.reject(new Error("lost")) });
+    expect(await ask(failing)).toMatch(/^400 .*broken off/);
+    const text = new ReadableStream({ start: (to) => to.enqueue("text") });
+    expect(await ask(text)).toMatch(/^400 .*a chunk of the type string, not bytes/);
   });
 });

@@ -4,7 +4,7 @@ import { aList, anObject, aTimestamp, aUuid, expectMatch, expectRefusal } from "
 export const assistantChecks = defineChapter("assistants", {
   "each graph has a default assistant, made by the system": async ({ client }) => {
     for (const graphId of ["steps", "approval", "agent"]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // oxlint-disable-next-line no-await-in-loop -- requests at once tell no more, and a report names the latest one
       const found = await client.assistants.search({ graphId, metadata: { created_by: "system" } });
       expectMatch(`the default assistant of ${graphId}`, found, [
         { assistant_id: aUuid, graph_id: graphId, metadata: { created_by: "system" }, config: {} },

@@ -1,5 +1,5 @@
-import type { Scheduler } from "../ports/scheduler.ts";
-import type { TransportOptions } from "../ports/transport.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { TransportOptions } from "./transport.ts";
 
 /** Limits of request bodies: bytes of one, and the memory for all. */
 export interface BodyLimits {
@@ -13,10 +13,11 @@ const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 export const createBodyLimits = ({
   maxBody,
   maxBodies = DEFAULT_MAX_BYTES,
+  bodyMemory,
   scheduler,
-}: Pick<TransportOptions, "maxBody" | "maxBodies" | "scheduler">): BodyLimits => ({
+}: Pick<TransportOptions, "maxBody" | "maxBodies" | "bodyMemory" | "scheduler">): BodyLimits => ({
   maxBody,
-  memory: new BodyMemory(Math.max(maxBodies, 2 * maxBody), scheduler),
+  memory: bodyMemory ?? new BodyMemory(Math.max(maxBodies, 2 * maxBody), scheduler),
 });
 
 /**
