@@ -33,7 +33,7 @@ const SCROLL = `(async () => {
 })()`;
 
 /** Over plain connections: `fetch` takes several times as long. */
-async function makeThreads(url: string): Promise<void> {
+async function makeThreads(url: string, many = MANY): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const headers = { "content-type": "application/json" };
   const make = (n: number) =>
@@ -44,7 +44,7 @@ async function makeThreads(url: string): Promise<void> {
         .on("error", reject)
         .end(JSON.stringify({ metadata: { n } }));
     });
-  await Promise.all(Array.from({ length: MANY }, (_, n) => make(n)));
+  await Promise.all(Array.from({ length: many }, (_, n) => make(n)));
   agent.destroy();
 }
 
@@ -108,6 +108,40 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.click('.head button:has-text("Delete")');
     await page.click('dialog button:has-text("Delete it")');
     await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("the controls of 1,000 of them stay within their column, and a notice covers no button of a run", async () => {
+    const { url } = await serve();
+    await makeThreads(url, 1_000);
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run?.run_id}`);
+    for (const [width, height] of [
+      [1400, 800],
+      [1180, 700],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await page.waitForSelector('.head button:has-text("Run again")');
+      await page.evaluate("navigator.clipboard.writeText = async () => undefined");
+      await page.getByRole("button", { name: "Copy run id" }).click();
+      await page.locator(".notice").waitFor();
+      // Playwright tries only whether they can be clicked.
+      for (const name of ["Run again", "Copy link"])
+        await page.getByRole("button", { name, exact: false }).first().click({ trial: true });
+      await page.locator(".head .actions").getByRole("link", { name: "Thread" }).click({ trial: true });
+      await page.getByRole("button", { name: "Dismiss" }).click();
+      const out = await page.$$eval("aside.threads", ([aside]) =>
+        [...(aside?.querySelectorAll(".tools *") ?? [])]
+          .filter(
+            (one) => one.getBoundingClientRect().right > (aside?.getBoundingClientRect().right ?? 0) + 1,
+          )
+          .map(({ tagName }) => tagName),
+      );
+      expect(out, String(width)).toEqual([]);
+    }
     expect(wrong).toEqual([]);
   });
 

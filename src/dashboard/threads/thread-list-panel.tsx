@@ -40,14 +40,6 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       <div class="tools">
         <div class="bar">
           <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
-          <select
-            aria-label="Order"
-            value={order}
-            onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
-          >
-            <option value="latest">latest first</option>
-            <option value="oldest">oldest first</option>
-          </select>
           <a class="button primary" href={hrefOf(["new"])}>
             New
           </a>
@@ -94,6 +86,14 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
                   {one}
                 </option>
               ))}
+            </select>
+            <select
+              aria-label="Order"
+              value={order}
+              onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
+            >
+              <option value="latest">latest first</option>
+              <option value="oldest">oldest first</option>
             </select>
           </div>
         </form>
