@@ -16,7 +16,7 @@ const MAX_POLL_INTERVAL_MS = 10_000;
 const COUNT_EVERY = 5_000;
 
 /**
- * The matching threads, ordered by latest change or oldest thread, however many there are. Only visible pages are read,
+ * The matching threads, ordered by last change or creation, however many there are. Only visible pages are read,
  * repeatedly.
  */
 export class ThreadList {
