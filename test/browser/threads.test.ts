@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { graph, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -153,6 +154,41 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
       );
       expect(out, String(width)).toEqual([]);
     }
+    expect(wrong).toEqual([]);
+  });
+
+  test("a failed one whose state is edited is paused: it says so, and stays in sight among the failed ones", async () => {
+    const fails = graph({
+      state: { n: value(0) },
+      nodes: {
+        bad: async () => {
+          throw new Error("no such card");
+        },
+      },
+      edges: { start: "bad" },
+    });
+    const { url } = await serve({ graphs: { fails } });
+    const made: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const thread = await newThread(url);
+      await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "fails", input: { n: i } });
+      made.push(thread);
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await page.selectOption('[aria-label="Status"]', "error");
+    await expect.poll(() => names(page)).toEqual(["fails", "fails"]);
+    expect(await page.innerText("a.thread .what >> nth=0")).toBe("error: no such card");
+    await page.click(`a.thread[href="#/threads/${made[0]}"]`);
+    await page.getByRole("button", { name: "Edit state" }).click();
+    await page.getByLabel("n", { exact: true }).fill("7");
+    await page.click('dialog button:has-text("Store")');
+    await page.getByText("The thread is paused: resume it to go on.").waitFor();
+    await page.getByText("Now interrupted, no longer error:").waitFor();
+    expect(await page.getAttribute(".left a.thread", "href")).toBe(`#/threads/${made[0]}`);
+    expect(await page.locator(".rows a.thread").count()).toBe(1);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await expect.poll(() => page.locator(".rows a.thread").count()).toBe(2);
+    expect(await page.locator(".left").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 

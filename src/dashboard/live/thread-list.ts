@@ -58,6 +58,11 @@ export class ThreadList {
     return this.#pages.get(Math.floor(index / THREADS_PER_REQUEST))?.[index % THREADS_PER_REQUEST];
   }
 
+  /** Returns whether a thread is among the rows that have been read. */
+  has(id: string): boolean {
+    return [...this.#pages.values()].some((rows) => rows.some(({ thread_id }) => thread_id === id));
+  }
+
   /** Returns the description of a thread; empty if it is not known. */
   aboutOf(row: ThreadRow): string {
     return this.#abouts.of(row);

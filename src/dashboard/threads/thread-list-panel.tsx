@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread, listAssistants } from "../api/client.ts";
 import {
   type ThreadListOrder,
@@ -54,6 +54,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
     };
   }, [text, status, graph, order]);
   const total = list.total.value;
+  const left = useLeftThread(list, chosen, status);
   const isFiltered = Object.keys(filter).length > 0 || words.length > 0;
   return (
     <aside class="threads" aria-label="Threads">
@@ -120,6 +121,14 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         </form>
         {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       </div>
+      {left !== null && (
+        <div class="left" role="status">
+          <p class="dim">
+            Now {left.status}, no longer {status}:
+          </p>
+          <Row thread={left} about={list.aboutOf(left)} isChosen />
+        </div>
+      )}
       {total === 0 ? (
         <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."} />
       ) : (
@@ -133,6 +142,32 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       )}
     </aside>
   );
+}
+
+/** Returns the chosen thread if it was in the list, and has left it because its status has changed. */
+function useLeftThread(
+  list: ThreadList,
+  chosen: string | undefined,
+  status: ApiThreadStatus | "",
+): ThreadRow | null {
+  const [left, setLeft] = useState<ThreadRow | null>(null);
+  const seen = useRef(false);
+  useEffect(() => {
+    setLeft(null);
+    seen.current = false;
+  }, [chosen, status]);
+  useEffect(() => {
+    if (chosen === undefined || status === "") return;
+    const isThere = list.has(chosen);
+    if (isThere) setLeft(null);
+    else if (seen.current)
+      getThread(chosen).then(
+        (found) => setLeft(found.status === status ? null : found),
+        () => setLeft(null),
+      );
+    seen.current ||= isThere;
+  }, [list.version.value, chosen, status]);
+  return left;
 }
 
 async function jump(id: string): Promise<void> {
