@@ -176,6 +176,12 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.click('dialog button:has-text("Store")');
     await page.waitForSelector('.moment h3:has-text("update · step 1")');
     expect(await page.innerText(".diff ins")).toContain('"topic": "coffee"');
+    // The branch that was left stands on a slider of its own.
+    expect(await page.innerText(".travel > .dim")).toBe("3 of 3");
+    await page.getByLabel("Branch").selectOption({ index: 1 });
+    await page.waitForSelector('.moment h3:has-text("loop · step 1")');
+    await page.getByLabel("Branch").selectOption({ index: 0 });
+    await page.waitForSelector('.moment h3:has-text("update · step 1")');
     await page.click('button:has-text("Run from here")');
     await page.waitForSelector('.question:has-text("coffee")');
 

@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { graph, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, post, postJson } from "../e2e/support/wire.ts";
@@ -33,7 +34,7 @@ const SCROLL = `(async () => {
 })()`;
 
 /** Over plain connections: `fetch` takes several times as long. */
-async function makeThreads(url: string): Promise<void> {
+async function makeThreads(url: string, many = MANY): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const headers = { "content-type": "application/json" };
   const make = (n: number) =>
@@ -44,7 +45,7 @@ async function makeThreads(url: string): Promise<void> {
         .on("error", reject)
         .end(JSON.stringify({ metadata: { n } }));
     });
-  await Promise.all(Array.from({ length: MANY }, (_, n) => make(n)));
+  await Promise.all(Array.from({ length: many }, (_, n) => make(n)));
   agent.destroy();
 }
 
@@ -72,9 +73,16 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await postJson(`${url}/threads`, { metadata: { title: "quite new" } });
     await page.waitForSelector('.row[aria-posinset="1"] .name:has-text("quite new")');
     await page.fill('input[type="search"]', "tea n=4711");
-    await page.getByText("“tea” is ignored").waitFor();
+    await page.getByText("No thread matches.").waitFor();
+    await page.fill('input[type="search"]', "QUITE new");
+    await expect.poll(() => names(page)).toEqual(["quite new"]);
+    const id = (await page.innerText("a.thread .id")).slice(1);
     await page.fill('input[type="search"]', "n=4711");
-    await page.getByText("is ignored").waitFor({ state: "detached" });
+    await expect.poll(() => names(page)).toEqual(["no run yet"]);
+    await page.fill('input[type="search"]', id);
+    await expect.poll(() => names(page)).toEqual(["quite new"]);
+    await page.fill('input[type="search"]', "n=4711");
+    await expect.poll(() => names(page)).toEqual(["no run yet"]);
     await expect.poll(() => page.locator("a.thread").count()).toBe(1);
     await page.focus(".rows");
     await page.keyboard.press("ArrowDown");
@@ -104,10 +112,83 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     // By when they were made: a run changes nothing in that.
     await page.selectOption('[aria-label="Order"]', "oldest");
     await expect.poll(() => names(page)).toEqual(["approval", "no run yet"]);
+    // By their last change: what waits the longest.
+    await page.selectOption('[aria-label="Order"]', "unchanged");
+    await expect.poll(() => names(page)).toEqual(["no run yet", "approval"]);
+    await page.selectOption('[aria-label="Order"]', "oldest");
     await page.click(`a.thread[href="#/threads/${other}"]`);
     await page.click('.head button:has-text("Delete")');
     await page.click('dialog button:has-text("Delete it")');
     await expect.poll(() => names(page)).toEqual(["approval"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("the controls of 1,000 of them stay within their column, and a notice covers no button of a run", async () => {
+    const { url } = await serve();
+    await makeThreads(url, 1_000);
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
+    const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run?.run_id}`);
+    for (const [width, height] of [
+      [1400, 800],
+      [1180, 700],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await page.waitForSelector('.head button:has-text("Run again")');
+      await page.evaluate("navigator.clipboard.writeText = async () => undefined");
+      await page.getByRole("button", { name: "Copy run id" }).click();
+      await page.locator(".notice").waitFor();
+      // Playwright tries only whether they can be clicked.
+      for (const name of ["Run again", "Copy link"])
+        await page.getByRole("button", { name, exact: false }).first().click({ trial: true });
+      await page.locator(".head .actions").getByRole("link", { name: "Thread" }).click({ trial: true });
+      await page.getByRole("button", { name: "Dismiss" }).click();
+      const out = await page.$$eval("aside.threads", ([aside]) =>
+        [...(aside?.querySelectorAll(".tools *") ?? [])]
+          .filter(
+            (one) => one.getBoundingClientRect().right > (aside?.getBoundingClientRect().right ?? 0) + 1,
+          )
+          .map(({ tagName }) => tagName),
+      );
+      expect(out, String(width)).toEqual([]);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("a failed one whose state is edited is paused: it says so, and stays in sight among the failed ones", async () => {
+    const fails = graph({
+      state: { n: value(0) },
+      nodes: {
+        bad: async () => {
+          throw new Error("no such card");
+        },
+      },
+      edges: { start: "bad" },
+    });
+    const { url } = await serve({ graphs: { fails } });
+    const made: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const thread = await newThread(url);
+      await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "fails", input: { n: i } });
+      made.push(thread);
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/`);
+    await page.selectOption('[aria-label="Status"]', "error");
+    await expect.poll(() => names(page)).toEqual(["fails", "fails"]);
+    expect(await page.innerText("a.thread .what >> nth=0")).toBe("error: no such card");
+    await page.click(`a.thread[href="#/threads/${made[0]}"]`);
+    await page.getByRole("button", { name: "Edit state" }).click();
+    await page.getByLabel("n", { exact: true }).fill("7");
+    await page.click('dialog button:has-text("Store")');
+    await page.getByText("The thread is paused: resume it to go on.").waitFor();
+    await page.getByText("Now interrupted, no longer error:").waitFor();
+    expect(await page.getAttribute(".left a.thread", "href")).toBe(`#/threads/${made[0]}`);
+    expect(await page.locator(".rows a.thread").count()).toBe(1);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await expect.poll(() => page.locator(".rows a.thread").count()).toBe(2);
+    expect(await page.locator(".left").count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 

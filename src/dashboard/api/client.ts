@@ -25,6 +25,13 @@ function part(id: string): string {
 
 const ROW = ["thread_id", "created_at", "updated_at", "status", "metadata", "error"];
 
+const SORTING = {
+  latest: ["updated_at", "desc"],
+  unchanged: ["updated_at", "asc"],
+  newest: ["created_at", "desc"],
+  oldest: ["created_at", "asc"],
+} as const;
+
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
   /** The number of matching threads. */
@@ -38,7 +45,7 @@ export async function listThreads(
   limit: number,
   signal?: AbortSignal,
 ): Promise<ThreadListPage> {
-  const [sort_by, sort_order] = order === "latest" ? ["updated_at", "desc"] : ["created_at", "asc"];
+  const [sort_by, sort_order] = SORTING[order];
   const body = { ...filter, offset, limit, sort_by, sort_order, select: ROW };
   const response = await sendRequest("threads/search", {
     body,

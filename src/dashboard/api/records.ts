@@ -27,7 +27,9 @@ export interface ThreadRow {
   readonly error?: { readonly error: string; readonly message: string };
 }
 
-export type ThreadListOrder = "latest" | "oldest";
+export const THREAD_LIST_ORDERS = ["latest", "unchanged", "newest", "oldest"] as const;
+/** By the last change, `latest` first or `unchanged` for the longest first; or by creation. */
+export type ThreadListOrder = (typeof THREAD_LIST_ORDERS)[number];
 
 /** A filter for threads. */
 export interface ThreadListFilter {

@@ -49,7 +49,7 @@ export function Shell() {
             </a>
           ))}
         </nav>
-        <span class="space" />
+        <Notice />
         <nav class="others" aria-label="Other pages">
           <a href="docs" title="The guide, and the reference of the API">
             Docs
@@ -87,7 +87,6 @@ export function Shell() {
           }}
         />
       )}
-      <Notice />
     </>
   );
 }
@@ -124,7 +123,7 @@ function Content() {
   return <ThreadPage key={id} id={id} />;
 }
 
-/** Shows a notice. It disappears by itself unless it is an error. */
+/** Shows a notice, where it covers no button of the page. It disappears by itself unless it is an error. */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {

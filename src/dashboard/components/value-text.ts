@@ -16,3 +16,7 @@ export function toLine(value: unknown, most = 160): string {
     .trim();
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
+
+/** Formats an error. The name `Error` says nothing. */
+export const errorLine = (name: string, message: string): string =>
+  name === "Error" || name === "" ? message : `${name}: ${message}`;

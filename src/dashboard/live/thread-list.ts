@@ -16,7 +16,7 @@ const MAX_POLL_INTERVAL_MS = 10_000;
 const COUNT_EVERY = 5_000;
 
 /**
- * The matching threads, ordered by latest change or oldest thread, however many there are. Only visible pages are read,
+ * The matching threads, ordered by last change or creation, however many there are. Only visible pages are read,
  * repeatedly.
  */
 export class ThreadList {
@@ -56,6 +56,11 @@ export class ThreadList {
 
   at(index: number): ThreadRow | undefined {
     return this.#pages.get(Math.floor(index / THREADS_PER_REQUEST))?.[index % THREADS_PER_REQUEST];
+  }
+
+  /** Returns whether a thread is among the rows that have been read. */
+  has(id: string): boolean {
+    return [...this.#pages.values()].some((rows) => rows.some(({ thread_id }) => thread_id === id));
   }
 
   /** Returns the description of a thread; empty if it is not known. */

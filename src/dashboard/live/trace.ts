@@ -1,4 +1,5 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { errorLine } from "../components/value-text.ts";
 import { appended, type ChatMessage } from "./chat-messages.ts";
 
 /** An event of a run's stream. */
@@ -240,7 +241,7 @@ export function errorText(error: unknown): string {
       error: kind,
       message,
     } = JSON.parse(text) as { name?: string; error?: string; message?: string };
-    return message === undefined ? text : `${name ?? kind ?? "Error"}: ${message}`;
+    return message === undefined ? text : errorLine(name ?? kind ?? "", message);
   } catch {
     return text;
   }

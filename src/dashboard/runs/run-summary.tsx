@@ -1,5 +1,6 @@
 import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/status-badge.tsx";
+import { errorLine } from "../components/value-text.ts";
 import { durationOf } from "./timeline-rows.ts";
 
 interface FindingsProps {
@@ -12,7 +13,7 @@ interface FindingsProps {
 
 /** The summary of a run: its failed task and error, and its slowest task. */
 export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) {
-  const why = failed?.error ?? (error === null ? null : `${error.error}: ${error.message}`);
+  const why = failed?.error ?? (error === null ? null : errorLine(error.error, error.message));
   return (
     <>
       {why !== null && (

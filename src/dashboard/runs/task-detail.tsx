@@ -74,10 +74,11 @@ export function TaskDetail({ trace, run, task, step, numberOf, onClose }: Detail
           {messages.length > 0 && (
             <section>
               <h4>
-                Tokens <CopyButton text={messages.map(({ text }) => text).join("\n")} label="tokens" />
+                Messages <CopyButton text={messages.map(({ text }) => text).join("\n")} label="messages" />
               </h4>
               {messages.map((message) => (
                 <div class="text tokens" key={message.id}>
+                  {message.type === "tool" && <span class="dim">Answer of the tool {message.name}: </span>}
                   {message.text}
                   {message.calls.map((call) => (
                     <code key={call.id}>

@@ -5,6 +5,7 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
+import { errorLine } from "../components/value-text.ts";
 import { runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { Composer } from "./composer.tsx";
@@ -78,7 +79,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         {latest?.status === "error" && (
           <div class="failure" role="alert">
             <span>
-              The last run failed{why === null ? "" : `: ${why.error}: ${why.message}`}.{" "}
+              The last run failed{why === null ? "" : `: ${errorLine(why.error, why.message)}`}.{" "}
               <a href={runHref(watch.id, latest.run_id)}>See where</a>
             </span>
           </div>

@@ -1,4 +1,5 @@
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import type { ThreadState } from "../api/records.ts";
 import { getHistory } from "../api/client.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
@@ -22,14 +23,20 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
         Reading…
       </p>
     );
-  const states = value.toReversed();
-  if (states.length === 0) return <EmptyState title="The thread has no state yet." />;
+  const all = value.toReversed();
+  if (all.length === 0) return <EmptyState title="The thread has no state yet." />;
   const wanted = currentLocation.value.query.get("at");
+  const branches = branchesOf(all);
+  const branch =
+    branches.find((states) => states.some(({ checkpoint }) => checkpoint?.checkpoint_id === wanted)) ??
+    branches[0];
+  const states = branch ?? all;
   const found = states.findIndex(({ checkpoint }) => checkpoint?.checkpoint_id === wanted);
   const at = found < 0 ? states.length - 1 : found;
-  const show = (index: number) =>
+  const show = (index: number, of = states) =>
     replaceQuery({
-      at: index === states.length - 1 ? null : (states[index]?.checkpoint?.checkpoint_id ?? null),
+      at:
+        of === branches[0] && index === of.length - 1 ? null : (of[index]?.checkpoint?.checkpoint_id ?? null),
     });
   const state = states[at];
   return (
@@ -60,9 +67,43 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
           {value.length === MAX_CHECKPOINTS && ", the latest"}
         </span>
       </div>
+      {branches.length > 1 && (
+        <label class="inline branch">
+          <span class="dim">Branch</span>
+          <select
+            value={branches.indexOf(states)}
+            onChange={({ currentTarget: { value: index } }) => {
+              const other = branches[Number(index)];
+              if (other !== undefined) show(other.length - 1, other);
+            }}
+          >
+            {branches.map((one, i) => (
+              <option key={i} value={i} selected={one === states}>
+                {i === 0 ? "the newest" : `until ${timeOf(one.at(-1))}`}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {state !== undefined && (
-        <CheckpointView key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={states} />
+        <CheckpointView key={state.checkpoint?.checkpoint_id} watch={watch} state={state} states={all} />
       )}
     </div>
   );
+}
+
+const timeOf = (state: ThreadState | undefined): string =>
+  new Date(state?.created_at ?? "").toLocaleTimeString();
+
+/** Returns the branches of a history, the newest first: each from the first state to one without a successor. `states`: oldest first. */
+export function branchesOf(states: readonly ThreadState[]): readonly (readonly ThreadState[])[] {
+  const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id ?? "", state]));
+  const parentOf = (state: ThreadState) => byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
+  const parents = new Set(states.map(parentOf));
+  const last = states.filter((state) => !parents.has(state)).toReversed();
+  return last.map((leaf) => {
+    const branch = [leaf];
+    for (let state = parentOf(leaf); state !== undefined; state = parentOf(state)) branch.unshift(state);
+    return branch;
+  });
 }

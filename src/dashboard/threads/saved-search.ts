@@ -1,4 +1,4 @@
-import { type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
+import { THREAD_LIST_ORDERS, type ThreadListOrder, THREAD_STATUSES } from "../api/records.ts";
 import type { ThreadSearchTerms } from "./thread-search-filter.ts";
 
 /** The search text, filters and order of the list. */
@@ -19,7 +19,7 @@ export function loadSearch(): ThreadListSearch {
       text: typeof text === "string" ? text : "",
       status: THREAD_STATUSES.find((one) => one === status) ?? "",
       graph: typeof graph === "string" ? graph : "",
-      order: order === "oldest" ? order : "latest",
+      order: THREAD_LIST_ORDERS.find((one) => one === order) ?? "latest",
     };
   } catch {
     return EVERYTHING;

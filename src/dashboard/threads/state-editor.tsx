@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { getSchemas, updateState } from "../api/client.ts";
+import { getSchemas, getThread, updateState } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { Dialog } from "../components/dialogs.tsx";
@@ -25,7 +25,12 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
   const save = (update: JsonRecord, asNode: string) =>
     runAction(async () => {
       await storeUpdate(thread, checkpoint, update, asNode);
-      showNotice("The state is stored.");
+      const { status } = await getThread(thread);
+      showNotice(
+        status === "interrupted"
+          ? "The state is stored. The thread is paused: resume it to go on."
+          : "The state is stored.",
+      );
       onStored();
       onClose();
     });

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getThread, listAssistants } from "../api/client.ts";
 import {
   type ThreadListOrder,
@@ -7,17 +7,19 @@ import {
   type ApiThreadStatus,
 } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
+import { errorMessage } from "../app/notices.ts";
+import { findThreads } from "../live/thread-text-search.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { Age, shortId } from "../components/status-badge.tsx";
-import { toLine } from "../components/value-text.ts";
+import { errorLine, toLine } from "../components/value-text.ts";
 import { threadTitle } from "./thread-title.ts";
 import { saveSearch, loadSearch, type ThreadListSearch } from "./saved-search.ts";
 import { VirtualThreadList } from "./virtual-thread-list.tsx";
-import { threadFilterOf, unknownTerms } from "./thread-search-filter.ts";
+import { threadFilterOf, freeWords } from "./thread-search-filter.ts";
 
-/** The list of all threads, live, ordered by latest change or oldest thread. */
+/** The list of all threads, live, ordered by last change or creation. */
 export function ThreadListPanel({ chosen }: { readonly chosen: string | undefined }) {
   const list = useMemo(() => new ThreadList(), []);
   useEffect(() => () => list.close(), []);
@@ -27,27 +29,38 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
   const known = (assistants.value ?? []).map(({ graph_id }) => graph_id);
   const graphs = [...new Set(graph === "" ? known : [...known, graph])].toSorted();
   const filter = threadFilterOf({ text, status, graph });
-  const stray = unknownTerms(text);
+  const words = freeWords(text);
+  const [searched, setSearched] = useState("");
   useEffect(() => {
     saveSearch({ text, status, graph, order });
-    const timer = setTimeout(() => list.filter(filter, order), 150);
-    return () => clearTimeout(timer);
+    const search = new AbortController();
+    const find = async () => {
+      setSearched(words.length === 0 ? "" : "Searching…");
+      if (words.length === 0) return list.filter(filter, order);
+      const { ids, isAll } = await findThreads(filter, words, search.signal);
+      setSearched(isAll ? "" : "Only a part of the threads was searched: the latest.");
+      list.filter({ ...filter, ids }, order);
+    };
+    const timer = setTimeout(
+      () =>
+        void find().catch((cause: unknown) => {
+          if (!search.signal.aborted) setSearched(errorMessage(cause));
+        }),
+      words.length === 0 ? 150 : 400,
+    );
+    return () => {
+      clearTimeout(timer);
+      search.abort();
+    };
   }, [text, status, graph, order]);
   const total = list.total.value;
-  const isFiltered = Object.keys(filter).length > 0;
+  const left = useLeftThread(list, chosen, status);
+  const isFiltered = Object.keys(filter).length > 0 || words.length > 0;
   return (
     <aside class="threads" aria-label="Threads">
       <div class="tools">
         <div class="bar">
           <h1>Threads {total !== null && <span class="count">{total.toLocaleString("en")}</span>}</h1>
-          <select
-            aria-label="Order"
-            value={order}
-            onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
-          >
-            <option value="latest">latest first</option>
-            <option value="oldest">oldest first</option>
-          </select>
           <a class="button primary" href={hrefOf(["new"])}>
             New
           </a>
@@ -61,14 +74,13 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         >
           <input
             type="search"
-            aria-label="Search threads: an id, or name=value of their metadata"
-            placeholder="id, or name=value of metadata"
+            aria-label="Search threads: the end of an id, words of their titles and metadata, or name=value"
+            placeholder="title, end of an id, name=value"
             value={text}
             onInput={({ currentTarget }) => want({ text: currentTarget.value })}
           />
           <p class="dim stray" role="status">
-            {stray.length > 0 &&
-              `“${stray.join(" ")}” is ignored: it is neither a complete id nor name=value.`}
+            {searched}
           </p>
           <div class="bar">
             <select
@@ -95,10 +107,28 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
                 </option>
               ))}
             </select>
+            <select
+              aria-label="Order"
+              value={order}
+              onChange={({ currentTarget }) => want({ order: currentTarget.value as ThreadListOrder })}
+            >
+              <option value="latest">last changed first</option>
+              <option value="unchanged">longest unchanged first</option>
+              <option value="newest">newest first</option>
+              <option value="oldest">oldest first</option>
+            </select>
           </div>
         </form>
         {list.error.value !== null && <LoadFailure text={list.error.value} onRetry={() => list.refresh()} />}
       </div>
+      {left !== null && (
+        <div class="left" role="status">
+          <p class="dim">
+            Now {left.status}, no longer {status}:
+          </p>
+          <Row thread={left} about={list.aboutOf(left)} isChosen />
+        </div>
+      )}
       {total === 0 ? (
         <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."} />
       ) : (
@@ -112,6 +142,32 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       )}
     </aside>
   );
+}
+
+/** Returns the chosen thread if it was in the list, and has left it because its status has changed. */
+function useLeftThread(
+  list: ThreadList,
+  chosen: string | undefined,
+  status: ApiThreadStatus | "",
+): ThreadRow | null {
+  const [left, setLeft] = useState<ThreadRow | null>(null);
+  const seen = useRef(false);
+  useEffect(() => {
+    setLeft(null);
+    seen.current = false;
+  }, [chosen, status]);
+  useEffect(() => {
+    if (chosen === undefined || status === "") return;
+    const isThere = list.has(chosen);
+    if (isThere) setLeft(null);
+    else if (seen.current)
+      getThread(chosen).then(
+        (found) => setLeft(found.status === status ? null : found),
+        () => setLeft(null),
+      );
+    seen.current ||= isThere;
+  }, [list.version.value, chosen, status]);
+  return left;
 }
 
 async function jump(id: string): Promise<void> {
@@ -131,7 +187,7 @@ function Row({ thread, about, isChosen }: RowProps) {
   const { graph_id, assistant_id: _, title: _title, name: _name, ...rest } = metadata;
   const graph = typeof graph_id === "string" ? graph_id : "no run yet";
   const name = threadTitle(thread);
-  const why = error === undefined ? "" : `${error.error}: ${error.message}`;
+  const why = error === undefined ? "" : errorLine(error.error, error.message);
   const others = Object.entries(rest).map(([key, value]) => `${key}=${toLine(value, 24)}`);
   const how = [
     why === "" ? status : `${status}: ${why}`,

@@ -10,8 +10,8 @@ export interface ThreadSearchTerms {
 
 const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((word) => word !== "");
 
-/** Returns the words of a search text that are neither an id nor `name=value`. */
-export const unknownTerms = (text: string): readonly string[] =>
+/** Returns the words of a search text that are neither a complete id nor `name=value`. */
+export const freeWords = (text: string): readonly string[] =>
   wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
 
 /** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */

@@ -1,0 +1,39 @@
+import { listThreads } from "../api/client.ts";
+import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
+
+/** Threads read by one request, and at most: the API has no search in texts, so the page reads the threads itself. */
+const PER_REQUEST = 1_000;
+const MAX_THREADS = 20_000;
+/** An id that no thread has: a list of no ids would not be a filter. */
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+export interface FoundThreads {
+  readonly ids: readonly string[];
+  /** False: there are more threads, or more matches, than were looked at. */
+  readonly isAll: boolean;
+}
+
+/** Finds threads with all these words at the end of their id or anywhere in their metadata, the latest changed first. */
+export async function findThreads(
+  filter: ThreadListFilter,
+  words: readonly string[],
+  signal: AbortSignal,
+): Promise<FoundThreads> {
+  const ids: string[] = [];
+  for (let offset = 0; offset < MAX_THREADS; offset += PER_REQUEST) {
+    const { rows } = await listThreads(filter, "latest", offset, PER_REQUEST, signal);
+    ids.push(...rows.filter((row) => containsAll(row, words)).map(({ thread_id }) => thread_id));
+    const isLast = rows.length < PER_REQUEST;
+    if (isLast || ids.length > PER_REQUEST)
+      return { ids: ids.length === 0 ? [NOBODY] : ids.slice(0, PER_REQUEST), isAll: isLast };
+  }
+  return { ids: ids.length === 0 ? [NOBODY] : ids.slice(0, PER_REQUEST), isAll: false };
+}
+
+export function containsAll(
+  { thread_id, metadata }: Pick<ThreadRow, "thread_id" | "metadata">,
+  words: readonly string[],
+) {
+  const text = JSON.stringify(metadata).toLowerCase();
+  return words.every((word) => thread_id.endsWith(word.toLowerCase()) || text.includes(word.toLowerCase()));
+}
