@@ -145,6 +145,8 @@ export function machineGraph(
     ...definition,
     hash: driver.hash,
     rules: new OpenRules(definition.rules),
+    // It is the machine's own, and its types are not known here.
+    input: new Map(),
     machine: { ...views, inputKey: INPUT_KEY, recursionLimit: RECURSION_LIMIT, refusesAnswer },
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { and, assign, emit, fromCallback, fromPromise, raise, sendTo, setup, createMachine } from "xstate";
+import demo from "../../src/demo/order.ts";
 import { type Client, lines } from "./support/clients.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, postJson } from "./support/wire.ts";
@@ -190,6 +191,22 @@ describe("the actors of a machine", () => {
     const client = connect(second.url);
     const [run] = await client.runs.list(thread_id);
     expect(await client.runs.join(thread_id, run?.run_id ?? "")).toMatchObject({ receipt: "late" });
+  });
+
+  test("a cancelled run stops them, and a run without input starts them again", async () => {
+    const one = held<Receipt>();
+    const client = connect((await serve({ graphs: { order: order(one.work) } })).url);
+    const { thread_id } = await begin(client, "order", { amount: 7 });
+    const { run_id } = await client.runs.create(thread_id, "order", {
+      command: { resume: { type: "APPROVE" } },
+    });
+    const [first] = await one.calls(1);
+    await client.runs.cancel(thread_id, run_id, true);
+    expect(first?.signal.aborted).toBe(true);
+    const ended = wait(client, thread_id, "order", { input: null });
+    const [, again] = await one.calls(2);
+    again?.open({ receipt: "r2" });
+    expect(await ended).toMatchObject({ __state__: "paid", receipt: "r2" });
   });
 
   test("the first of two results is taken while the other actor works, which is stopped when its state is left", async () => {
@@ -520,6 +537,71 @@ describe("a machine that has changed under a waiting thread", () => {
     expect(await wait(last, other.thread_id, "doc", { command: { resume } })).toMatchObject({
       __state__: "sent",
     });
+  });
+});
+
+describe("the history of a machine", () => {
+  const connect = (lines[0] as (typeof lines)[number])[1];
+
+  test("goes back to an earlier checkpoint, where another event is taken", async () => {
+    const client = connect((await serve({ graphs: { order: paying } })).url);
+    const { thread_id } = await begin(client, "order", { amount: 5 });
+    const { checkpoint } = await client.threads.getState(thread_id);
+    await wait(client, thread_id, "order", { command: { resume: { type: "APPROVE" } } });
+    expect((await client.threads.getState(thread_id)).values).toMatchObject({ __state__: "paid" });
+    const checkpoint_id = checkpoint.checkpoint_id;
+    const asked = await wait(client, thread_id, "order", {
+      input: null,
+      config: { configurable: { checkpoint_id } },
+    });
+    expect(asked).toMatchObject({ __state__: "reviewing", receipt: null });
+    const other = await wait(client, thread_id, "order", { command: { resume: { type: "REJECT" } } });
+    expect(other).toMatchObject({ __state__: "rejected", receipt: null });
+  });
+
+  test("an input begins it anew, without what the earlier context had", async () => {
+    const keeping = setup({ types: { input: {} as { key: string } } }).createMachine({
+      initial: "a",
+      context: ({ input }) => ({ [input.key]: 1 }),
+      states: { a: { on: { GO: "a" } } },
+    });
+    const client = connect((await serve({ graphs: { keeping } })).url);
+    const { thread_id } = await begin(client, "keeping", { key: "x" });
+    expect(await wait(client, thread_id, "keeping", { input: { key: "y" } })).toMatchObject({
+      x: null,
+      y: 1,
+    });
+  });
+});
+
+test("the demo's order is approved, declined, and rejected", async () => {
+  const client = (lines[0] as (typeof lines)[number])[1]((await serve({ graphs: { demo } })).url);
+  const { thread_id } = await begin(client, "demo", { amount: 2_000 });
+  const answer = (type: string) => wait(client, thread_id, "demo", { command: { resume: { type } } });
+  expect(await answer("APPROVE")).toMatchObject({ __state__: "declined", receipt: null });
+  expect(await answer("REJECT")).toMatchObject({ __state__: "rejected" });
+  const small = await begin(client, "demo", {});
+  const paid = await wait(client, small.thread_id, "demo", { command: { resume: { type: "APPROVE" } } });
+  expect(paid).toMatchObject({ __state__: "paid", __output__: "Received: 20" });
+});
+
+describe("a machine's schemas", () => {
+  test("leave its input open, and describe the events that it waits for", async () => {
+    const { url } = await serve({ graphs: { order: paying } });
+    const client = (lines[0] as (typeof lines)[number])[1](url);
+    const [assistant] = await client.assistants.search({ graphId: "order" });
+    const schemas = await client.assistants.getSchemas(assistant?.assistant_id ?? "");
+    expect(schemas.input_schema).toMatchObject({ type: "object", properties: {} });
+    const { thread_id } = await begin(client, "order", { amount: 5 });
+    expect(await (await get(`${url}/threads/${thread_id}/interrupts`)).json()).toMatchObject([
+      {
+        response_schema: {
+          type: "object",
+          required: ["type"],
+          properties: { type: { type: "string", enum: ["APPROVE", "REJECT"] } },
+        },
+      },
+    ]);
   });
 });
 
