@@ -182,7 +182,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      loaded: kept,
+      // The actors of a machine's step know each other, so they run in one thread.
+      loaded: kept.filter((name) => loaded?.graphs[name]?.machine === undefined),
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });

@@ -43,6 +43,7 @@ async function buildPackage(): Promise<void> {
     "demo/agent.js",
     "demo/approval.js",
     "demo/research.js",
+    "demo/order.js",
   ];
   await bundleServer(
     entries.map((name) => join(compiled, name)),

@@ -19,6 +19,8 @@ export function readInput(
   if (!isObject(input)) {
     throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${stateKeyNames(rules)}`);
   }
+  if (definition.machine !== undefined)
+    return readUpdate(definition, { [definition.machine.inputKey]: input }, at, namespace);
   const keys = Object.keys(input);
   const known: Record<string, unknown> = {};
   let any = keys.length === 0;

@@ -15,8 +15,15 @@ export function nativeEngine(registry: GraphRegistry): Engine {
   return {
     has: (graph) => registry.has(graph),
     graphs: () => registry.names(),
-    chart: (graph) => (registry.has(graph) ? drawStatechart(registry.get(graph), graph) : undefined),
-    drawing: (graph, levels) => drawDefinition(registry.get(graph), levels),
+    chart: (graph) => {
+      if (!registry.has(graph)) return undefined;
+      const definition = registry.get(graph);
+      return definition.machine?.chart(graph) ?? drawStatechart(definition, graph);
+    },
+    drawing: (graph, levels) => {
+      const definition = registry.get(graph);
+      return definition.machine?.drawing() ?? drawDefinition(definition, levels);
+    },
     schemas: (graph) => definitionSchemas(registry.get(graph), graph),
     subgraphs: (graph) => subgraphSchemas(registry, graph),
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),

@@ -3,7 +3,7 @@ import type { Interrupts } from "../model/interrupt.ts";
 import type { Breakpoints } from "../model/run.ts";
 import type { UnadmittedRun, RunRefusal } from "../ports/engine.ts";
 import { subgraphOf, type GraphDefinition } from "../graph/definition.ts";
-import { resumeRefusal, isResume } from "../graph/interrupts.ts";
+import { answersById, resumeRefusal, isResume } from "../graph/interrupts.ts";
 import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
@@ -36,7 +36,7 @@ export function validateRun(
     return (
       refusalBy("command.goto", () => readGoto(definition, command.goto)) ??
       refusalBy("command.update", () => readCommandUpdate(definition, command.update, NO_NAMESPACE)) ??
-      (isResume(command) && interrupts !== null ? validateResume(run, interrupts) : null)
+      (isResume(command) && interrupts !== null ? validateResume(definition, run, interrupts) : null)
     );
   }
   if (!isGiven(input)) return null;
@@ -46,11 +46,27 @@ export function validateRun(
   });
 }
 
-function validateResume({ kwargs }: UnadmittedRun, interrupts: Interrupts): RunRefusal | null {
+function validateResume(
+  { machine }: GraphDefinition,
+  { kwargs }: UnadmittedRun,
+  interrupts: Interrupts,
+): RunRefusal | null {
   // The run resumes an older checkpoint, whose interrupts are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
-  const pending = Object.values(interrupts).flatMap((list) => list.map(({ id }) => id));
-  return resumeRefusal(kwargs.command?.resume, pending);
+  const open = Object.values(interrupts).flat();
+  const resume = kwargs.command?.resume;
+  const pending = open.map(({ id }) => id);
+  const refused = resumeRefusal(resume, pending);
+  if (refused !== null || machine === undefined) return refused;
+  const byId = answersById(resume);
+  for (const { id, value } of open) {
+    const answer = byId === undefined ? resume : byId.get(id);
+    const why = answer === undefined ? undefined : machine.refusesAnswer(answer, value);
+    if (why === undefined) continue;
+    const at = byId === undefined ? "command.resume" : `command.resume.${id}`;
+    return { code: "validation.failed", message: `${at} ${why}`, fields: [{ at, message: why }] };
+  }
+  return null;
 }
 
 function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: string): RunRefusal | null {

@@ -109,7 +109,8 @@ export class SuperstepState {
     this.writtenKeys =
       graphPosition === ROOT_POSITION ? null : new Set(Array.isArray(engine["wrote"]) ? engine["wrote"] : []);
     const limit = run.kwargs.config["recursion_limit"];
-    this.limit = typeof limit === "number" && limit >= 1 ? limit : DEFAULT_RECURSION_LIMIT;
+    const usual = definition.machine?.recursionLimit ?? DEFAULT_RECURSION_LIMIT;
+    this.limit = typeof limit === "number" && limit >= 1 ? limit : usual;
     const stop = engine["stop"];
     // Two more for the steps of the input and of `__start__`; -2 stands for a thread without a checkpoint.
     this.lastAllowedStep =

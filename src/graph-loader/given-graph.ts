@@ -12,11 +12,18 @@ type LangGraph =
   // An agent of `createAgent`.
   | { readonly graph: { readonly lg_is_pregel: boolean } };
 
-type Graph = GraphDef | LangGraph;
+/** A machine of XState 5 by its shape. */
+interface StateMachine {
+  readonly config: object;
+  readonly root: object;
+  readonly implementations: object;
+}
+
+type Graph = GraphDef | LangGraph | StateMachine;
 
 /**
- * A graph that a program gives to a server: what `graph()` returns, a graph of LangGraph.js, its builder or an agent, or a function that
- * gives one of these. A function of a LangGraph.js graph that takes the configuration is called again for each run.
+ * A graph that a program gives to a server: what `graph()` returns, a graph of LangGraph.js, its builder or an agent, a machine of XState,
+ * or a function that gives one of these. A function of a LangGraph.js graph that takes the configuration is called again for each run.
  */
 export type GivenGraph =
   | Graph

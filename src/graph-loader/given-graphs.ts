@@ -5,6 +5,7 @@ import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph
 import { ServiceError } from "../model/errors.ts";
 import {
   callFactory,
+  machineAsGraph,
   type LoadedGraphs,
   type LoadOptions,
   notAGraph,
@@ -42,7 +43,18 @@ async function loadGivenGraph(
     (cause: unknown) => refuse(`the function gave no graph: ${String(cause)}`, cause),
   );
   if (isDefinition(made)) return made;
-  const [file = "", ...alsoIn] = filesOfProgram();
+  const files = filesOfProgram();
+  const machine = await machineAsGraph(made, files).catch((cause: Error) => {
+    throw new ServiceError(
+      "config.invalid",
+      `graphs.${name}: the machine cannot be served: ${cause.message}`,
+      {
+        cause,
+      },
+    );
+  });
+  if (machine !== undefined) return machine;
+  const [file = "", ...alsoIn] = files;
   const hosted = await withLoadTimeout(loadLangGraph({ file, alsoIn, found, given: made }), options).catch(
     (cause: unknown) => {
       const why = cause instanceof Error ? cause.message : String(cause);

@@ -5,6 +5,7 @@ import type { Config, GraphFile } from "../config/config.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
+import { isMachine } from "../machines/xstate.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Random } from "../ports/random.ts";
@@ -95,6 +96,12 @@ async function loadGraph(
     options,
   ).catch(failed(`${file}: the function "${name}" gave no graph`));
   if (isDefinition(graph)) return graph;
+  try {
+    const machine = await machineAsGraph(graph, [file]);
+    if (machine !== undefined) return machine;
+  } catch (cause) {
+    return refuse(`${file}: the machine "${name}" cannot be served: ${(cause as Error).message}`, cause);
+  }
   const hosted = await withLoadTimeout(loadLangGraph({ file, name, found, given: graph }), options).catch(
     (cause: unknown) => {
       const what = `${file}: the graph "${name}" cannot be served`;
@@ -106,13 +113,27 @@ async function loadGraph(
   return refuse(`the export "${name}" of ${file} is no graph: ${notAGraph(graph, others)}`);
 }
 
+/**
+ * The graph that is made of an XState machine; undefined for everything else.
+ * @param files files that may have imported XState
+ * @throws ServiceError `config.invalid` when the machine cannot be served
+ */
+export async function machineAsGraph(
+  value: unknown,
+  files: readonly string[],
+): Promise<GraphDefinition | undefined> {
+  if (!isMachine(value)) return undefined;
+  const { loadMachine } = await import("../machines/exported-machine.ts");
+  return loadMachine(value, files);
+}
+
 /** Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value without a file. */
 export function notAGraph(value: unknown, others?: string): string {
   const verb = others === undefined ? "give" : "export";
   const { invoke, nodes } = (value ?? {}) as { readonly invoke?: unknown; readonly nodes?: unknown };
   if (isObject(value) && isObject(nodes))
     return `a definition that was not given to graph(): ${verb} graph({ ... })`;
-  const what = `${verb} what graph({ ... }) returns, or a graph of LangGraph.js${others === undefined ? "" : `; ${others}`}`;
+  const what = `${verb} what graph({ ... }) returns, a graph of LangGraph.js, or an XState machine${others === undefined ? "" : `; ${others}`}`;
   return typeof invoke === "function" ? `a runnable that is no compiled graph; ${what}` : what;
 }
 

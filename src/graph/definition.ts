@@ -1,6 +1,8 @@
 import { ServiceError } from "../model/errors.ts";
 import { md5Hex } from "../model/ids.ts";
+import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { StatechartDefinition } from "../model/statechart.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
 import { schemaChannel } from "./channels/last-value.ts";
 import {
@@ -24,6 +26,19 @@ export type EdgeRule =
       /** The possible targets; null if they were not declared. */
       readonly targets: readonly string[] | null;
     };
+
+/** What a graph that was made of a machine has beside nodes and edges. */
+export interface MachineParts {
+  /** The machine's own states, in place of the graph's nodes. */
+  chart(name: string): StatechartDefinition;
+  drawing(): GraphDrawing;
+  /** The key of the state that an input is written to as a whole. */
+  readonly inputKey: string;
+  /** Steps: the default of `recursion_limit`. */
+  readonly recursionLimit: number;
+  /** The reason to refuse an answer to an interrupt with this value; undefined if there is none. */
+  refusesAnswer(answer: unknown, question: unknown): string | undefined;
+}
 
 /** A validated graph definition: immutable data. */
 export interface GraphDefinition {
@@ -53,6 +68,7 @@ export interface GraphDefinition {
   readonly outputSchemas: ReadonlyMap<string, Schema | null> | null;
   /** Converts a state that another version of this graph made. */
   readonly migrate: ((state: JsonObject, from: { readonly from: string }) => unknown) | undefined;
+  readonly machine?: MachineParts;
 }
 
 function rulesOf(state: unknown): Map<string, ChannelRule> {

@@ -85,6 +85,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/graph-loader/",
     "src/graph-types/project-program.ts",
     "src/langgraph/user-library.ts",
+    "src/machines/exported-machine.ts",
     "src/platform/version.ts",
   ],
   "node:crypto": [

@@ -133,6 +133,13 @@ describe("the README and the guide:", () => {
       expect(await log(0)).toEqual(["checked 0"]);
       expect(await log(5)).toEqual(["checked 0", "checked 5", "billed", "shipped", "thanked"]);
     },
+    "graphs/payment.ts": async () => {
+      const { client, thread_id } = await serving("graphs/payment.ts");
+      const asked = await client.runs.wait(thread_id, "example", { input: { amount: 5 } });
+      expect(asked).toMatchObject({ __interrupt__: [{ value: { events: ["APPROVE", "REJECT"] } }] });
+      const paid = await client.runs.wait(thread_id, "example", { command: { resume: { type: "APPROVE" } } });
+      expect(paid).toMatchObject({ __state__: "paid", receipt: "5 EUR received" });
+    },
     "graphs/lengths.ts": async () => {
       const { client, thread_id } = await serving("graphs/lengths.ts");
       const events: unknown[] = [];

@@ -101,7 +101,11 @@ describe("what is no graph is refused by its name", () => {
       { nodes: {} },
       "it is no graph: a definition that was not given to graph(): give graph({ ... })",
     ],
-    ["nothing", undefined, "it is no graph: give what graph({ ... }) returns, or a graph of LangGraph.js"],
+    [
+      "nothing",
+      undefined,
+      "it is no graph: give what graph({ ... }) returns, a graph of LangGraph.js, or an XState machine",
+    ],
     ["a function of nothing", () => undefined, "it is no graph: give what graph"],
     [
       "a runnable",

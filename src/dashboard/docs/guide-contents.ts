@@ -12,6 +12,7 @@ import inspector from "../../guide/inspector.md";
 import interrupts from "../../guide/interrupts.md";
 import langgraph from "../../guide/langgraph.md";
 import limits from "../../guide/limits.md";
+import machines from "../../guide/machines.md";
 import messages from "../../guide/messages.md";
 import operations from "../../guide/operations.md";
 import runs from "../../guide/runs.md";
@@ -40,6 +41,7 @@ const files: { readonly [name: string]: string } = {
   interrupts,
   messages,
   langgraph,
+  machines,
   runs,
   clients,
   inspector,

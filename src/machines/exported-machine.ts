@@ -1,0 +1,82 @@
+import { createRequire } from "node:module";
+import type { GraphDefinition } from "../graph/definition.ts";
+import { ServiceError } from "../model/errors.ts";
+import { kindOfActor, logicOf } from "./actor-kinds.ts";
+import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
+import { machineGraph } from "./machine-graph.ts";
+import { allStates, type Machine, type StateNode, type XState } from "./xstate.ts";
+import { xstate5Driver } from "./xstate5-driver.ts";
+
+/**
+ * Makes a graph of a machine, over the XState of its own project.
+ * @param files files that may have imported it: the first that finds the copy that made the machine is taken
+ * @throws ServiceError `config.invalid` when that is missing or too old, or the machine has a part that is not supported
+ */
+export function loadMachine(machine: Machine, files: readonly string[]): GraphDefinition {
+  const xstate = libraryOf(machine, files);
+  const faults = allStates(machine.root).flatMap((node) => faultsOf(machine, node));
+  if (faults.length > 0)
+    throw refusal(`the machine "${machine.id}" has parts that are not supported: ${faults.join("; ")}`);
+  return machineGraph(xstate5Driver(xstate, machine), promiseActors(machine), {
+    chart: (name) => chartOfMachine(machine, name),
+    drawing: () => drawMachine(machine),
+  });
+}
+
+const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });
+
+function libraryOf(machine: Machine, files: readonly string[]): XState {
+  const found: XState[] = [];
+  for (const file of files) {
+    try {
+      const library = createRequire(file)("xstate") as XState & { readonly StateMachine?: unknown };
+      const { StateMachine } = library;
+      if (typeof StateMachine === "function" && machine instanceof StateMachine) found.unshift(library);
+      else found.push(library);
+    } catch {
+      // This file's project has none.
+    }
+  }
+  const [library] = found;
+  if (library === undefined)
+    throw refusal("it is an XState machine, and its project has no xstate: npm install xstate@5");
+  if (typeof library.transition !== "function" || typeof library.initialTransition !== "function")
+    throw refusal(
+      "its project's xstate has no pure functions initialTransition and transition: npm install xstate@5",
+    );
+  return library;
+}
+
+/** The sources of promise actors that the machine may start. */
+function promiseActors(machine: Machine): readonly string[] {
+  const invoked = allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ src }) => src));
+  const named = Object.keys(machine.implementations.actors);
+  return [...new Set([...named, ...invoked])].filter(
+    (src) => kindOfActor(logicOf(machine, src)) === "promise",
+  );
+}
+
+/** What a state has that is not supported, each with its path in the machine. */
+function faultsOf(machine: Machine, node: StateNode): readonly string[] {
+  const at = `#${node.id}`;
+  const faults: string[] = [];
+  if (node.after.length > 0) faults.push(`${at}.after is a delayed transition`);
+  for (const { src, onSnapshot } of node.invoke) {
+    const kind = kindOfActor(logicOf(machine, src));
+    const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
+    if (kind !== "promise") faults.push(`${at}.invoke starts "${src}", ${of}`);
+    if (onSnapshot !== undefined) faults.push(`${at}.invoke follows the snapshots of "${src}"`);
+  }
+  const transitions = [...node.transitions.values(), node.always ?? []].flat();
+  const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
+  for (const action of actions) {
+    const { type, delay, src } = action as { type?: string; delay?: unknown; src?: unknown };
+    // `after` has been named already: it raises an event with a delay on entry.
+    if (delay !== undefined && node.after.length === 0)
+      faults.push(`${at} has the action ${type} with a delay`);
+    if (type !== "xstate.spawnChild" || typeof action !== "function") continue;
+    const kind = typeof src === "string" ? kindOfActor(logicOf(machine, src)) : "inline";
+    if (kind !== "promise") faults.push(`${at} spawns ${kind} logic`);
+  }
+  return faults;
+}

@@ -1,0 +1,77 @@
+import type { ActorResult, RunningActor } from "./machine-driver.ts";
+
+interface RunActors {
+  readonly actors: Map<string, RunningActor>;
+  /** Ends the tasks that wait for an actor, which goes on. */
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
+ * others work, the tasks of those end without a result, and the next superstep waits for the same actors again.
+ */
+export class LiveActors {
+  readonly #runs = new Map<string, RunActors>();
+
+  /** The result of an actor, which is started if it is not at work; undefined when another one ends first. */
+  next(
+    run: string,
+    key: string,
+    start: () => RunningActor,
+    signal: AbortSignal,
+  ): Promise<ActorResult | undefined> {
+    const { actors, waiting } = this.#of(run);
+    const live = actors.get(key) ?? start();
+    actors.set(key, live);
+    return new Promise((resolve) => {
+      let isOver = false;
+      const end = (result: ActorResult | undefined) => {
+        if (isOver) return;
+        isOver = true;
+        waiting.delete(leave);
+        signal.removeEventListener("abort", abort);
+        resolve(result);
+      };
+      const leave = () => end(undefined);
+      const abort = () => {
+        this.#remove(run, key);
+        live.stop();
+        leave();
+      };
+      waiting.add(leave);
+      signal.addEventListener("abort", abort);
+      void live.result.then((result) => {
+        if (isOver) return;
+        this.#remove(run, key);
+        end(result);
+        this.release(run);
+      });
+    });
+  }
+
+  /** Ends the tasks that wait for actors of a run. */
+  release(run: string): void {
+    for (const leave of this.#runs.get(run)?.waiting ?? []) leave();
+  }
+
+  /** Stops all actors of a run but these. */
+  retain(run: string, keys: ReadonlySet<string>): void {
+    for (const [key, live] of this.#runs.get(run)?.actors ?? []) {
+      if (keys.has(key)) continue;
+      this.#remove(run, key);
+      live.stop();
+    }
+  }
+
+  #of(run: string): RunActors {
+    const known = this.#runs.get(run) ?? { actors: new Map(), waiting: new Set() };
+    this.#runs.set(run, known);
+    return known;
+  }
+
+  #remove(run: string, key: string): void {
+    const actors = this.#runs.get(run)?.actors;
+    actors?.delete(key);
+    if (actors?.size === 0) this.#runs.delete(run);
+  }
+}

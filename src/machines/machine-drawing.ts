@@ -1,0 +1,88 @@
+import type { DrawnEdge, DrawnNode, GraphDrawing } from "../model/graph-drawing.ts";
+import type { ChartState, ChartTransition, StatechartDefinition } from "../model/statechart.ts";
+import { allStates, type Machine, type StateNode, type Transition } from "./xstate.ts";
+
+/** All transitions of a state, by event; those without an event are under `always`. */
+function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition[]> {
+  const found = new Map(node.transitions);
+  if (node.always !== undefined && node.always.length > 0) found.set("always", node.always);
+  return found;
+}
+
+const nameOf = ({ path }: StateNode) => path.join(".");
+
+/** Draws a machine as clients draw graphs: its states are the nodes, its transitions the edges. */
+export function drawMachine({ root }: Machine): GraphDrawing {
+  const nodes: DrawnNode[] = [schemaNode("__start__")];
+  const edges: DrawnEdge[] = firstStates(root).map((to) => edge("__start__", nameOf(to), false));
+  for (const node of allStates(root).slice(1)) {
+    const id = nameOf(node);
+    nodes.push({ id, type: "runnable", data: { id: ["xstate", "StateNode"], name: id } });
+    for (const first of firstStates(node)) edges.push(edge(id, nameOf(first), false));
+    for (const [event, list] of transitionsOf(node)) {
+      for (const { target = [], guard } of list) {
+        for (const to of target) edges.push(edge(id, nameOf(to), guard !== undefined, event));
+      }
+    }
+    if (node.type === "final" && node.parent === root) edges.push(edge(id, "__end__", false));
+  }
+  for (const [event, list] of transitionsOf(root)) {
+    for (const { target = [] } of list) {
+      // The root is no node of the drawing: what it handles may happen in each of its states.
+      for (const to of target) {
+        for (const from of Object.values(root.states))
+          edges.push(edge(nameOf(from), nameOf(to), true, event));
+      }
+    }
+  }
+  if (edges.some(({ target }) => target === "__end__")) nodes.push(schemaNode("__end__"));
+  return { nodes, edges };
+}
+
+function firstStates(node: StateNode): readonly StateNode[] {
+  if (node.type === "parallel") return Object.values(node.states).filter(({ type }) => type !== "history");
+  return node.type === "compound" ? node.initial.target : [];
+}
+
+const schemaNode = (id: string): DrawnNode => ({
+  id,
+  type: "schema",
+  data: { $schema: "https://json-schema.org/draft/2020-12/schema" },
+});
+
+const edge = (source: string, target: string, conditional: boolean, data?: string): DrawnEdge =>
+  data === undefined ? { source, target, conditional } : { source, target, conditional, data };
+
+/** The machine's own chart. */
+export function chartOfMachine({ root }: Machine, name: string): StatechartDefinition {
+  return { ...chartState(root), id: name };
+}
+
+function chartState(node: StateNode): ChartState & { readonly id: string } {
+  const states = Object.entries(node.states).map(([key, inner]) => [key, chartState(inner)] as const);
+  const on = [...transitionsOf(node)].map(
+    ([event, list]) => [event, list.flatMap(chartTransitions)] as const,
+  );
+  const [first] = node.type === "compound" ? node.initial.target : [];
+  return {
+    id: node.id,
+    ...((node.type === "parallel" || node.type === "final") && { type: node.type }),
+    ...(first !== undefined && { initial: first.path[node.path.length] ?? first.key }),
+    ...(node.description !== undefined && { description: node.description }),
+    ...(on.length > 0 && { on: Object.fromEntries(on) }),
+    ...(states.length > 0 && { states: Object.fromEntries(states) }),
+  };
+}
+
+function chartTransitions({ target = [], guard }: Transition): readonly ChartTransition[] {
+  return target.map(({ id }) => ({
+    target: `#${id}`,
+    ...(guard !== undefined && { guard: guardName(guard) }),
+  }));
+}
+
+function guardName(guard: unknown): string {
+  if (typeof guard === "string") return guard;
+  const { type, name } = guard as { readonly type?: string; readonly name?: string };
+  return type ?? (name || "guarded");
+}

@@ -1,0 +1,77 @@
+import type { JsonObject } from "../model/json.ts";
+
+/** An event of a machine. */
+export interface MachineEvent extends JsonObject {
+  readonly type: string;
+}
+
+/** A machine's snapshot in storable form. */
+export interface StoredSnapshot {
+  readonly value: unknown;
+  readonly context: JsonObject;
+  /** What XState keeps besides: status, output, history and child actors. */
+  readonly rest: JsonObject;
+}
+
+/** What a transition asks its host to do, in order. */
+export type Effect =
+  | { readonly kind: "start"; readonly id: string; readonly src: string; readonly input: unknown }
+  | { readonly kind: "stop"; readonly id: string }
+  /** An event that the machine sends to itself, taken after the current one. */
+  | { readonly kind: "send"; readonly event: MachineEvent }
+  | { readonly kind: "emit"; readonly event: unknown }
+  | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
+  /** A custom action. */
+  | { readonly kind: "action"; run(): unknown };
+
+/** The result of one macrostep. */
+export interface Taken {
+  readonly snapshot: StoredSnapshot;
+  readonly status: "active" | "done";
+  readonly output: unknown;
+  readonly effects: readonly Effect[];
+}
+
+/** What a machine waits for. */
+export interface Waiting {
+  readonly tags: readonly string[];
+  readonly meta: JsonObject;
+  /** The descriptors of the events that its states handle. */
+  readonly events: readonly string[];
+  /** True when a transition is enabled, guards included. */
+  can(event: MachineEvent): boolean;
+}
+
+/** The outcome of an actor. */
+export type ActorResult = { readonly output: unknown } | { readonly error: unknown };
+
+/** A promise actor at work. */
+export interface RunningActor {
+  readonly result: Promise<ActorResult>;
+  /** Aborts its signal. Its result is not awaited any more. */
+  stop(): void;
+}
+
+/**
+ * A machine as pure functions, whatever version of XState it was written for. It keeps nothing between calls. An error that the machine
+ * does not catch is thrown.
+ */
+export interface MachineDriver {
+  /** Identifies the structure of the machine. */
+  readonly hash: string;
+  begin(input: unknown): Taken;
+  take(snapshot: StoredSnapshot, event: MachineEvent): Taken;
+  waiting(snapshot: StoredSnapshot): Waiting;
+  /** The event that brings the result of an actor. */
+  resultEvent(id: string, result: ActorResult): MachineEvent;
+  /** The snapshot with the result of a child in it. */
+  withResult(snapshot: StoredSnapshot, id: string, result: ActorResult): StoredSnapshot;
+  startActor(src: string, id: string, input: unknown, emit: (event: unknown) => void): RunningActor;
+}
+
+/** True when an event of this type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */
+export function isHandled(type: string, descriptors: readonly string[]): boolean {
+  return descriptors.some(
+    (one) => one === type || one === "*" || (one.endsWith(".*") && `${type}.`.startsWith(one.slice(0, -1))),
+  );
+}

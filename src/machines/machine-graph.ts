@@ -1,0 +1,273 @@
+import { defineGraph, type GraphDefinition, type MachineParts } from "../graph/definition.ts";
+import { value } from "../graph/channels/last-value.ts";
+import { ephemeral } from "../graph/channels/ephemeral.ts";
+import { reduce } from "../graph/channels/reduce.ts";
+import type { ChannelRule } from "../graph/channel.ts";
+import { END, send } from "../graph/commands.ts";
+import type { Ctx } from "../graph/node-context.ts";
+import type { Schema } from "../graph/standard-schema.ts";
+import { toPlainError } from "../model/errors.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { LiveActors } from "./live-actors.ts";
+import {
+  type ActorResult,
+  type Effect,
+  isHandled,
+  type MachineDriver,
+  type MachineEvent,
+  type StoredSnapshot,
+  type Taken,
+  type Waiting,
+} from "./machine-driver.ts";
+
+/** Nodes beside the actors. XState keeps names that begin so for itself. */
+const TRANSITION = "xstate.transition";
+const WAIT = "xstate.wait";
+const ACTIONS = "xstate.actions";
+
+/** Steps: the default of `recursion_limit`. Each actor takes two, and a machine may well work through a hundred. */
+const RECURSION_LIMIT = 1_000;
+/** Events that one step takes: a machine that goes on sending events to itself never comes to rest. */
+const MAX_EVENTS = 10_000;
+
+/** The key of the state that holds the whole input until the machine has begun with it. */
+const INPUT_KEY = "__machine_input__";
+
+/** An event that was not taken yet. That of an actor's result is made when it is taken. */
+type Pending =
+  | { readonly event: MachineEvent }
+  | { readonly actor: string; readonly start: number; readonly result: ActorResult };
+
+/** An actor that was started and whose result was not taken yet. `start` tells it from others of the same id. */
+interface Work {
+  readonly id: string;
+  readonly start: number;
+  readonly src: string;
+  readonly input: unknown;
+}
+
+/** A macrostep whose custom actions are to be run: they are found by taking the event again. */
+interface Step {
+  /** The snapshot before it; null for the beginning, with the machine's input as `event`. */
+  readonly before: StoredSnapshot | null;
+  readonly event: unknown;
+}
+
+/** What is stored of a machine beside its context, its state's value and its output. */
+interface Kept {
+  readonly rest: JsonObject;
+  readonly work: readonly Work[];
+  readonly started: number;
+  readonly actions: readonly Step[];
+  /** Keys that an earlier context had. */
+  readonly unset: readonly string[];
+}
+
+/** Keys of the state that are not of the context. */
+const STATE = "__state__";
+const OUTPUT = "__output__";
+const SNAPSHOT = "__snapshot__";
+const EVENTS = "__events__";
+const OWN: ReadonlySet<string> = new Set([STATE, OUTPUT, SNAPSHOT, EVENTS, INPUT_KEY]);
+
+/** A state with any keys: those of a machine's context are known only when it runs. */
+class OpenRules extends Map<string, ChannelRule> {
+  override get(key: string): ChannelRule {
+    return super.get(key) ?? CONTEXT_RULE;
+  }
+  override has(): boolean {
+    return true;
+  }
+}
+
+const CONTEXT_RULE = value();
+
+/**
+ * A machine as a graph. A node takes events: each is a macrostep, and its checkpoint holds the machine's snapshot. Promise actors are nodes
+ * of their own, whose result is stored before the event that it causes. Where no actor is at work, a node waits for an event.
+ */
+export function machineGraph(
+  driver: MachineDriver,
+  actors: readonly string[],
+  views: Pick<MachineParts, "chart" | "drawing">,
+): GraphDefinition {
+  const live = new LiveActors();
+  const actorNode = (src: string) => async (input: unknown, ctx: Ctx) => {
+    const { id, start, input: given } = input as Work;
+    const begin = () => driver.startActor(src, id, given, (event) => ctx.emit(event));
+    const result = await live.next(ctx.runId, keyOf({ id, start }), begin, ctx.signal);
+    // It was aborted, or another actor has ended first.
+    if (result === undefined) return undefined;
+    const stored: ActorResult =
+      "error" in result
+        ? { error: toPlainError(result.error) }
+        : { output: toStorable(result.output ?? null, `the output of ${id}`) };
+    return { [EVENTS]: [{ actor: id, start, result: stored }] };
+  };
+  const definition = defineGraph({
+    state: {
+      [STATE]: value(),
+      [OUTPUT]: value(),
+      [SNAPSHOT]: value(),
+      // Written by the actors that end in one step.
+      [EVENTS]: reduce<readonly Pending[]>([], (all, more) => (more.length === 0 ? [] : [...all, ...more])),
+      [INPUT_KEY]: ephemeral(),
+    },
+    nodes: {
+      [TRANSITION]: (state: JsonObject, ctx: Ctx) => {
+        const { update, work } = transitionStep(driver, state, ctx);
+        live.retain(ctx.runId, new Set(work.map(keyOf)));
+        return update;
+      },
+      [WAIT]: async (state: JsonObject, ctx: Ctx) => {
+        const waiting = driver.waiting(snapshotOf(state));
+        const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
+        return { [EVENTS]: [{ event }] };
+      },
+      [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
+        for (const step of keptOf(state).actions) {
+          // oxlint-disable-next-line no-await-in-loop -- in their order
+          for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
+        }
+        live.release(ctx.runId);
+      },
+      ...Object.fromEntries(actors.map((src) => [src, actorNode(src)])),
+    },
+    edges: {
+      start: TRANSITION,
+      [TRANSITION]: (state: JsonObject) => nextNodes(driver, state),
+      [WAIT]: TRANSITION,
+      [ACTIONS]: TRANSITION,
+      ...Object.fromEntries(actors.map((src) => [src, TRANSITION])),
+    },
+  });
+  return Object.freeze({
+    ...definition,
+    hash: driver.hash,
+    rules: new OpenRules(definition.rules),
+    // It is the machine's own, and its types are not known here.
+    input: new Map(),
+    machine: { ...views, inputKey: INPUT_KEY, recursionLimit: RECURSION_LIMIT, refusesAnswer },
+  });
+}
+
+const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
+
+const keptOf = (state: JsonObject) => state[SNAPSHOT] as unknown as Kept;
+
+function snapshotOf(state: JsonObject): StoredSnapshot {
+  const { rest, unset } = keptOf(state);
+  const context = Object.entries(state).filter(
+    ([key, held]) => !OWN.has(key) && !(held === null && unset.includes(key)),
+  );
+  return { value: state[STATE], context: Object.fromEntries(context), rest };
+}
+
+function take(driver: MachineDriver, { before, event }: Step): Taken {
+  return before === null ? driver.begin(event) : driver.take(before, event as MachineEvent);
+}
+
+/** Takes all pending events, each in a macrostep of its own. */
+function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
+  const input = state[INPUT_KEY];
+  const begins = input !== undefined;
+  const before = keptOf(state) as Kept | undefined;
+  let work = begins ? [] : [...(before?.work ?? [])];
+  let started = before?.started ?? 0;
+  let snapshot = begins ? null : snapshotOf(state);
+  let output: unknown = begins ? null : (state[OUTPUT] ?? null);
+  const actions: Step[] = [];
+  let queue: Pending[] = begins ? [] : [...((state[EVENTS] ?? []) as readonly Pending[])];
+  const apply = (step: Step) => {
+    const taken = take(driver, step);
+    if (taken.effects.some(({ kind }) => kind === "action")) actions.push(step);
+    const asked = (effect: Effect) => {
+      if (effect.kind === "start") {
+        const { id, src, input: given } = effect;
+        work.push({ id, start: ++started, src, input: given });
+      } else if (effect.kind === "stop") work = work.filter(({ id }) => id !== effect.id);
+      else if (effect.kind === "send") queue.push({ event: effect.event });
+      else if (effect.kind === "emit") ctx.emit(effect.event);
+      else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
+    };
+    taken.effects.forEach(asked);
+    ({ snapshot, output } = taken);
+    if (taken.status === "done") [work, queue] = [[], []];
+  };
+  if (begins) apply({ before: null, event: input });
+  for (let count = 0; queue.length > 0; count++) {
+    if (count >= MAX_EVENTS)
+      throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
+    const pending = queue.shift() as Pending;
+    if (snapshot === null || snapshot.rest["status"] !== "active") break;
+    if ("event" in pending) {
+      apply({ before: snapshot, event: pending.event });
+      continue;
+    }
+    const { actor, start, result } = pending;
+    // The machine has left the state that started it.
+    if (!work.some((one) => one.id === actor && one.start === start)) continue;
+    work = work.filter((one) => one.start !== start);
+    const event = driver.resultEvent(actor, result);
+    apply({ before: driver.withResult(snapshot, actor, result), event });
+  }
+  const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
+  const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
+  const kept = { rest, work, started, actions, unset };
+  const update = {
+    ...Object.fromEntries(unset.map((key) => [key, null])),
+    ...context,
+    [STATE]: stateValue,
+    [OUTPUT]: output,
+    [SNAPSHOT]: kept,
+    [EVENTS]: [],
+  };
+  return { update, work };
+}
+
+const textOf = (label: string | undefined, logged: unknown) =>
+  `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : JSON.stringify(logged)}`;
+
+function nextNodes(driver: MachineDriver, state: JsonObject) {
+  const { work, actions, rest } = keptOf(state);
+  if (actions.length > 0) return [ACTIONS, ...work.map((one) => send(one.src, one))];
+  if (rest["status"] !== "active") return END;
+  if (work.length > 0) return work.map((one) => send(one.src, one));
+  // Without an event that it could take, it would wait forever.
+  return driver.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
+}
+
+const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
+  state: state[STATE],
+  tags,
+  meta,
+  events,
+});
+
+/** Validates an event against the machine, guards included, and describes the events for forms. */
+function eventSchema({ events, can }: Waiting): Schema<unknown, MachineEvent> {
+  const validate = (event: unknown) => {
+    const why = whyNotEvent(event, events);
+    if (why !== undefined) return { issues: [{ message: why }] };
+    if (can(event as MachineEvent)) return { value: event as MachineEvent };
+    const { type } = event as MachineEvent;
+    return { issues: [{ message: `no transition for "${type}" is enabled now: its guard does not hold` }] };
+  };
+  const isOpen = events.some((type) => type.endsWith("*"));
+  const type = isOpen ? { type: "string" } : { type: "string", enum: events };
+  const described = () => ({ type: "object", required: ["type"], properties: { type } });
+  const standard = { version: 1 as const, vendor: "heddle", validate, jsonSchema: { input: described } };
+  return { "~standard": standard };
+}
+
+function whyNotEvent(event: unknown, events: readonly string[]): string | undefined {
+  const possible = `the machine can take ${events.join(", ")}`;
+  if (!isObject(event) || typeof event["type"] !== "string")
+    return `must be an event, { type: "..." }; ${possible}`;
+  return isHandled(event["type"], events) ? undefined : `is "${event["type"].slice(0, 128)}"; ${possible}`;
+}
+
+const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>
+  isObject(question) && Array.isArray(question["events"])
+    ? whyNotEvent(answer, question["events"] as readonly string[])
+    : undefined;

@@ -1,0 +1,91 @@
+/** The parts of XState 5 that are used here. The package itself comes from the user's project. */
+export interface XState {
+  initialTransition(machine: Machine, input: unknown): readonly [Snapshot, readonly Action[]];
+  transition(machine: Machine, snapshot: Snapshot, event: object): readonly [Snapshot, readonly Action[]];
+  createActor(logic: unknown, options: object): XStateActor;
+}
+
+export interface XStateActor {
+  readonly id: string;
+  readonly src?: unknown;
+  start(): unknown;
+  stop(): unknown;
+  send(event: object): void;
+  subscribe(observer: {
+    next?(snapshot: Snapshot): void;
+    error?(error: unknown): void;
+    complete?(): void;
+  }): unknown;
+  on(type: string, handler: (event: unknown) => void): unknown;
+  getSnapshot(): Snapshot;
+}
+
+export interface Snapshot {
+  readonly status: "active" | "done" | "error" | "stopped";
+  readonly value: unknown;
+  readonly context: object;
+  readonly output: unknown;
+  readonly error: unknown;
+  readonly tags: ReadonlySet<string>;
+  readonly _nodes: readonly StateNode[];
+  getMeta(): object;
+  can(event: object): boolean;
+}
+
+export interface Action {
+  readonly type: string;
+  readonly params: unknown;
+  readonly info: { readonly self: unknown };
+  readonly exec: ((info: unknown, params: unknown) => unknown) | undefined;
+}
+
+export interface Transition {
+  readonly target?: readonly StateNode[];
+  readonly guard?: unknown;
+  readonly eventType: string;
+  readonly actions: readonly unknown[];
+}
+
+export interface StateNode {
+  readonly id: string;
+  readonly key: string;
+  readonly type: "atomic" | "compound" | "parallel" | "final" | "history";
+  readonly path: readonly string[];
+  readonly description?: string;
+  readonly parent?: StateNode;
+  readonly states: { readonly [key: string]: StateNode };
+  readonly initial: { readonly target: readonly StateNode[]; readonly actions: readonly unknown[] };
+  readonly transitions: ReadonlyMap<string, readonly Transition[]>;
+  readonly always?: readonly Transition[];
+  readonly after: readonly { readonly delay?: unknown }[];
+  readonly invoke: readonly { readonly src: string; readonly onSnapshot?: unknown }[];
+  readonly entry: readonly unknown[];
+  readonly exit: readonly unknown[];
+  readonly ownEvents: readonly string[];
+}
+
+export interface Machine {
+  readonly id: string;
+  readonly config: object;
+  readonly root: StateNode;
+  readonly definition: object;
+  readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
+  transition(...given: readonly never[]): unknown;
+  getPersistedSnapshot(snapshot: Snapshot): object;
+}
+
+/** Recognised by what it is: a project may have several copies and versions of XState. */
+export function isMachine(value: unknown): value is Machine {
+  if (typeof value !== "object" || value === null) return false;
+  const { config, root, transition } = value as Partial<Machine>;
+  return (
+    typeof config === "object" &&
+    typeof root === "object" &&
+    typeof transition === "function" &&
+    "states" in root
+  );
+}
+
+export function allStates(node: StateNode): readonly StateNode[] {
+  return [node, ...Object.values(node.states).flatMap(allStates)];
+}

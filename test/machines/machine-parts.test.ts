@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import {
+  createMachine,
+  fromCallback,
+  fromEventObservable,
+  fromObservable,
+  fromPromise,
+  fromTransition,
+} from "xstate";
+import { kindOfActor } from "../../src/machines/actor-kinds.ts";
+import { LiveActors } from "../../src/machines/live-actors.ts";
+import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
+import { isMachine } from "../../src/machines/xstate.ts";
+
+describe("isHandled", () => {
+  test.each([
+    ["APPROVE", ["APPROVE"], true],
+    ["APPROVE", ["REJECT"], false],
+    ["order.paid", ["order.*"], true],
+    ["order", ["order.*"], true],
+    ["orders.paid", ["order.*"], false],
+    ["anything", ["*"], true],
+    ["anything", [], false],
+  ])("%s by %j: %s", (type, events, handled) => {
+    expect(isHandled(type, events)).toBe(handled);
+  });
+});
+
+describe("kindOfActor", () => {
+  const observable = () => ({ subscribe: () => ({ unsubscribe: () => undefined }) });
+  test.each([
+    ["promise", fromPromise(async () => 1)],
+    ["machine", createMachine({})],
+    ["transition", fromTransition((state: number) => state, 0)],
+    ["callback or observable", fromCallback(() => undefined)],
+    ["callback or observable", fromObservable(observable)],
+    ["callback or observable", fromEventObservable(observable as never)],
+    ["missing", undefined],
+    ["missing", "name"],
+  ])("%s", (kind, logic) => {
+    expect(kindOfActor(logic)).toBe(kind);
+  });
+});
+
+test.each([
+  [true, createMachine({})],
+  [false, {}],
+  [false, null],
+  [false, fromPromise(async () => 1)],
+])("isMachine: %s", (is, value) => {
+  expect(isMachine(value)).toBe(is);
+});
+
+describe("LiveActors", () => {
+  const actor = () => {
+    let end: (result: ActorResult) => void = () => undefined;
+    let stops = 0;
+    const result = new Promise<ActorResult>((resolve) => (end = resolve));
+    return {
+      result,
+      end: (output: unknown) => end({ output }),
+      stop: () => void stops++,
+      stops: () => stops,
+    };
+  };
+  const { signal } = new AbortController();
+
+  test("the first result ends the wait for the others, and a second wait finds the same actor", async () => {
+    const live = new LiveActors();
+    const [a, b] = [actor(), actor()];
+    const waits = [live.next("r", "a", () => a, signal), live.next("r", "b", () => b, signal)];
+    a.end(1);
+    expect(await Promise.all(waits)).toEqual([{ output: 1 }, undefined]);
+    b.end(2);
+    const again = () => {
+      throw new Error("it is at work already");
+    };
+    expect(await live.next("r", "b", again, signal)).toEqual({ output: 2 });
+  });
+
+  test("actors that are not retained, and those of an aborted task, are stopped", async () => {
+    const live = new LiveActors();
+    const [a, b] = [actor(), actor()];
+    const abort = new AbortController();
+    const waits = [live.next("r", "a", () => a, abort.signal), live.next("r", "b", () => b, abort.signal)];
+    live.release("r");
+    await Promise.all(waits);
+    live.retain("r", new Set(["b"]));
+    expect([a.stops(), b.stops()]).toEqual([1, 0]);
+    const wait = live.next("r", "b", () => b, abort.signal);
+    abort.abort();
+    expect(await wait).toBeUndefined();
+    expect(b.stops()).toBe(1);
+  });
+});
