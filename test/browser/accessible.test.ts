@@ -46,6 +46,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       [`#/threads/${thread}?tab=graph`, ".graphs svg"],
       [timeline, ".detail .diff"],
       [`#/threads/${asks}/runs/${waits?.run_id}`, ".note"],
+      ["#/runs", ".all-runs tbody tr"],
       ["#/system", ".tile"],
     ];
     const { page, wrong } = await opened(await browser(), `${url}/`);

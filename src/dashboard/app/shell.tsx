@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
+import { RunsPage } from "../all-runs/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
@@ -15,6 +16,7 @@ import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
   ["threads", "Threads"],
+  ["runs", "Runs"],
   ["graphs", "Graphs"],
   ["system", "System"],
 ] as const;
@@ -99,6 +101,7 @@ function Content() {
   const { path, query } = currentLocation.value;
   const [place = "threads", id, what, run] = path;
   if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
+  if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
