@@ -21,7 +21,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
 import { runAt, runIndexKeys } from "./run-index.ts";
-import { unindexedRuns } from "./run-index-repair.ts";
+import { runIndexOps } from "./run-index-repair.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
 /** Changes that are written at a time. */
@@ -45,7 +45,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
         const thread = await recordAt(kv, key);
         if (thread !== undefined && thread !== "damaged") {
           ops.push(...(await missingIndexOps(kv, key, thread)));
-          for await (const missing of unindexedRuns(kv, key, threadPrefix(key))) ops.push(...missing);
+          for await (const places of runIndexOps(kv, key, threadPrefix(key))) ops.push(...places);
         }
       }
     }

@@ -20,7 +20,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
     const key = await nextThread(kv, at);
     if (key === null) break;
     const prefix = threadPrefix(key);
-    for await (const missing of unindexedRuns(kv, key, prefix)) ops.push(...missing);
+    for await (const places of runIndexOps(kv, key, prefix)) ops.push(...places);
     onProgress?.({ work: "building the index of runs", done: ++done, unit: "threads" });
     if (ops.length >= BATCH) {
       await kv.batch(ops, { sync: false });
@@ -31,8 +31,8 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
 }
 
-/** The missing index keys of each run of a thread. Unreadable records are left alone: a check reports them. */
-export async function* unindexedRuns(
+/** The writes of the index keys of each run of a thread, those that are there included. Unreadable records are left alone: a check reports them. */
+export async function* runIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,
   prefix: string,
@@ -46,11 +46,6 @@ export async function* unindexedRuns(
   }
   for await (const [at, bytes] of kv.entries(prefixRange(runPrefix(prefix)))) {
     const run = runAt(bytes, key, at);
-    if (run === undefined) continue;
-    const missing: WriteOperation[] = [];
-    for (const place of runIndexKeys(key, run)) {
-      if ((await kv.get(place)) === undefined) missing.push({ key: place, value: PRESENT_MARK });
-    }
-    yield missing;
+    if (run !== undefined) yield runIndexKeys(key, run).map((place) => ({ key: place, value: PRESENT_MARK }));
   }
 }

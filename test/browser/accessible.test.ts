@@ -47,6 +47,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       [timeline, ".detail .diff"],
       [`#/threads/${asks}/runs/${waits?.run_id}`, ".note"],
       ["#/inbox", ".questions"],
+      ["#/runs", ".all-runs tbody tr"],
       ["#/system", ".tile"],
     ];
     const { page, wrong } = await opened(await browser(), `${url}/`);

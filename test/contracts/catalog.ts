@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AssistantFilter, AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { all, id, threadKey, Writer } from "../storage/samples.ts";
+import type { RunRecord } from "../../src/model/run.ts";
+import { newThreadRecord } from "../../src/model/thread.ts";
+import type { RunSearch } from "../../src/ports/catalog.ts";
+import { all, aRun, id, threadKey, Writer } from "../storage/samples.ts";
 import type { Harness } from "./harness.ts";
 
 /** The contract of every catalog; run for each storage. */
@@ -75,6 +78,60 @@ export function catalogContract(
         { kind: "assistant.delete", assistant: id(77) },
       ]);
       expect(await list()).toEqual([2]);
+    });
+
+    test("runs of all threads are found in pages, while they exist", async () => {
+      const search = (more: Partial<RunSearch> = {}, tenant = "_") =>
+        harness.catalog.searchRuns(tenant, { limit: 10, sort_order: "desc", keep: () => true, ...more });
+      const found = async (more?: Partial<RunSearch>, tenant?: string) =>
+        (await search(more, tenant)).runs.map((run) => run.created_at - 1_000);
+      const [one, two, other] = [threadKey(1), threadKey(2), threadKey(3, "other")].map(
+        (key) => new Writer(() => harness.journal, key),
+      ) as [Writer, Writer, Writer];
+      const hidden = new Writer(
+        () => harness.journal,
+        threadKey(4),
+        newThreadRecord(id(4), 1_000, { temporary: "free" }),
+      );
+      const error = { error: "TypeError", message: "No such file" };
+      const admit = (writer: Writer, n: number, order: number, more: Partial<RunRecord> = {}) =>
+        writer.append({ runs: [aRun(writer.key, n, { order, ...more })], thread: { next_run: order + 1 } });
+      await admit(one, 11, 1);
+      await admit(two, 12, 1, { status: "error", error });
+      await admit(one, 13, 2, { metadata: { team: "red" } });
+      await admit(one, 14, 3, { due: 99_000 });
+      await admit(other, 15, 1);
+      await admit(hidden, 16, 1, { status: "error", error });
+      await one.append({
+        runs: [aRun(one.key, 11, { order: 1, status: "timeout" })],
+        thread: { active: id(13), delayed: [{ run: id(14), due: 99_000 }] },
+      });
+      expect(await found()).toEqual([14, 13, 12, 11]);
+      expect(await found({}, "other")).toEqual([15]);
+      expect(await found({ sort_order: "asc", limit: 2 })).toEqual([11, 12]);
+      expect(await found({ status: "error" })).toEqual([12]);
+      expect(await found({ status: "timeout" })).toEqual([11]);
+      expect(await found({ status: "running" })).toEqual([14, 13]);
+      expect(await found({ error: "such FILE" })).toEqual([12]);
+      expect(await found({ thread_id: one.key.thread })).toEqual([14, 13, 11]);
+      expect(await found({ created_after: 1_012, created_before: 1_014 })).toEqual([13, 12]);
+      expect(await found({ metadata: { team: "red" } })).toEqual([13]);
+      expect(await found({ keep: ({ run_id }) => run_id !== id(13) })).toEqual([14, 12, 11]);
+      for (const more of [{}, { thread_id: one.key.thread }]) {
+        const { runs, next = "" } = await search({ ...more, limit: 2 });
+        const rest = await search({ ...more, limit: 2, cursor: next });
+        expect([...runs, ...rest.runs].map((run) => run.created_at - 1_000)).toEqual(await found(more));
+        expect(rest.next).toBeUndefined();
+      }
+      await one.append({ forget: [id(11)] });
+      expect(await found()).toEqual([14, 13, 12]);
+      const { epoch, seq } = two.record;
+      await harness.journal.remove(two.key, { epoch, seq });
+      expect(await found()).toEqual([14, 13]);
+      expect(await found({ status: "error" })).toEqual([]);
+      if (!supports.reopen) return;
+      await harness.reopen();
+      expect(await found()).toEqual([14, 13]);
     });
 
     test("an assistant has its versions, newest first, until it is deleted", async () => {

@@ -2,6 +2,8 @@ import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
+  FoundRun,
+  RunListFilter,
   WebhookRow,
   JsonRecord,
   ThreadListOrder,
@@ -121,6 +123,25 @@ export const updateState = (id: string, update: StateEdit): Promise<{ readonly c
 
 export const listRuns = (id: string, limit: number, signal?: AbortSignal): Promise<readonly Run[]> =>
   fetchJson(`threads/${part(id)}/runs?limit=${limit}`, { signal });
+
+export interface RunListPage {
+  readonly runs: readonly FoundRun[];
+  /** The cursor of the next page; null: there is none. */
+  readonly next: string | null;
+}
+
+/** Reads the runs of all threads, newest first. */
+export async function searchRuns(
+  filter: RunListFilter,
+  limit: number,
+  cursor: string | null,
+): Promise<RunListPage> {
+  const body = { ...filter, limit, ...(cursor !== null && { cursor }) };
+  const response = await sendRequest("runs/search", { body, isRead: true });
+  const runs = (await response.json()) as readonly FoundRun[];
+  return { runs, next: response.headers.get("x-pagination-next") };
+}
+
 export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 

@@ -3,7 +3,8 @@ export type JsonRecord = { readonly [field: string]: unknown };
 
 export const THREAD_STATUSES = ["idle", "busy", "interrupted", "error"] as const;
 export type ApiThreadStatus = (typeof THREAD_STATUSES)[number];
-export type ApiRunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
+export const RUN_STATUSES = ["pending", "running", "success", "error", "timeout", "interrupted"] as const;
+export type ApiRunStatus = (typeof RUN_STATUSES)[number];
 
 export interface ApiInterrupt {
   readonly id: string;
@@ -65,6 +66,30 @@ export interface Run {
     readonly interrupt_after?: unknown;
     readonly subgraphs?: boolean;
   };
+}
+
+/** A run as the search over all threads shows it. */
+export interface FoundRun extends Pick<
+  Run,
+  "run_id" | "thread_id" | "assistant_id" | "created_at" | "status" | "metadata"
+> {
+  readonly graph_id: string;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly attempt: number;
+  readonly error: { readonly error: string; readonly message: string } | null;
+}
+
+/** A filter for the runs of all threads. */
+export interface RunListFilter {
+  readonly status?: ApiRunStatus;
+  readonly graph_id?: string;
+  readonly assistant_id?: string;
+  readonly thread_id?: string;
+  readonly metadata?: JsonRecord;
+  readonly error?: string;
+  readonly created_after?: string;
+  readonly created_before?: string;
 }
 
 export interface CheckpointPosition {
@@ -131,7 +156,8 @@ export interface AssistantSchemas {
   readonly context_schema: JsonSchema | null;
 }
 
-export const isDone = ({ status }: Run): boolean => status !== "pending" && status !== "running";
+export const isDone = ({ status }: Pick<Run, "status">): boolean =>
+  status !== "pending" && status !== "running";
 
 export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);

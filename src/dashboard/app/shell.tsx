@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
 import { InboxPage } from "../inbox/page.tsx";
+import { RunsPage } from "../all-runs/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
@@ -17,6 +18,7 @@ import { ThemeButton } from "./theme-button.tsx";
 const NAV = [
   ["threads", "Threads"],
   ["inbox", "Inbox"],
+  ["runs", "Runs"],
   ["graphs", "Graphs"],
   ["system", "System"],
 ] as const;
@@ -101,6 +103,7 @@ function Content() {
   const [place = "threads", id, what, run] = path;
   if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
   if (place === "inbox") return <InboxPage />;
+  if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));

@@ -1,0 +1,67 @@
+import { RUN_STATUSES } from "../api/records.ts";
+import { navigate } from "../app/page-location.ts";
+import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { freeWords } from "../threads/thread-search-filter.ts";
+import { PERIODS } from "./run-filter.ts";
+import { RunList } from "./run-list.tsx";
+
+/** The runs of all threads. What is shown is in the address. */
+export function RunsPage({ query }: { readonly query: URLSearchParams }) {
+  const assistants = useAssistants();
+  const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))];
+  const valueOf = (name: string) => query.get(name) ?? "";
+  const want = (name: string, value: string) =>
+    // With another filter, the list begins at its newest run.
+    navigate(["runs"], { ...Object.fromEntries(query), cursor: null, [name]: value.trim() });
+  const stray = freeWords(valueOf("of"));
+  const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
+    <select
+      aria-label={label}
+      value={valueOf(name)}
+      onChange={({ currentTarget }) => want(name, currentTarget.value)}
+    >
+      {options.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+  const text = (name: string, label: string) => (
+    <input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={valueOf(name)}
+      onChange={({ currentTarget }) => want(name, currentTarget.value)}
+    />
+  );
+  return (
+    <article class="page all-runs">
+      <form class="pad" role="search" onSubmit={(event) => event.preventDefault()}>
+        <h1>Runs</h1>
+        {choice("status", "Status", [
+          ["", "any status"],
+          ...RUN_STATUSES.map((status) => [status, status] as const),
+        ])}
+        {choice("since", "Created", [
+          ["", "any time"],
+          ...PERIODS.map(([name, label]) => [name, label] as const),
+        ])}
+        {choice("graph", "Graph", [["", "any graph"], ...graphs.map((graph) => [graph, graph] as const)])}
+        {choice("assistant", "Assistant", [
+          ["", "any assistant"],
+          ...assistants.map((one) => [one.assistant_id, assistantLabel(one)] as const),
+        ])}
+        {text("error", "part of the error")}
+        {text("of", "thread id, or name=value")}
+        {stray.length > 0 && (
+          <p class="dim" role="status">
+            “{stray.join(" ")}” is ignored: it is neither a complete id nor name=value.
+          </p>
+        )}
+      </form>
+      <RunList key={query.toString()} query={query} assistants={assistants} />
+    </article>
+  );
+}

@@ -1,0 +1,40 @@
+import { cancelRun, createRun, deleteRun, getRun } from "../api/client.ts";
+import { type FoundRun, isDone } from "../api/records.ts";
+import { runHref } from "../app/page-location.ts";
+import { errorMessage } from "../app/notices.ts";
+import { requestLike } from "../threads/runs-tab.tsx";
+
+export type RunAction = "retry" | "cancel" | "delete";
+
+/** What became of an action on one run. */
+export interface ActionResult {
+  readonly isOk: boolean;
+  readonly text: string;
+  /** The page of the run that was started. */
+  readonly href?: string;
+}
+
+/** Carries out an action on one run. Never rejects. */
+export async function actOn(action: RunAction, run: FoundRun): Promise<ActionResult> {
+  const { thread_id: thread, run_id: id } = run;
+  if (action === "cancel" ? isDone(run) : !isDone(run))
+    return { isOk: false, text: isDone(run) ? "It has ended already" : "It has not ended yet" };
+  try {
+    switch (action) {
+      case "retry": {
+        const { run_id } = await createRun(thread, requestLike(await getRun(thread, id)));
+        return { isOk: true, text: "Started again", href: runHref(thread, run_id) };
+      }
+      case "cancel":
+        await cancelRun(thread, id, "interrupt");
+        return { isOk: true, text: "Cancelled" };
+      case "delete":
+        await deleteRun(thread, id);
+        return { isOk: true, text: "Deleted" };
+      default:
+        return action satisfies never;
+    }
+  } catch (cause) {
+    return { isOk: false, text: errorMessage(cause) };
+  }
+}

@@ -1,0 +1,300 @@
+import { useSignal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { searchRuns } from "../api/client.ts";
+import { type Assistant, type FoundRun, isDone } from "../api/records.ts";
+import { now } from "../app/clock.ts";
+import { errorMessage, showError } from "../app/notices.ts";
+import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
+import { ApiKeyRequired } from "../request-errors.ts";
+import { usePolling } from "../system/use-polling.ts";
+import { actOn, type ActionResult, type RunAction } from "./run-actions.ts";
+import { runFilterOf } from "./run-filter.ts";
+
+const PAGE_SIZE = 50;
+/** New runs that are counted at most. */
+const MOST_NEW = 100;
+/** Milliseconds between two looks at what has changed. */
+const LOOK_MS = 3_000;
+
+interface Props {
+  readonly query: URLSearchParams;
+  readonly assistants: readonly Assistant[];
+}
+
+/** A page of runs. What is new is announced, so that nothing moves under the pointer. */
+export function RunList({ query, assistants }: Props) {
+  const cursor = query.get("cursor");
+  const rows = useSignal<readonly FoundRun[] | null>(null);
+  const next = useSignal<string | null>(null);
+  const error = useSignal<string | null>(null);
+  const fresh = useSignal(0);
+  const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const working = useSignal<RunAction | null>(null);
+  const [isDeleting, setDeleting] = useState(false);
+
+  const load = async () => {
+    const page = await searchRuns(runFilterOf(query, Date.now()), PAGE_SIZE, cursor);
+    rows.value = page.runs;
+    next.value = page.next;
+    fresh.value = 0;
+    results.value = new Map();
+    const there = new Set(page.runs.map(({ run_id }) => run_id));
+    chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
+  };
+  /** Brings the shown runs up to date, and counts those that are new. */
+  const look = async (shown: readonly FoundRun[]) => {
+    const filter = runFilterOf(query, Date.now());
+    const newest = shown[0]?.created_at;
+    if (newest !== undefined && shown.some((run) => !isDone(run))) {
+      // Without the status, so that a run is shown whose status is not the wanted one any more.
+      const { status: _, ...others } = filter;
+      const until = new Date(Date.parse(newest) + 1).toISOString();
+      const again = await searchRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
+      const found = new Map(again.runs.map((run) => [run.run_id, run]));
+      rows.value = shown.map((run) => found.get(run.run_id) ?? run);
+    }
+    if (cursor !== null) return;
+    const since = newest === undefined ? {} : { created_after: newest };
+    const latest = await searchRuns({ ...filter, ...since }, MOST_NEW, null);
+    const known = new Set(shown.map(({ run_id }) => run_id));
+    fresh.value = latest.runs.filter(({ run_id }) => !known.has(run_id)).length;
+  };
+  const attempt = async (work: () => Promise<void>) => {
+    try {
+      await work();
+      error.value = null;
+    } catch (cause) {
+      if (cause instanceof ApiKeyRequired) showError(cause);
+      error.value = errorMessage(cause);
+    }
+  };
+  usePolling(
+    () =>
+      attempt(async () => {
+        const shown = rows.peek();
+        if (shown === null) await load();
+        // An action replaces rows, too.
+        else if (working.peek() === null) await look(shown);
+      }),
+    LOOK_MS,
+  );
+
+  const act = async (action: RunAction) => {
+    working.value = action;
+    for (const run of rows.value ?? []) {
+      if (!chosen.value.has(run.run_id)) continue;
+      const result = await actOn(action, run);
+      results.value = new Map(results.value).set(run.run_id, result);
+      // Those that failed stay chosen.
+      if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
+    }
+    working.value = null;
+    document.querySelector<HTMLElement>(".run-results")?.focus();
+  };
+
+  const shown = rows.value;
+  if (shown === null)
+    return error.value === null ? (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <LoadFailure text={error.value} onRetry={() => void attempt(load)} />
+    );
+  const given = Object.fromEntries(query);
+  const deleted = (run: FoundRun) => results.value.get(run.run_id)?.text === "Deleted";
+  const selectable = shown.filter((run) => !deleted(run));
+  const isAll = selectable.length > 0 && selectable.every(({ run_id }) => chosen.value.has(run_id));
+  const isFiltered = [...query.keys()].some((name) => name !== "cursor");
+  const toggle = (id: string) => {
+    const others = new Set(chosen.value);
+    if (!others.delete(id)) others.add(id);
+    chosen.value = others;
+  };
+  return (
+    <div class="pad">
+      {error.value !== null && <LoadFailure text={error.value} onRetry={() => void attempt(load)} />}
+      <div role="status">
+        {fresh.value > 0 && (
+          <button type="button" class="fresh" onClick={() => void attempt(load)}>
+            {fresh.value >= MOST_NEW ? `${MOST_NEW} or more` : fresh.value} new{" "}
+            {fresh.value === 1 ? "run" : "runs"}
+          </button>
+        )}
+      </div>
+      <p class="run-results dim" role="status" tabIndex={-1}>
+        {resultText(results.value, working.value)}
+      </p>
+      {shown.length === 0 ? (
+        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."} />
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th>
+                <input
+                  type="checkbox"
+                  aria-label="Select all runs of this page"
+                  checked={isAll}
+                  onChange={() =>
+                    (chosen.value = new Set(isAll ? [] : selectable.map(({ run_id }) => run_id)))
+                  }
+                />
+              </th>
+              <th>Status</th>
+              <th>Run</th>
+              <th>Graph</th>
+              <th>Error</th>
+              <th>Created</th>
+              <th>Duration</th>
+              <th>Attempts</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((run) => (
+              <Row
+                key={run.run_id}
+                run={run}
+                assistant={assistants.find((one) => one.assistant_id === run.assistant_id)}
+                result={results.value.get(run.run_id)}
+                isDeleted={deleted(run)}
+                isChosen={chosen.value.has(run.run_id)}
+                onChoose={() => toggle(run.run_id)}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <nav class="bar" aria-label="Pages of runs">
+        {cursor !== null && (
+          <a class="button" href={hrefOf(["runs"], { ...given, cursor: null })}>
+            Newest runs
+          </a>
+        )}
+        {next.value !== null && (
+          <a class="button" href={hrefOf(["runs"], { ...given, cursor: next.value })}>
+            Older runs
+          </a>
+        )}
+      </nav>
+      {chosen.value.size > 0 && (
+        <div class="bar chosen" role="group" aria-label="Selected runs">
+          <strong>{chosen.value.size} selected</strong>
+          {(["retry", "cancel"] as const).map((action) => (
+            <button
+              key={action}
+              type="button"
+              title={action === "retry" ? "Starts another run with the same input" : undefined}
+              disabled={working.value !== null}
+              onClick={() => void act(action)}
+            >
+              {action === "retry" ? "Run again" : "Cancel"}
+            </button>
+          ))}
+          <button
+            type="button"
+            class="danger"
+            disabled={working.value !== null}
+            onClick={() => setDeleting(true)}
+          >
+            Delete
+          </button>
+          <button type="button" class="quiet" onClick={() => (chosen.value = new Set())}>
+            Select none
+          </button>
+        </div>
+      )}
+      {isDeleting && (
+        <Confirm
+          title={`Delete ${chosen.value.size === 1 ? "the run" : `${chosen.value.size} runs`}?`}
+          text="Their records, their events and the states that they made are gone for good."
+          yes="Delete"
+          onYes={() => void act("delete")}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+const DOING = { retry: "Starting again…", cancel: "Cancelling…", delete: "Deleting…" } as const;
+
+function resultText(results: ReadonlyMap<string, ActionResult>, working: RunAction | null): string {
+  if (working !== null) return DOING[working];
+  if (results.size === 0) return "";
+  const failed = [...results.values()].filter(({ isOk }) => !isOk).length;
+  const done = results.size - failed;
+  return failed === 0 ? `Done for ${done}.` : `Done for ${done}, not for ${failed}: see the rows.`;
+}
+
+interface RowProps {
+  readonly run: FoundRun;
+  readonly assistant: Assistant | undefined;
+  readonly result: ActionResult | undefined;
+  readonly isDeleted: boolean;
+  readonly isChosen: boolean;
+  readonly onChoose: () => void;
+}
+
+function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps) {
+  const { run_id: id, thread_id: thread, error, metadata } = run;
+  const isOwn = assistant !== undefined && assistant.metadata["created_by"] !== "system";
+  const text = error === null ? "" : `${error.error}: ${error.message}`;
+  return (
+    <tr class={isDeleted ? "gone" : undefined}>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={`Select run ${id}`}
+          checked={isChosen}
+          disabled={isDeleted}
+          onChange={onChoose}
+        />
+      </td>
+      <td>
+        <StatusBadge of={run.status} />
+      </td>
+      <td class="which">
+        <a href={runHref(thread, id)} title={id}>
+          …{shortId(id)}
+        </a>{" "}
+        <a class="dim" href={threadHref(thread)} title={`Thread ${thread}`}>
+          thread
+        </a>
+        {result !== undefined && (
+          <span class={`result ${result.isOk ? "good" : "bad"}`}>
+            {result.href === undefined ? result.text : <a href={result.href}>{result.text}</a>}
+          </span>
+        )}
+      </td>
+      <td class="graph">
+        {run.graph_id}
+        {isOwn && <span class="dim"> {assistant.name}</span>}
+        {typeof metadata["cron_id"] === "string" && (
+          <span class="dim" title={`Started by cron ${metadata["cron_id"]}`}>
+            {" "}
+            cron
+          </span>
+        )}
+      </td>
+      <td class="problem" title={text}>
+        {text.split("\n", 1)[0]}
+      </td>
+      <td class="when">
+        <Age since={run.created_at} isAgo />
+      </td>
+      <td class="took">{durationOf(run)}</td>
+      <td class={run.attempt > 1 ? "tried" : "tried once"}>{run.attempt}</td>
+    </tr>
+  );
+}
+
+function durationOf({ started_at, ended_at }: FoundRun): string {
+  if (started_at === null) return "";
+  const end = ended_at === null ? now.value : Date.parse(ended_at);
+  return formatDuration(Math.max(0, end - Date.parse(started_at)));
+}

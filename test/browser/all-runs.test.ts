@@ -1,0 +1,97 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, list, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** A graph that fails until the test mends it. */
+function fragile() {
+  let isMended = false;
+  const work = graph({
+    state: { log: list<string>(), name: value("") },
+    nodes: {
+      go: async ({ name }) => {
+        if (name === "bad" && !isMended) throw new TypeError("no such file\nsecond line");
+        return { log: [name] };
+      },
+    },
+    edges: { start: "go" },
+  });
+  return { work, mend: () => (isMended = true) };
+}
+
+const rows = (page: Page) => page.locator(".all-runs tbody tr");
+const statuses = (page: Page) => rows(page).locator(".status").allInnerTexts();
+
+const run = (url: string, thread: string, name: string) =>
+  postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "work", input: { name } });
+
+describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("a filter stays in the address; failed runs are started again, deleted, and told about", async () => {
+    const { work, mend } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const [one, two] = [await newThread(url), await newThread(url)];
+    await run(url, one, "bad");
+    await run(url, one, "good");
+    await run(url, two, "bad");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => statuses(page)).toEqual(["error", "success", "error"]);
+    await page.getByLabel("Status", { exact: true }).selectOption("error");
+    await expect.poll(() => statuses(page)).toEqual(["error", "error"]);
+    expect(page.url()).toContain("status=error");
+    await page.reload();
+    await expect.poll(() => statuses(page)).toEqual(["error", "error"]);
+    expect(await page.getByLabel("Status", { exact: true }).inputValue()).toBe("error");
+    expect(await rows(page).first().locator(".problem").innerText()).toBe("TypeError: no such file");
+    await page.getByLabel("part of the error").fill("no such thing");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No run matches.");
+    await page.goBack();
+    await expect.poll(() => statuses(page)).toEqual(["error", "error"]);
+
+    mend();
+    await page.getByLabel("Select all runs of this page").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done for 2.");
+    expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
+    await page.getByLabel("Select all runs of this page").check();
+    await page.getByRole("group", { name: "Selected runs" }).getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(() => page.locator(".run-results").innerText()).toContain("not for 2");
+    expect(await rows(page).first().innerText()).toContain("It has ended already");
+
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+    await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done for 2.");
+    expect(await rows(page).first().innerText()).toContain("Deleted");
+    await page.getByLabel("Status", { exact: true }).selectOption("");
+    await expect.poll(() => statuses(page)).toEqual(["success", "success", "success"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("older runs are on further pages; new ones are announced, and shown when asked for", async () => {
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    for (let i = 0; i < 52; i++) await run(url, thread, "good");
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    await expect.poll(() => rows(page).count()).toBe(50);
+    const first = await rows(page).first().innerText();
+    await run(url, thread, "bad");
+    await page.getByRole("button", { name: "1 new run" }).waitFor({ timeout: 20_000 });
+    expect((await rows(page).first().innerText()).slice(0, 20)).toBe(first.slice(0, 20));
+    await page.getByRole("button", { name: "1 new run" }).click();
+    await expect.poll(async () => (await statuses(page))[0]).toBe("error");
+    await page.getByRole("link", { name: "Older runs" }).click();
+    await expect.poll(() => rows(page).count()).toBe(3);
+    await page.reload();
+    await expect.poll(() => rows(page).count()).toBe(3);
+    await page.getByRole("link", { name: "Newest runs" }).click();
+    await expect.poll(() => rows(page).count()).toBe(50);
+    expect(wrong).toEqual([]);
+  });
+});
