@@ -74,7 +74,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         >
           <input
             type="search"
-            aria-label="Search threads: the end of an id, words of their titles and metadata, or name=value"
+            aria-label="Search threads: a title, the end of an id, or name=value of their metadata"
             placeholder="title, end of an id, name=value"
             value={text}
             onInput={({ currentTarget }) => want({ text: currentTarget.value })}
