@@ -42,7 +42,7 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
   // Other clients answer without an id.
-  const [run] = byId ?? answers.find(([, resume]) => answerIdsOf(resume) === null) ?? [];
+  const [run] = byId ?? answers.find(([, resume]) => answersWithIds(resume) === null) ?? [];
   return run;
 }
 
@@ -50,7 +50,7 @@ const resumeOf = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers of a `resume` that names its questions; null if it does not. */
-export function answerIdsOf(resume: unknown): readonly unknown[] | null {
+export function answersWithIds(resume: unknown): readonly unknown[] | null {
   const isById = isJsonRecord(resume) && Object.keys(resume).every((id) => /^[0-9a-f]{32}$/.test(id));
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
 }

@@ -5,7 +5,7 @@ import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { answerIdsOf } from "../live/answering.ts";
+import { answersWithIds } from "../live/answering.ts";
 import { pausedRunOf, questionText } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -126,7 +126,7 @@ const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${i
 
 /** Formats the input of a run as one line. */
 export function inputText({ kwargs: { input, command } }: Run): string {
-  const [answer, ...others] = answerIdsOf(isJsonRecord(command) ? command["resume"] : null) ?? [];
+  const [answer, ...others] = answersWithIds(isJsonRecord(command) ? command["resume"] : null) ?? [];
   const given = answer !== undefined && others.length === 0 ? { resume: answer } : (command ?? input);
   if (given === null || given === undefined) return "goes on";
   const text = JSON.stringify(given);
