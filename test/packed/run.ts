@@ -277,10 +277,11 @@ function refuseOn(version: string, cli: string): void {
 }
 
 try {
-  const tarball = npm(root, "pack", "--pack-destination", home).split("\n").at(-1) ?? "";
+  const tarball =
+    process.argv[2] ?? join(home, npm(root, "pack", "--pack-destination", home).split("\n").at(-1) ?? "");
   mkdirSync(project);
   npm(project, "init", "--yes");
-  npm(project, "install", join(home, tarball), "zod");
+  npm(project, "install", tarball, "zod");
   mkdirSync(dirname(join(project, "graphs/review.ts")));
   writeFileSync(join(project, "graphs/review.ts"), printed("ts", "// graphs/review.ts"));
   writeFileSync(join(project, "heddle.json"), printed("json", '{ "graphs"'));
@@ -293,7 +294,7 @@ try {
     [cli, "start", "--config", "all.json"],
     tryLazyParts,
   );
-  await tryNewProject(cli, join(home, tarball));
+  await tryNewProject(cli, tarball);
   refuseOn("18", cli);
   for (const version of ["22", "24"]) {
     const node = installNode(version);
