@@ -38,7 +38,7 @@ describe.skipIf(isMissing)("runs of LangGraph.js graphs in the dashboard", { tim
     await page.getByRole("textbox", { name: "Message" }).fill("hello");
     await page.getByRole("button", { name: "Start" }).click();
     await page.getByText("Is it good?").waitFor();
-    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
     await page.locator(".runs a.main").click();
     await page.locator('[data-task="speak"]').click();
     await expect.poll(() => page.innerText(".detail .tokens")).toBe("said by the model");

@@ -146,7 +146,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const app = await server();
     const thread = await run(app.url, "count", { word: "four" });
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
-    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
     await page.getByRole("link", { name: /success/ }).click();
     await button(page, /measure.*slowest/).waitFor();
     expect(await page.innerText(".findings")).toMatch(/^Slowest node: measure, 4\.\d+ s$/);

@@ -3,7 +3,7 @@ import { navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
 import { PERIODS } from "./run-filter.ts";
-import { RunList } from "./run-list.tsx";
+import { AllRunsList } from "./run-list.tsx";
 
 /** The runs of all threads. What is shown is in the address. */
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
@@ -61,7 +61,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
           </p>
         )}
       </form>
-      <RunList key={query.toString()} query={query} assistants={assistants} />
+      <AllRunsList key={query.toString()} query={query} assistants={assistants} />
     </article>
   );
 }

@@ -4,7 +4,7 @@ import { runHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
 import { requestLike } from "../threads/runs-tab.tsx";
 
-export type RunAction = "retry" | "cancel" | "delete";
+export type BulkRunAction = "retry" | "cancel" | "delete";
 
 /** What became of an action on one run. */
 export interface ActionResult {
@@ -15,7 +15,7 @@ export interface ActionResult {
 }
 
 /** Carries out an action on one run. Never rejects. */
-export async function actOn(action: RunAction, run: FoundRun): Promise<ActionResult> {
+export async function actOn(action: BulkRunAction, run: FoundRun): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? isDone(run) : !isDone(run))
     return { isOk: false, text: isDone(run) ? "It has ended already" : "It has not ended yet" };

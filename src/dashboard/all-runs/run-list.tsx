@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { searchRuns } from "../api/client.ts";
+import { findRuns } from "../api/client.ts";
 import { type Assistant, type FoundRun, isDone } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
@@ -10,7 +10,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { ApiKeyRequired } from "../request-errors.ts";
 import { usePolling } from "../system/use-polling.ts";
-import { actOn, type ActionResult, type RunAction } from "./run-actions.ts";
+import { actOn, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { runFilterOf } from "./run-filter.ts";
 
 const PAGE_SIZE = 50;
@@ -25,7 +25,7 @@ interface Props {
 }
 
 /** A page of runs. What is new is announced, so that nothing moves under the pointer. */
-export function RunList({ query, assistants }: Props) {
+export function AllRunsList({ query, assistants }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
@@ -33,11 +33,11 @@ export function RunList({ query, assistants }: Props) {
   const fresh = useSignal(0);
   const results = useSignal<ReadonlyMap<string, ActionResult>>(new Map());
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const working = useSignal<RunAction | null>(null);
+  const working = useSignal<BulkRunAction | null>(null);
   const [isDeleting, setDeleting] = useState(false);
 
   const load = async () => {
-    const page = await searchRuns(runFilterOf(query, Date.now()), PAGE_SIZE, cursor);
+    const page = await findRuns(runFilterOf(query, Date.now()), PAGE_SIZE, cursor);
     rows.value = page.runs;
     next.value = page.next;
     fresh.value = 0;
@@ -53,13 +53,13 @@ export function RunList({ query, assistants }: Props) {
       // Without the status, so that a run is shown whose status is not the wanted one any more.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
-      const again = await searchRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
+      const again = await findRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
       const found = new Map(again.runs.map((run) => [run.run_id, run]));
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
     const since = newest === undefined ? {} : { created_after: newest };
-    const latest = await searchRuns({ ...filter, ...since }, MOST_NEW, null);
+    const latest = await findRuns({ ...filter, ...since }, MOST_NEW, null);
     const known = new Set(shown.map(({ run_id }) => run_id));
     fresh.value = latest.runs.filter(({ run_id }) => !known.has(run_id)).length;
   };
@@ -83,7 +83,7 @@ export function RunList({ query, assistants }: Props) {
     LOOK_MS,
   );
 
-  const act = async (action: RunAction) => {
+  const act = async (action: BulkRunAction) => {
     working.value = action;
     for (const run of rows.value ?? []) {
       if (!chosen.value.has(run.run_id)) continue;
@@ -223,7 +223,7 @@ export function RunList({ query, assistants }: Props) {
 
 const DOING = { retry: "Starting again…", cancel: "Cancelling…", delete: "Deleting…" } as const;
 
-function resultText(results: ReadonlyMap<string, ActionResult>, working: RunAction | null): string {
+function resultText(results: ReadonlyMap<string, ActionResult>, working: BulkRunAction | null): string {
   if (working !== null) return DOING[working];
   if (results.size === 0) return "";
   const failed = [...results.values()].filter(({ isOk }) => !isOk).length;

@@ -131,7 +131,7 @@ export interface RunListPage {
 }
 
 /** Reads the runs of all threads, newest first. */
-export async function searchRuns(
+export async function findRuns(
   filter: RunListFilter,
   limit: number,
   cursor: string | null,
