@@ -12,9 +12,18 @@ export interface CallReceiver {
 
 /** Asynchronous context of a node call: the receiver of the run's calls, and the task whose body is running, if any. */
 interface Scope {
+  readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
   readonly within: string | null;
+  /** The scope around it of other owners: a node of one engine may start a run of another one in its process. */
+  readonly outer: Scope | undefined;
 }
+
+/**
+ * One for all: up to Node 22, each storage that was ever entered makes every later promise of the process slower, and an engine is made with
+ * each app and each reload.
+ */
+const currentScope = new AsyncLocalStorage<Scope>();
 
 /** Additions to the configuration that LangGraph gives a body. */
 export interface BodyOptions {
@@ -114,24 +123,23 @@ interface InfoConfig {
  * preserves.
  */
 export class NodeCallContext {
-  readonly #current = new AsyncLocalStorage<Scope>();
   /** Errors that a body has thrown and that pass through the bodies around it. */
   readonly #thrown = new WeakSet<object>();
 
   /** Runs `drive`; calls of nodes in it go to `callee`. */
   run<T>(callee: CallReceiver, drive: () => T): T {
-    return this.#current.run({ callee, within: null }, drive);
+    return currentScope.run(this.#scope(callee, null), drive);
   }
 
   readonly intercept: Intercept = async (call) => {
-    const scope = this.#current.getStore();
+    const scope = this.#find();
     if (scope === undefined) return call.run();
     const called = new InterceptedCall(call, scope.within);
     scope.callee.called(called);
     const going = await called.go;
-    const within: Scope = { callee: scope.callee, within: called.task };
+    const within = this.#scope(scope.callee, called.task);
     try {
-      const value = await this.#current.run(within, () => call.run(given(call, going)));
+      const value = await currentScope.run(within, () => call.run(given(call, going)));
       called.returned();
       return value;
     } catch (thrown) {
@@ -141,6 +149,24 @@ export class NodeCallContext {
       throw thrown;
     }
   };
+
+  #find(): Scope | undefined {
+    let scope = currentScope.getStore();
+    while (scope !== undefined && scope.owner !== this) scope = scope.outer;
+    return scope;
+  }
+
+  #scope(callee: CallReceiver, within: string | null): Scope {
+    return { owner: this, callee, within, outer: without(this, currentScope.getStore()) };
+  }
+}
+
+/** The scopes of other owners: as many as there are owners at most, however often their runs start each other. */
+function without(owner: NodeCallContext, scope: Scope | undefined): Scope | undefined {
+  if (scope === undefined) return undefined;
+  const outer = without(owner, scope.outer);
+  if (scope.owner === owner) return outer;
+  return outer === scope.outer ? scope : { ...scope, outer };
 }
 
 /** Configuration of a body: LangGraph's signal and `checkpoint_map`, combined with the task's own. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SortedPages } from "../../src/service/sorted-page.ts";
 
-const COUNT = 1_000;
+const COUNT = 200;
 /** The numbers below {@link COUNT}, in another order. */
 const numbers = Array.from({ length: COUNT }, (_, i) => (i * 7919) % COUNT);
 
@@ -32,14 +32,14 @@ test("a page takes one scan, which holds no more than the page needs", async () 
 
 test("what stands behind all that is held at a time is scanned for again", async () => {
   const near = [
-    [99, 2],
-    [100, 1],
+    [19, 2],
+    [20, 1],
   ] as const;
-  const far = [...near, [0, COUNT], [950, 100]] as const;
+  const far = [...near, [0, COUNT], [190, 20]] as const;
   const windows = [
     // A scan for each entry: not over all of them.
     ...[1, 3].map((most) => ({ most, pages: near })),
-    ...[64, 100, 333, COUNT - 1, COUNT, COUNT + 1].map((most) => ({ most, pages: far })),
+    ...[13, 20, 67, COUNT - 1, COUNT, COUNT + 1].map((most) => ({ most, pages: far })),
   ];
   for (const { most, pages } of windows) {
     for (const [offset, limit] of pages) {
@@ -48,7 +48,7 @@ test("what stands behind all that is held at a time is scanned for again", async
       expect(total).toBe(COUNT);
     }
   }
-  expect((await read(100, 450, 10)).scans).toBe(5);
+  expect((await read(20, 90, 10)).scans).toBe(5);
 });
 
 test("behind the end there is nothing, and one scan tells", async () => {
@@ -62,12 +62,12 @@ test("entries that come and go between two scans make it end all the same", asyn
     async function* () {
       // Those that were told of are gone, and new ones stand in front.
       if (scans++ === 0) yield* numbers;
-      else yield* numbers.map((n) => n - 500);
+      else yield* numbers.map((n) => n - 100);
     },
     (a, b) => a - b,
-    400,
+    80,
   );
   const entries: number[] = [];
   for await (const entry of ordered.from(0)) entries.push(entry);
-  expect(entries).toEqual([...upFrom(0, 400), ...upFrom(400, 100)]);
+  expect(entries).toEqual([...upFrom(0, 80), ...upFrom(80, 20)]);
 });
