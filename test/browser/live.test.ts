@@ -185,6 +185,8 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}${shown}`);
     await page.waitForSelector('.head .status:has-text("running"), .head .status:has-text("busy")');
     await page.waitForSelector(part === "" ? ".live.open" : ".line.task.running");
+    // A read that has begun, or is due by what the feed has just told, may well find nothing.
+    await page.waitForLoadState("networkidle");
     await fetch(`${app.url}/threads/${thread}`, { method: "DELETE" });
     await page.getByText("The thread was deleted").waitFor();
     // Longer than the page waits between two reads.
