@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import { kindOfActor, logicOf } from "./actor-kinds.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
 import { machineGraph } from "./machine-graph.ts";
-import { allStates, type Machine, type StateNode, type XState } from "./xstate.ts";
+import { allStates, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
 import { xstate5Driver } from "./xstate5-driver.ts";
 
 /**
@@ -25,11 +25,11 @@ export function loadMachine(machine: Machine, files: readonly string[]): GraphDe
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });
 
-function libraryOf(machine: Machine, files: readonly string[]): XState {
-  const found: XState[] = [];
+function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
+  const found: XStateLibrary[] = [];
   for (const file of files) {
     try {
-      const library = createRequire(file)("xstate") as XState & { readonly StateMachine?: unknown };
+      const library = createRequire(file)("xstate") as XStateLibrary & { readonly StateMachine?: unknown };
       const { StateMachine } = library;
       if (typeof StateMachine === "function" && machine instanceof StateMachine) found.unshift(library);
       else found.push(library);

@@ -126,7 +126,7 @@ export function machineGraph(
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
         for (const step of keptOf(state).actions) {
-          // oxlint-disable-next-line no-await-in-loop -- in their order
+          // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
         }
         live.release(ctx.runId);

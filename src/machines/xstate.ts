@@ -1,5 +1,5 @@
 /** The parts of XState 5 that are used here. The package itself comes from the user's project. */
-export interface XState {
+export interface XStateLibrary {
   initialTransition(machine: Machine, input: unknown): readonly [Snapshot, readonly Action[]];
   transition(machine: Machine, snapshot: Snapshot, event: object): readonly [Snapshot, readonly Action[]];
   createActor(logic: unknown, options: object): XStateActor;

@@ -10,10 +10,10 @@ import type {
   Taken,
 } from "./machine-driver.ts";
 import { kindOfActor, logicOf } from "./actor-kinds.ts";
-import type { Action, XStateActor, Machine, Snapshot, XState } from "./xstate.ts";
+import type { Action, XStateActor, Machine, Snapshot, XStateLibrary } from "./xstate.ts";
 
 /** The driver of machines written for XState 5, over its pure functions. */
-export function xstate5Driver(xstate: XState, machine: Machine): MachineDriver {
+export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
   const restore = ({ value, context, rest }: StoredSnapshot): Snapshot => {
     // A copy: XState puts its references to actors into the context.
     const snapshot = structuredClone({ ...rest, value, context });

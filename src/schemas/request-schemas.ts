@@ -168,7 +168,8 @@ export const threadPruneSchema = compileBodySchema(
   }),
 );
 
-const statuses = [
+/** Statuses by which runs are listed and searched. */
+export const RUN_FILTER_STATUSES = [
   "pending",
   "running",
   "success",
@@ -180,7 +181,7 @@ const moment = Type.String({ maxLength: 100 });
 
 export const runSearchSchema = compileBodySchema(
   Type.Object({
-    status: Type.Optional(Type.Enum([...statuses])),
+    status: Type.Optional(Type.Enum([...RUN_FILTER_STATUSES])),
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
     graph_id: Type.Optional(Type.String({ maxLength: 1000 })),
     thread_id: Type.Optional(Type.String({ format: "uuid" })),

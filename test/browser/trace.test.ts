@@ -17,7 +17,7 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
-  waitBefore,
+  questionWaitMs,
 } from "../../src/dashboard/runs/timeline-rows.ts";
 import { threadFilterOf } from "../../src/dashboard/threads/thread-search-filter.ts";
 
@@ -145,7 +145,7 @@ describe("a run, as its events tell it", () => {
     const run = aRun({ kwargs: { command: { resume: true } } });
     const range = { from: Date.parse(T) + 4, to: Date.parse(T) + 9 };
     expect(timeRangeOf(run, trace, null)).toEqual(range);
-    expect([waitBefore(run, trace), waitBefore(aRun({}), trace)]).toEqual([2_040_000, null]);
+    expect([questionWaitMs(run, trace), questionWaitMs(aRun({}), trace)]).toEqual([2_040_000, null]);
   });
 
   test("its supersteps are numbered from 1 on, whatever the thread has counted; those of a replay from the replayed one on", () => {

@@ -122,14 +122,14 @@ describe("an event that the machine cannot take", () => {
     const client = connect(url);
     const { thread_id } = await begin(client, "order", { amount: 5 });
     for (const resume of [{ type: "SHIP" }, "yes"]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one answer at a time
       const response = await fetch(`${url}/threads/${thread_id}/runs`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ assistant_id: "order", command: { resume } }),
       });
       expect(response.status).toBe(422);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one answer at a time
       expect(await response.text()).toMatch(/the machine can take APPROVE, REJECT/);
     }
     expect((await client.threads.get(thread_id)).status).toBe("interrupted");
@@ -342,7 +342,7 @@ describe("machines of XState's documentation", () => {
     const { thread_id, values } = await begin(client, "machine", input);
     const states = [values["__state__"]];
     for (const resume of events) {
-      // oxlint-disable-next-line no-await-in-loop -- one event after the other
+      // oxlint-disable-next-line no-await-in-loop -- each event is for the state that the one before led to
       states.push((await wait(client, thread_id, "machine", { command: { resume } }))["__state__"]);
     }
     return states;

@@ -93,7 +93,7 @@ export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRan
 }
 
 /** Returns milliseconds from the state with the question to the answer that this run gives; null if it gives none. */
-export function waitBefore({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
+export function questionWaitMs({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
   if (!isJsonRecord(command) || command["resume"] === undefined || command["resume"] === null) return null;
   const created = Date.parse(created_at);
   const earlier = steps.map(({ at }) => at).filter((at) => at < created);

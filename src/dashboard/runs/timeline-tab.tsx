@@ -18,7 +18,7 @@ import {
   timeRangeOf,
   slowestOf,
   ticksOf,
-  waitBefore,
+  questionWaitMs,
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
@@ -41,7 +41,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
   const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
-  const wait = waitBefore(run, trace);
+  const wait = questionWaitMs(run, trace);
   const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
   useKeys((key) => {
     const list = found.length > 0 ? found : all;

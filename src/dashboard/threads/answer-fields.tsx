@@ -61,7 +61,7 @@ const CHOICE_LABELS = new Map<unknown, string>([
 ]);
 
 /** A button for each choice. */
-export function ChoiceAnswer({ choices, onChange }: AnswerProps & { readonly choices: readonly unknown[] }) {
+export function ChoiceButtons({ choices, onChange }: AnswerProps & { readonly choices: readonly unknown[] }) {
   const [chosen, setChosen] = useState<unknown>(undefined);
   return (
     <div class="ways" role="group" aria-label="Answer">

@@ -7,7 +7,7 @@ import { findQuestionTextKey } from "../components/value-text.ts";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
 import {
-  ChoiceAnswer,
+  ChoiceButtons,
   choicesOf,
   FieldsAnswer,
   FormAnswer,
@@ -124,7 +124,7 @@ function Asking({
         ))}
       </div>
       {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
-      {way === "choice" && choices !== null && <ChoiceAnswer choices={choices} onChange={onChange} />}
+      {way === "choice" && choices !== null && <ChoiceButtons choices={choices} onChange={onChange} />}
       {way === "form" && schema !== null && (
         <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />
       )}

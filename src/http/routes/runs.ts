@@ -1,4 +1,3 @@
-import type { RunStatus } from "../../model/run.ts";
 import type { RunListQuery } from "../../service/runs.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
@@ -8,17 +7,8 @@ import { parseRunSearch } from "../../schemas/run-search-request.ts";
 import { checkFilter } from "../../schemas/filter.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
-import { PAGE_LIMITS, PAGE_OFFSETS } from "../../schemas/request-schemas.ts";
+import { PAGE_LIMITS, PAGE_OFFSETS, RUN_FILTER_STATUSES } from "../../schemas/request-schemas.ts";
 import { startBatch, startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
-
-const STATUSES = [
-  "pending",
-  "running",
-  "success",
-  "error",
-  "timeout",
-  "interrupted",
-] as const satisfies RunStatus[];
 
 /** Bytes: the largest response to a batch that is written in one piece. */
 const MAX_WHOLE_BATCH = 512 * 1024;
@@ -73,7 +63,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const select = query.list("select");
         const odd = select.find((field) => !FIELDS.has(field));
         if (odd !== undefined) throw invalidField("select", `"${odd.slice(0, 100)}" is no field of a run`);
-        const status = query.choice("status", STATUSES);
+        const status = query.choice("status", RUN_FILTER_STATUSES);
         const page: RunListQuery = {
           limit: query.integer("limit", PAGE_LIMITS),
           offset: query.integer("offset", PAGE_OFFSETS),
