@@ -2,6 +2,7 @@ import { type ErrorCode, ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
+import type { AccessDecision } from "../access/access-control.ts";
 import { type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { storedSender, jsonSender, listSender } from "./json-responses.ts";
@@ -137,7 +138,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       (user) => {
         if (logged !== undefined) Object.assign(logged, { tenant, user: user.identity });
         const client = { tenant, user, service: serviceOf(user), id, headers };
-        pace.take(() => respond(request, reply, found, client, true));
+        pace.take(user.identity, () => respond(request, reply, found, client, true));
       },
       (cause: unknown) => {
         logFailure(deps, request, id, cause);
@@ -146,9 +147,13 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     );
   }
 
-  const serve = (request: HttpRequest, reply: Reply, found: Match | undefined, came: number): void => {
-    // Access control comes first, before a body is read.
-    const decision = access.check(request);
+  const serve = (
+    request: HttpRequest,
+    reply: Reply,
+    found: Match | undefined,
+    came: number,
+    decision: AccessDecision,
+  ): void => {
     const id = requestId(request, deps.newId);
     const logged = isLogged ? { id, tenant: decision.tenant, came } : undefined;
     const out = logged === undefined ? reply : loggedReply(deps, request, reply, logged);
@@ -172,9 +177,11 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const path = access.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
+    // Access control comes first, before a body is read. Tenants take turns, so it also comes before the queue.
+    const decision = access.check(request);
     // Health checks do not queue behind other requests.
-    if (found?.route.access === "public") serve(request, reply, found, came);
-    else pace.take(() => serve(request, reply, found, came));
+    if (found?.route.access === "public") serve(request, reply, found, came, decision);
+    else pace.take(decision.tenant ?? "", () => serve(request, reply, found, came, decision));
   };
 }
 

@@ -1,4 +1,5 @@
 import { isSmallJson, jsonPieces } from "../codec/json-pieces.ts";
+import { BoundedSet } from "../model/bounded-set.ts";
 import { memorySizeOf } from "../model/memory-size.ts";
 import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
@@ -129,14 +130,14 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 const pathOf = ({ tenant, request }: RouteCall): string => `${tenant} ${request.path}?${request.query}`;
 
 /** Paths whose values were large when they were read last: the newest few. */
-class LargePaths extends Set<string> {
-  static readonly #max = 256;
+class LargePaths extends BoundedSet<string> {
+  constructor() {
+    super(256);
+  }
 
   override add(path: string): this {
     // What a search finds depends on its body.
-    if (/\/search\?/.test(path)) return this;
-    if (this.size >= LargePaths.#max) for (const oldest of this) if (this.delete(oldest)) break;
-    return super.add(path);
+    return /\/search\?/.test(path) ? this : super.add(path);
   }
 }
 

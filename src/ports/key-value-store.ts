@@ -42,8 +42,10 @@ export interface KeyValueStore {
   /**
    * Reads a value. A store in this process should answer with the value itself, so that a read costs no turn; a store over a network answers
    * with a promise. Promises may resolve in any order. MUST throw or reject while the store is closed.
+   * `isSlow`: the value is known to take long to read, because it is large, or stored beside a large one. A store in this process should read it
+   * in another thread then, so that the event loop is free.
    */
-  get(key: string): Eventually<Buffer | undefined>;
+  get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
    * Stores all of `ops` or none; for the same key, the later one wins. With `sync`, resolves when they would survive a power cut, and with
    * them every batch before; without, when they would survive the end of the process. Of batches in flight together, no two change the

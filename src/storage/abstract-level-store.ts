@@ -1,6 +1,7 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
-import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import { Lanes, type TimeBudget, type BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
@@ -12,18 +13,44 @@ const FIRST = 48;
 /** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
+/** Slow reads at a time. They share the four threads of Node's pool with writes and scans, which should not wait for them. */
+const SLOW_READS = 2;
+
+const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
+
 /** The common part of all stores of the Level family. Each kind opens its store in its own file. */
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
+  #slowReads = 0;
+  readonly #waitingReads = new Lanes();
 
   abstract open(): Promise<void>;
 
-  get(key: string): Buffer | undefined {
+  get(key: string): Buffer | undefined;
+  get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
+  get(key: string, isSlow = false): Eventually<Buffer | undefined> {
+    if (isSlow) return this.#getSlow(key);
     try {
       return this.#opened().getSync(key);
     } catch (cause) {
       throw readError(cause);
+    }
+  }
+
+  /** LevelDB reads 14 MB in 10 to 40 ms: in a thread of its own, of which the event loop only sees the 4 ms of a copy. */
+  async #getSlow(key: string): Promise<Buffer | undefined> {
+    if (this.#slowReads >= SLOW_READS) {
+      await new Promise<void>((resolve) => this.#waitingReads.push(tenantOf(key), resolve));
+    }
+    this.#slowReads++;
+    try {
+      return await this.#opened().get(key);
+    } catch (cause) {
+      throw readError(cause);
+    } finally {
+      this.#slowReads--;
+      this.#waitingReads.shift()?.();
     }
   }
 
@@ -88,7 +115,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 
   /** The work budget of the tenant whose keys are read: each key begins with its tenant. */
   #share({ gte }: ScanRange): BudgetShare | undefined {
-    return this.budget?.share(gte.slice(0, gte.indexOf("/") + 1));
+    return this.budget?.share(tenantOf(gte));
   }
 
   #opened(): D {

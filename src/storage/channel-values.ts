@@ -152,14 +152,17 @@ export interface ValueSource {
   readonly key: ThreadKey;
   readonly ns: string;
   get(key: string): Eventually<Buffer | undefined>;
-  /** True if a value of so many bytes should be decoded in a later turn. It is read again then, so that it takes no memory meanwhile. */
-  isPutOff?(bytes: number): boolean;
+  /** Keys whose values take long to read, as far as that is known. Absent: they are read like others. */
+  readonly slowKeys?: Set<string>;
   /** Shares decoded values with other reads; absent: each value is decoded. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 
-/** Why the read of a value stops: for a promise that it has to wait for, or, with undefined, so that other work may go on. */
-export type PauseReason = Promise<unknown> | undefined;
+/**
+ * Why the read of a value stops: for a promise that it has to wait for, for a later `turn`, or, with undefined, so that other work may go
+ * on if this turn has taken long enough.
+ */
+export type PauseReason = Promise<unknown> | "turn" | undefined;
 
 /** A read that can be done in pieces. */
 export type PausableRead<T> = Generator<PauseReason, T, unknown>;
@@ -167,15 +170,25 @@ export type PausableRead<T> = Generator<PauseReason, T, unknown>;
 /** Reads everything at once. */
 function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   let step = read.next();
-  while (step.done !== true) step = read.next(step.value === undefined ? undefined : yield step.value);
+  while (step.done !== true) step = read.next(step.value instanceof Promise ? yield step.value : undefined);
   return step.value;
 }
 
-/** Reads stored bytes. Pauses before a large value, where the source wants that. */
+/** Bytes: a larger value takes long to read and to decode. */
+export const LARGE_VALUE = 256 * 1024;
+
+/**
+ * Reads stored bytes. A large value waits for a turn of its own: to decode it takes some 20 ms. One that was not known to be large is read
+ * again then, so that it takes no memory meanwhile.
+ */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
-  const bytes = yield* wait(source.get(key));
-  if (bytes === undefined || source.isPutOff?.(bytes.length) !== true) return bytes;
-  yield;
+  const { slowKeys } = source;
+  if (slowKeys?.has(key) !== true) {
+    const bytes = yield* wait(source.get(key));
+    if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE) return bytes;
+    slowKeys.add(key);
+  }
+  yield "turn";
   return yield* wait(source.get(key));
 }
 

@@ -26,6 +26,11 @@ const MAX_BYTES = 1024 * 1024;
  */
 const AHEAD = 32 * 1024;
 
+/** Milliseconds of a turn that is long. */
+const LONG_TURN = 8;
+/** Milliseconds that large writes wait for those of another tenant at most. */
+const LONGEST_PAUSE = 100;
+
 /** Changes that are stored together or not at all. */
 export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
@@ -96,6 +101,11 @@ export class Committer {
   #taken = 0;
   /** Whether the last batch was one of large writes. They alternate with the others. */
   #wasLarge = false;
+  /** Whether another tenant than that of the large writes has written something since the last large one. */
+  #hasOthers = false;
+  #isLargePaused = false;
+  /** Set while it waits for {@link #pauseEnd}. */
+  #go: (() => void) | undefined;
   /** Writes of the batch in flight, and writes of the last batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
@@ -163,6 +173,7 @@ export class Committer {
     if (this.#large.accepts(write, bytes)) this.#large.add(write, bytes, this.#queued);
     else {
       this.#queue.push(write);
+      this.#resume();
       this.#sizes.push(bytes);
       this.#queued++;
       this.#waiting += bytes;
@@ -211,13 +222,17 @@ export class Committer {
   };
 
   async #commit(): Promise<void> {
+    if (this.#isLargePaused) await this.#pauseEnd();
     let batch = this.#take();
     let flight = this.#store(batch);
     for (;;) {
+      const since = this.#deps.clock.mono();
       const error = await flight;
       if (error !== undefined) return this.#fail(batch.writes, error);
       const { writes } = batch;
-      const ahead = this.#waiting + this.#large.queuedBytes >= AHEAD;
+      if (batch.isLarge) this.#pauseLarge(this.#deps.clock.mono() - since);
+      else if (this.#large.isOtherTenantIn(writes)) this.#hasOthers = true;
+      const ahead = this.#waiting + (this.#isLargePaused ? 0 : this.#large.queuedBytes) >= AHEAD;
       if (ahead) {
         batch = this.#take();
         flight = this.#store(batch);
@@ -230,6 +245,7 @@ export class Committer {
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {
+        if (this.#isLargePaused) await this.#pauseEnd();
         if (this.#queue.length === 0 && this.#large.isEmpty) break;
         batch = this.#take();
         flight = this.#store(batch);
@@ -264,13 +280,46 @@ export class Committer {
 
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
-  /** Waits two turns: what promise callbacks of this turn put off comes behind what is put off now. */
-  readonly #afterBegins = (resolve: () => void): void =>
-    this.#deps.scheduler.soon(() => this.#later(resolve));
+  /**
+   * Waits two turns: what promise callbacks of this turn put off comes behind what is put off now. But only one if that was long: writes that
+   * wait already should not have to wait for more.
+   */
+  readonly #afterBegins = (resolve: () => void): void => {
+    const { clock } = this.#deps;
+    const since = clock.mono();
+    this.#later(() => (clock.mono() - since >= LONG_TURN ? resolve() : this.#later(resolve)));
+  };
+
+  /**
+   * Lets no further large write begin for as long as the last one took, if writes of other tenants have come: a run stores its start and its
+   * end, and would otherwise wait for a large write both times.
+   */
+  #pauseLarge(took: number): void {
+    if (!this.#hasOthers) return;
+    this.#hasOthers = false;
+    const end = () => {
+      this.#isLargePaused = false;
+      this.#resume();
+    };
+    this.#isLargePaused = true;
+    this.#deps.scheduler.after(Math.min(took, LONGEST_PAUSE), end, true);
+  }
+
+  /** While large writes are paused: resolves when they are not, or there are others. */
+  #pauseEnd(): Promise<void> | undefined {
+    if (this.#queue.length > 0) return undefined;
+    return new Promise((resolve) => (this.#go = resolve));
+  }
+
+  #resume(): void {
+    this.#go?.();
+    this.#go = undefined;
+  }
 
   /** Takes the next batch. Those of large writes alternate with the others. */
   #take(): Batch {
-    const isLargeNext = !this.#large.isEmpty && (this.#queue.length === 0 || !this.#wasLarge);
+    const isLargeNext =
+      !this.#large.isEmpty && (this.#queue.length === 0 || (!this.#wasLarge && !this.#isLargePaused));
     const large = isLargeNext ? this.#large.take(this.#taken, MAX_BYTES) : [];
     this.#wasLarge = large.length > 0;
     const batch = this.#wasLarge ? largeBatch(large) : this.#takeOrdinary();

@@ -47,7 +47,6 @@ class Reading {
   readonly #segments: PausableRead<void>;
   /** Bytes read since the turn began. */
   #bytes = 0;
-  #hasTurn = false;
 
   constructor(
     source: ValueSource,
@@ -60,10 +59,8 @@ class Reading {
         this.#bytes += bytes?.length ?? 0;
         return bytes;
       });
-    // The first piece of a read has no turn of its own yet.
-    const isPutOff = (bytes: number) => !this.#hasTurn && bytes > BYTES;
     const decode = shared?.decode.bind(shared, this.values);
-    this.#source = { ...source, get, isPutOff, ...(decode && { decode }) };
+    this.#source = { ...source, get, ...(decode && { decode }) };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 
@@ -98,11 +95,11 @@ class Reading {
 
   async rest(first: PauseReason, share: BudgetShare): Promise<JsonObject> {
     for (let stop: PauseReason | "end" = first; stop !== "end";) {
-      if (stop === undefined) {
+      if (stop instanceof Promise) stop = this.advance(await stop);
+      else {
         await share.next();
-        this.#hasTurn = true;
         stop = this.advance();
-      } else stop = this.advance(await stop);
+      }
     }
     return this.values;
   }
@@ -122,8 +119,14 @@ export class EventReader {
   readonly #prefix: string;
   readonly #share: BudgetShare | undefined;
   readonly #shared: WeakCache<EventChunk> | undefined;
+  readonly #slowKeys: Set<string> | undefined;
+  /** Prefix of the thread's keys. */
+  readonly #thread: string;
 
-  /** `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. */
+  /**
+   * `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. `slowKeys`: prefixes of
+   * threads whose small chunks do.
+   */
   constructor(
     kv: KeyValueStore,
     key: ThreadKey,
@@ -131,7 +134,10 @@ export class EventReader {
     run: string,
     share?: BudgetShare,
     shared?: WeakCache<EventChunk>,
+    slowKeys?: Set<string>,
   ) {
+    this.#slowKeys = slowKeys;
+    this.#thread = prefix;
     this.#share = share;
     this.#shared = shared;
     this.#kv = kv;
@@ -157,17 +163,18 @@ export class EventReader {
     share?.isSpent();
     const chunks: EventChunk[] = [];
     let id = first;
-    // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
     let isShareSpent = false;
     do {
       const name = this.#prefix + ordinal(id);
       let chunk = this.#shared?.get(name);
       if (chunk === undefined) {
-        const bytes = yield* wait(this.#kv.get(name));
+        const bytes = yield* wait(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
         if (bytes === undefined) break;
         chunk = this.#decode(id, bytes);
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
+        // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
+        if (share?.isSlow === true && bytes.length <= BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);

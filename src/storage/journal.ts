@@ -1,4 +1,5 @@
 import { memorySizeOf } from "../model/memory-size.ts";
+import { BoundedSet } from "../model/bounded-set.ts";
 import { WeakCache } from "../model/weak-cache.ts";
 import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -21,6 +22,7 @@ import type {
 } from "../ports/journal.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Committer } from "./committer.ts";
+import { LARGE_VALUE } from "./channel-values.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
@@ -55,6 +57,9 @@ import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
+/** Keys of values that take long to read: this many are known at a time. */
+const SLOW_KEYS = 4096;
+
 export class KeyValueJournal implements Journal {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
@@ -66,6 +71,7 @@ export class KeyValueJournal implements Journal {
   readonly #sharedKwargs = new WeakCache<RunKwargs>();
   readonly #sharedValues = new DecodedValues();
   readonly #sharedChunks = new WeakCache<EventChunk>();
+  readonly #slowKeys = new BoundedSet<string>(SLOW_KEYS);
   readonly #memberKeys = new MemberKeyCache();
 
   constructor(
@@ -164,7 +170,8 @@ export class KeyValueJournal implements Journal {
     channels?: readonly string[],
     shared?: DecodedValues,
   ): Eventually<JsonObject> {
-    const source = { prefix: threadPrefix(key), key, ns: checkpoint.ns, get: this.#get };
+    const { ns } = checkpoint;
+    const source = { prefix: threadPrefix(key), key, ns, get: this.#getValue, slowKeys: this.#slowKeys };
     // Data that was deleted during the read is no damage.
     const missing = (cause: unknown): Eventually<never> => {
       const { id, ns } = checkpoint;
@@ -199,7 +206,8 @@ export class KeyValueJournal implements Journal {
 
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
     const share = this.#budget.share(key.tenant);
-    const reader = new EventReader(this.#kv, key, threadPrefix(key), run, share, this.#sharedChunks);
+    const prefix = threadPrefix(key);
+    const reader = new EventReader(this.#kv, key, prefix, run, share, this.#sharedChunks, this.#slowKeys);
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
@@ -344,6 +352,9 @@ export class KeyValueJournal implements Journal {
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 
+  readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
+    this.#kv.get(key, this.#slowKeys.has(key));
+
   /** Reads something of a thread: `none` when the thread, or the log of `run`, is deleted, also when that happens during the read. */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
     return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
@@ -409,6 +420,8 @@ export class KeyValueJournal implements Journal {
 
   #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
     this.#heads.appendSubmitted(head, ops);
+    for (const { key, value } of ops)
+      if (value !== null && value.length > LARGE_VALUE) this.#slowKeys.add(key);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,

@@ -93,6 +93,14 @@ export class LargeWriteQueue {
     }
   }
 
+  /** Whether one of these writes belongs to another tenant than the large one that comes next. */
+  isOtherTenantIn(writes: readonly PendingWrite[]): boolean {
+    for (const tenant of this.#queues.keys()) {
+      return writes.some(({ thread }) => thread !== undefined && tenantOf(thread) !== tenant);
+    }
+    return false;
+  }
+
   #nextEligible(ordinaryTaken: number) {
     for (const [tenant, queue] of this.#queues) {
       const [first] = queue;

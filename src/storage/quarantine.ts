@@ -132,9 +132,9 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     return this.unguarded.batch(ops, options);
   }
 
-  get(key: string): Eventually<Buffer | undefined> {
+  get(key: string, isSlow?: boolean): Eventually<Buffer | undefined> {
     if (!this.#quarantine.isEmpty) this.#quarantine.refuse(key);
-    return this.unguarded.get(key);
+    return this.unguarded.get(key, isSlow);
   }
 
   entries(range: ScanRange): AsyncIterable<KeyValueEntry> {

@@ -73,6 +73,15 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
       expect([await get("put"), await get("deleted")]).toEqual(["x", undefined]);
     });
 
+    test("values that are known to take long are read like others, however many at once", async () => {
+      const text = "x".repeat(400_000);
+      const keys = Array.from({ length: 10 }, (_, i) => `large${i}`);
+      await put(Object.fromEntries(keys.map((key, i) => [key, `${i}${text}`])));
+      const found = await Promise.all([...keys, "none"].map((key) => harness.store.get(key, true)));
+      expect(found.map((bytes) => bytes?.length)).toEqual([...keys.map(() => 400_001), undefined]);
+      expect(found.map((bytes) => bytes?.toString("latin1", 0, 1)).join("")).toBe("0123456789");
+    });
+
     test("a large batch is like any other", async () => {
       const [first, second] = ["1", "2"].map((text) => text.repeat(200_000)) as [string, string];
       await put({ a: "1", b: "2" });
@@ -151,6 +160,7 @@ export function keyValueStoreContract(name: string, make: () => KeyValueHarness)
       await harness.store.close();
       const unavailable = { code: "storage.unavailable" };
       await expect((async () => harness.store.get("a"))()).rejects.toMatchObject(unavailable);
+      await expect((async () => harness.store.get("a", true))()).rejects.toMatchObject(unavailable);
       await expect(put({ a: "1" })).rejects.toMatchObject(unavailable);
       await expect(entries(all)).rejects.toMatchObject(unavailable);
       await expect(keys(all)).rejects.toMatchObject(unavailable);

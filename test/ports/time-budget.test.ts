@@ -21,11 +21,11 @@ function aLoop() {
   );
   let count = 0;
   return {
-    /** So many requests come in this turn, each of which takes `ms`. */
-    come(many: number, ms: number): void {
+    /** So many requests of a tenant come in this turn, each of which takes `ms`. */
+    come(many: number, ms: number, tenant = "a"): void {
       for (let i = 0; i < many; i++) {
         const name = count++;
-        budget.take(() => {
+        budget.take(tenant, () => {
           begun.push(name);
           now += ms;
         });
@@ -33,7 +33,7 @@ function aLoop() {
     },
     /** One that fails at once. */
     fail(): void {
-      budget.take(() => {
+      budget.take("a", () => {
         throw new Error("it fails");
       });
     },
@@ -88,6 +88,16 @@ test("what does not fit into a turn begins in those that follow, in its order, a
   expect(isIdle()).toBe(true);
   come(3, 1);
   expect(begun).toEqual(upTo(113));
+});
+
+test("a tenant's one request does not wait for all of another tenant's", () => {
+  const { come, turn, begun } = aLoop();
+  come(100, 1);
+  expect(begun).toEqual(upTo(30));
+  come(1, 1, "b");
+  turn();
+  turn();
+  expect(begun.slice(30)).toEqual([30, 100, ...upTo(44).slice(31)]);
 });
 
 test("thousands that have waited are not all put off to one turn", () => {

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
-import { deps, turns } from "./support.ts";
+import { deps, Timers, turns } from "./support.ts";
 
 const LIMITS = { large: 1_000, most: 3_000 };
 let kv: GatedKeyValueStore;
 let committer: Committer;
+let timers: Timers;
 /** The names of the stored writes, in their order; those of one batch together. */
 const batches = (): string[] => kv.batches.map(({ ops }) => ops.map(({ key }) => key).join(" "));
 let outcomes: Map<string, "stored" | "failed">;
@@ -15,9 +16,10 @@ beforeEach(async () => {
   await kv.open();
   kv.free = false;
   outcomes = new Map();
+  timers = new Timers();
   committer = new Committer(
     kv,
-    { ...deps, largeWrites: LIMITS },
+    { ...deps, scheduler: timers, largeWrites: LIMITS },
     { failed: () => undefined, reopened: async () => undefined, healed: () => undefined },
   );
 });
@@ -102,6 +104,38 @@ describe("large writes", () => {
     submit("b2", "b/t/b2/", 2_000_000);
     await storeAll();
     expect(batches()).toEqual(["first", "a1", "b1", "a2", "b2", "a3", "a4"]);
+  });
+
+  test("pause after one that another tenant's small write came before; small ones are stored meanwhile", async () => {
+    await occupy();
+    for (const name of ["a1", "a2", "a3"]) submit(name, `a/t/${name}/`, 2_000_000);
+    submit("b1", "b/t/b/", 10);
+    kv.free = true;
+    await kv.pass();
+    await turns(30);
+    expect(batches()).toEqual(["first", "a1", "b1", "a2"]);
+    expect(timers.pauses).toHaveLength(1);
+    submit("b2", "b/t/b/", 10);
+    await turns(30);
+    expect(batches().slice(4)).toEqual(["b2"]);
+    submit("a4", "a/t/a4/", 2_000_000);
+    await turns(30);
+    expect(batches().slice(5)).toEqual([]);
+    await timers.fire();
+    await turns(30);
+    expect(batches().slice(5)).toEqual(["a3"]);
+    await timers.fire();
+    await turns(30);
+    expect(batches().slice(6)).toEqual(["a4"]);
+  });
+
+  test("do not pause for the small writes of their own tenant", async () => {
+    await occupy();
+    for (const name of ["a1", "a2", "a3"]) submit(name, `a/t/${name}/`, 2_000_000);
+    submit("a4", "a/t/a4/", 10);
+    await storeAll();
+    expect(batches()).toEqual(["first", "a1", "a4", "a2", "a3"]);
+    expect(timers.pauses).toEqual([]);
   });
 
   test("share a batch where they are small enough", async () => {

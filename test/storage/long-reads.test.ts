@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
+import { aCheckpoint, aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
 import { deps, turns } from "./support.ts";
 
 /** A store in which each read takes 20 ms, as in LevelDB where a large value is in the same block. */
@@ -38,6 +38,39 @@ test("events that take long to read are read over several turns, and once for al
   expect(await journal.events(one.key, id(1), -1, 16)).toEqual(chunks.slice(0, 16));
   expect(store.now).toBe(before);
   expect(await journal.events(one.key, id(1), 31, 50)).toEqual(chunks.slice(16, 32));
+  await storage.close();
+});
+
+test("a large value is read as one that takes long, also when it was stored before the start", async () => {
+  const asked: (readonly [key: string, isSlow: boolean])[] = [];
+  class NotingKeyValueStore extends MemoryKeyValueStore {
+    override get(key: string, isSlow = false): Buffer | undefined {
+      if (key.includes("/b/")) asked.push([key, isSlow]);
+      return super.get(key);
+    }
+  }
+  const store = new NotingKeyValueStore();
+  let storage = await openStorage({ kind: "key-value", store }, deps);
+  const one = new Writer(() => storage.journal, threadKey(1));
+  const text = "x".repeat(300_000);
+  const values = { large: text, less: "y".repeat(1_000) };
+  const changes = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, { kind: "set", value }] as const),
+  );
+  await one.append({ checkpoints: [aCheckpoint(1, null, changes)] });
+  const read = async () => {
+    asked.length = 0;
+    const checkpoint = await storage.journal.checkpoint(one.key, "", id(1));
+    if (checkpoint === undefined) throw new Error("there is no checkpoint");
+    expect(await storage.journal.values(one.key, checkpoint)).toEqual(values);
+    return asked.map(([, isSlow]) => isSlow);
+  };
+  expect(await read()).toEqual([true, false]);
+  await storage.close();
+  storage = await openStorage({ kind: "key-value", store }, deps);
+  // The first read shows that it is large; it is put off, and read in another thread.
+  expect(await read()).toEqual([false, true, false]);
+  expect(await read()).toEqual([true, false]);
   await storage.close();
 });
 

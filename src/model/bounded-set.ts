@@ -1,0 +1,14 @@
+/** A set of the newest `max` entries: another one takes the place of the oldest. */
+export class BoundedSet<T> extends Set<T> {
+  readonly #max: number;
+
+  constructor(max: number) {
+    super();
+    this.#max = max;
+  }
+
+  override add(entry: T): this {
+    if (this.size >= this.#max && !this.has(entry)) for (const oldest of this) if (this.delete(oldest)) break;
+    return super.add(entry);
+  }
+}
