@@ -5,8 +5,10 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
-  soon(task) {
-    setImmediate(task);
+  soon(task, isLast = false) {
+    // A tick comes after all promise callbacks.
+    if (isLast) process.nextTick(setImmediate, task);
+    else setImmediate(task);
   },
 
   after(ms, task, isAwaited = false) {

@@ -3,8 +3,11 @@ export type Cancel = () => void;
 
 /** The only way to defer work and to start timers. */
 export interface Scheduler {
-  /** Runs `task` after the current turn and its promise callbacks, in the order of the calls. */
-  soon(task: () => void): void;
+  /**
+   * Runs `task` after the current turn and its promise callbacks, in the order of the calls. `isLast`: called in a promise callback, it
+   * should come behind what the other promise callbacks of this turn put off.
+   */
+  soon(task: () => void, isLast?: boolean): void;
   /**
    * Runs `task` once after `ms` milliseconds. MUST NOT fire early for delays beyond 2^31-1 ms (Node fires those at
    * once), and MUST NOT keep the process alive by itself, unless `isAwaited`: then work is in progress that `task` continues.

@@ -26,8 +26,6 @@ const MAX_BYTES = 1024 * 1024;
  */
 const AHEAD = 32 * 1024;
 
-/** Milliseconds of a turn that is long. */
-const LONG_TURN = 8;
 /** Milliseconds that large writes wait for those of another tenant at most. */
 const LONGEST_PAUSE = 100;
 
@@ -280,15 +278,7 @@ export class Committer {
 
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
-  /**
-   * Waits two turns: what promise callbacks of this turn put off comes behind what is put off now. But only one if that was long: writes that
-   * wait already should not have to wait for more.
-   */
-  readonly #afterBegins = (resolve: () => void): void => {
-    const { clock } = this.#deps;
-    const since = clock.mono();
-    this.#later(() => (clock.mono() - since >= LONG_TURN ? resolve() : this.#later(resolve)));
-  };
+  readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
    * Lets no further large write begin for as long as the last one took, if writes of other tenants have come: a run stores its start and its

@@ -77,6 +77,27 @@ describe("batches", () => {
   const keyBytes = (): number =>
     kv.batches.reduce((sum, { ops }) => sum + ops.reduce((length, op) => length + op.key.length, 0), 0);
 
+  test("what a writer puts off to the next turn when it is acknowledged shares the next one", async () => {
+    let acknowledged: () => void = () => undefined;
+    const isAcknowledged = new Promise<void>((resolve) => (acknowledged = resolve));
+    const others: Promise<void>[] = [];
+    committer.submit({
+      durable: true,
+      ops: [{ key: "first", value: Buffer.alloc(1) }],
+      stored: () => {
+        others.push(write(true, 2));
+        acknowledged();
+      },
+      failed: () => undefined,
+    });
+    // As the begin of a run: some promise callbacks later, a task for the next turn.
+    await isAcknowledged;
+    await Promise.resolve();
+    await new Promise<void>((resolve) => timers.soon(() => resolve(write(true, 3))));
+    await Promise.all(others);
+    expect(sizes()).toEqual([1, 5]);
+  });
+
   test("one with an acknowledged write is synced, one of streamed writes alone is not", async () => {
     await Promise.all([write(false), write(false)]);
     await Promise.all([write(false), write(true), write(false)]);

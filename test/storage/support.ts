@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage, type Storage, type StorageDeps, type StorageOptions } from "../../src/storage/open.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -26,7 +27,7 @@ export class Timers {
   #tasks = new Set<() => void>();
   #set: (() => void)[] = [];
 
-  readonly soon = (task: () => void): void => void setImmediate(task);
+  readonly soon = systemScheduler.soon;
 
   readonly after = (ms: number, task: () => void): (() => void) => {
     this.pauses.push(ms);
