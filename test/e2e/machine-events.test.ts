@@ -209,6 +209,18 @@ describe("an event", () => {
     expect(await other.runs()).toHaveLength(1);
   });
 
+  test("of a type that XState keeps for itself is never taken, whatever the machine handles", async () => {
+    const open = setup({}).createMachine({ initial: "a", states: { a: { on: { "*": "b" } }, b: {} } });
+    const { begin, send, runs } = await onThread(await serve({ graphs: { order: open } }));
+    await begin();
+    for (const type of ["xstate.stop", "xstate.done.actor.charge"]) {
+      // oxlint-disable-next-line no-await-in-loop -- a thread takes one event at a time
+      const answer = await send({ type });
+      expect(answer.status).toBe(422);
+    }
+    expect(await runs()).toHaveLength(1);
+  });
+
   test("sent again under one idempotency key is taken once", async () => {
     const { begin, send, join, runs } = await onThread(await serve({ graphs: { order } }));
     await begin();
