@@ -42,6 +42,11 @@ export interface RunDraft {
   readonly create?: ThreadStart;
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
+  /**
+   * Its answer is an event: for what the thread waits for when the run's turn comes, and not for an interrupt that waits now. Runs before it
+   * may therefore answer that one.
+   */
+  readonly isEvent?: boolean;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;
 }

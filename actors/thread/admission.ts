@@ -58,7 +58,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  if (!isKnown && due === null) refuseConflictingResume(liveThread, run, ahead);
+  if (!isKnown && due === null && draft.isEvent !== true) refuseConflictingResume(liveThread, run, ahead);
 
   const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);
   if (due !== null) return storeDelayedRun(liveThread, draft, run, decision, out);

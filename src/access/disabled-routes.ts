@@ -26,7 +26,8 @@ const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 /** The route group of a path. Health checks belong to no group: they are always served. */
 export function routeGroupOf(path: string): RouteGroup | undefined {
   const [, first = "", , third] = path.split("/", 4);
-  if (first === "threads") return third === "runs" ? "runs" : "threads";
+  // An event starts a run.
+  if (first === "threads") return third === "runs" || third === "events" ? "runs" : "threads";
   if (META.has(first)) return "meta";
   if (UI.has(first)) return "ui";
   return ROUTE_GROUPS.find((group) => group === first);

@@ -25,6 +25,7 @@ export function combineEngines(
       subgraphs: (graph, config) => of(graph).engine.subgraphs(graph, config),
       isSubgraph: (graph, ns, node) => of(graph).engine.isSubgraph(graph, ns, node),
       recordsEvents: (run) => of(run.graph_id).engine.recordsEvents?.(run) ?? false,
+      takesEvents: (graph) => of(graph).engine.takesEvents?.(graph) ?? false,
       open: (run, ...rest) => of(run.graph_id).engine.open(run, ...rest),
       update: (asked, ...rest) => of(asked.graph).engine.update(asked, ...rest),
       output: (graph) => of(graph).engine.output(graph),

@@ -27,6 +27,7 @@ export function nativeEngine(registry: GraphRegistry): Engine {
     schemas: (graph) => definitionSchemas(registry.get(graph), graph),
     subgraphs: (graph) => subgraphSchemas(registry, graph),
     isSubgraph: (graph, ns, node) => isSubgraph(registry, graph, ns, node),
+    takesEvents: (graph) => registry.has(graph) && registry.get(graph).machine !== undefined,
     open: (run, position, source) => {
       const { definition, edition } = registry.current(run.graph_id);
       return new NativeExecution(new SuperstepState(definition, run, position, source), edition);

@@ -69,8 +69,9 @@ export class RouteCall {
     return (this.#query ??= new QueryParams(this.request.query));
   }
 
-  body(): Promise<RawBody> {
-    return readObject(this.request, this);
+  /** A null member counts as missing, unless `nulls` is `kept`. */
+  body(nulls?: "kept"): Promise<RawBody> {
+    return readObject(this.request, this, nulls);
   }
 
   list(): Promise<readonly RawBody[]> {

@@ -6,6 +6,7 @@ import type { RouteDeps } from "./deps.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
+import { machineEventSchema } from "../schemas/request-schemas.ts";
 import { parseBatchRequest, parseRunRequest } from "../schemas/run-request.ts";
 import { withConfigurable } from "../service/run-draft.ts";
 
@@ -28,6 +29,15 @@ export async function startRun(deps: StartDeps, call: RouteCall): Promise<Starte
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
   const run = await call.service.runs.start(key, request, again);
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
+}
+
+/** Reads an event for the thread's machine, and starts the run that takes it. */
+export async function sendEvent(deps: StartDeps, call: RouteCall): Promise<RunRecord> {
+  const key = call.thread();
+  const event = machineEventSchema.parse(await call.body("kept"));
+  const again = requestKey(call, `${key.thread}/events`, event);
+  const configurable = deps.configurableHeaders(call.request);
+  return call.service.events.send(key, event, { again, configurable });
 }
 
 /** Starts a run without a thread. `attended`: the client waits for its result. */

@@ -264,7 +264,10 @@ function whyNotEvent(event: unknown, events: readonly string[]): string | undefi
   const possible = `the machine can take ${events.join(", ")}`;
   if (!isObject(event) || typeof event["type"] !== "string")
     return `must be an event, { type: "..." }; ${possible}`;
-  return isHandled(event["type"], events) ? undefined : `is "${event["type"].slice(0, 128)}"; ${possible}`;
+  const { type } = event;
+  // XState keeps these for itself: `xstate.stop` ends a machine, others bring the results of its actors.
+  const isTaken = !type.startsWith("xstate.") && isHandled(type, events);
+  return isTaken ? undefined : `is "${type.slice(0, 128)}"; ${possible}`;
 }
 
 const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>

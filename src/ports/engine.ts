@@ -218,6 +218,8 @@ export interface Engine {
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** True when the execution of the run emits the events of the mode `events` itself, as facts `event`. MUST NOT throw. */
   recordsEvents?(run: RunRecord): boolean;
+  /** True when the graph is a machine, whose interrupts are answered by events. */
+  takesEvents?(graph: string): boolean;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**

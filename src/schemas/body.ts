@@ -24,12 +24,19 @@ export interface BodySender {
   workShare(): WorkPace;
 }
 
+/** What a null member of a body is. */
+type Nulls = "missing" | "kept";
+
 /**
- * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A null member counts as missing: some clients send one
- * for the other.
+ * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A null member counts as missing, unless `nulls` says
+ * otherwise: some clients send one for the other.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
-export function readObject(request: HttpRequest, sender?: BodySender): Promise<RawBody> {
+export function readObject(
+  request: HttpRequest,
+  sender?: BodySender,
+  nulls: Nulls = "missing",
+): Promise<RawBody> {
   try {
     checkEncoding(request);
   } catch (cause) {
@@ -37,10 +44,10 @@ export function readObject(request: HttpRequest, sender?: BodySender): Promise<R
   }
   return request.body(sender?.tenant).then((bytes) => {
     if (sender !== undefined && bytes.length > LARGE) {
-      return parsedInSteps(request, bytes, sender).then((body) => membersOf(body, "body"));
+      return parsedInSteps(request, bytes, sender).then((body) => membersOf(body, "body", nulls));
     }
     try {
-      return parseObject(bytes);
+      return parseObject(bytes, "body", nulls);
     } finally {
       request.bodyRead?.();
     }
@@ -89,13 +96,14 @@ function checkEncoding(request: HttpRequest): void {
 }
 
 /** Parses bytes that came in another way; `name` is their name in errors. Throws as {@link readObject} does. */
-export function parseObject(bytes: Uint8Array, name = "body"): RawBody {
-  return membersOf(parseJson(bytes, name), name);
+export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
+  return membersOf(parseJson(bytes, name), name, nulls);
 }
 
-function membersOf(body: unknown, name: string): RawBody {
+function membersOf(body: unknown, name: string, nulls: Nulls): RawBody {
   if (!isObject(body)) throw invalidField(name, "must be a JSON object");
   const members = body as RawBody;
+  if (nulls === "kept") return members;
   for (const name of Object.keys(members)) {
     if (members[name] === null) members[name] = undefined;
   }

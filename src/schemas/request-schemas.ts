@@ -230,6 +230,9 @@ export const runCreateSchema = compileBodySchema(
   }),
 );
 
+/** An event of a machine, whose other members are its own. */
+export const machineEventSchema = compileBodySchema(Type.Object({ type: Type.String() }));
+
 export const runCancelSchema = compileBodySchema(
   Type.Object({
     run_id: Type.Optional(Type.String({ format: "uuid" })),

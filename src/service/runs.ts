@@ -86,10 +86,17 @@ export interface RunSearchPage {
 export interface Runs extends RunCancellation {
   /**
    * Starts a run, or queues it. Resolves when the run is stored. With `again`, a request that has already started a run returns that run.
+   * `isEvent`: see {@link RunDraft.isEvent}.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
-  start(key: ThreadKey, request: RunRequest, again?: IdempotencyKey, by?: RunStarter): Promise<RunRecord>;
+  start(
+    key: ThreadKey,
+    request: RunRequest,
+    again?: IdempotencyKey,
+    by?: RunStarter,
+    isEvent?: boolean,
+  ): Promise<RunRecord>;
   /**
    * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
    * the run is resumed unless it is `bound`. Throws as {@link start} does.
@@ -220,6 +227,7 @@ export function createRuns(deps: Deps): Runs {
     key: ThreadKey,
     requested: RunRequest,
     by?: RunStarter,
+    isEvent = false,
     mark?: MakeOnceRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
@@ -233,7 +241,8 @@ export function createRuns(deps: Deps): Runs {
     const place = found instanceof Promise ? await found : found;
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
-    const draft = startedBy(made, by);
+    const started = startedBy(made, by);
+    const draft = isEvent ? { ...started, isEvent } : started;
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
@@ -272,10 +281,10 @@ export function createRuns(deps: Deps): Runs {
   return {
     ...createRunCancellation({ system, journal, find }),
 
-    start: (key, request, again, by) =>
+    start: (key, request, again, by, isEvent) =>
       again === undefined
-        ? start(key, request, by)
-        : repeats.once(key.tenant, again, (mark) => start(key, request, by, mark)),
+        ? start(key, request, by, isEvent)
+        : repeats.once(key.tenant, again, (mark) => start(key, request, by, isEvent, mark)),
 
     startAlone: (tenant, request, temporary, again, by) =>
       again === undefined

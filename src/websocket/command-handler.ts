@@ -3,7 +3,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { invalidField } from "../schemas/error-responses.ts";
 import { parseRunRequest } from "../schemas/run-request.ts";
-import { runCancelSchema } from "../schemas/request-schemas.ts";
+import { runCancelSchema, machineEventSchema } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-reason-check.ts";
 import { withConfigurable } from "../service/run-draft.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
@@ -17,7 +17,7 @@ export function createCommandHandler(
   { service, configurable }: Pick<AcceptedUpgrade, "service" | "configurable">,
   key: ThreadKey,
 ): Command {
-  const { threads, runs } = service;
+  const { threads, runs, events } = service;
 
   async function start(body: RawBody): Promise<JsonObject> {
     const { on_disconnect, ...request } = parseRunRequest(body);
@@ -49,6 +49,12 @@ export function createCommandHandler(
     });
   }
 
+  async function send({ event }: RawBody): Promise<JsonObject> {
+    if (!isObject(event)) throw invalidField("event", "must be a JSON object");
+    const { run_id } = await events.send(key, machineEventSchema.parse(event), { configurable });
+    return { run_id };
+  }
+
   async function cancel(body: RawBody): Promise<JsonObject> {
     const { run_id, action = "interrupt", reason, wait = false } = runCancelSchema.parse(body);
     checkReason(action, reason);
@@ -71,10 +77,12 @@ export function createCommandHandler(
         return start(body);
       case "resume":
         return resume(body, Object.hasOwn(body, "resume"));
+      case "event":
+        return send(body);
       case "cancel":
         return cancel(body);
       default:
-        throw invalidField("type", "must be one of run, resume, cancel");
+        throw invalidField("type", "must be one of run, resume, event, cancel");
     }
   };
 }

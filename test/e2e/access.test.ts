@@ -264,6 +264,7 @@ describe("what the server says of itself", () => {
     const made = await ask(app, "POST", "/api/threads", {}, "{}");
     const { thread_id } = (await made.json()) as { thread_id: string };
     expect((await ask(app, "GET", `/api/threads/${thread_id}/runs`)).status).toBe(404);
+    expect((await ask(app, "GET", `/api/threads/${thread_id}/events/possible`)).status).toBe(404);
     expect(await knock(app, `/api${SOCKET}`)).toBe(404);
   });
 

@@ -120,6 +120,9 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
     body: ({ checkpoint_id }) => ({ checkpoint: { checkpoint_id } }),
   },
   "GET /threads/{thread_id}/interrupts": onThread(404),
+  "GET /threads/{thread_id}/events/possible": onThread(404),
+  // The owner's thread has no machine.
+  "POST /threads/{thread_id}/events": { ...onThread(404, { type: "APPROVE" }), own: 422 },
   "GET /threads/{thread_id}/history": onThread(404),
   "POST /threads/{thread_id}/history": onThread(404, { limit: 10 }),
   "POST /threads/{thread_id}/runs": [

@@ -2,30 +2,9 @@ import { describe, expect, test } from "vitest";
 import { and, assign, emit, fromCallback, fromPromise, raise, sendTo, setup, createMachine } from "xstate";
 import demo from "../../src/demo/order.ts";
 import { type Client, lines } from "./support/clients.ts";
+import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, postJson } from "./support/wire.ts";
-
-/** A latch: the n-th call of `work` waits until it is opened. */
-function held<T>() {
-  const waiting: {
-    readonly input: unknown;
-    readonly signal: AbortSignal;
-    open(value: T): void;
-    fail(error: Error): void;
-  }[] = [];
-  const came: (() => void)[] = [];
-  const work = ({ input, signal }: { readonly input: unknown; readonly signal: AbortSignal }) =>
-    new Promise<T>((open, fail) => {
-      waiting.push({ input, signal, open, fail });
-      for (const tell of came.splice(0)) tell();
-    });
-  const calls = async (count: number) => {
-    // oxlint-disable-next-line no-await-in-loop -- until they are there
-    while (waiting.length < count) await new Promise<void>((tell) => came.push(tell));
-    return waiting;
-  };
-  return { work, calls, waiting };
-}
 
 interface Receipt {
   readonly receipt: string;
@@ -177,13 +156,13 @@ describe("the actors of a machine", () => {
 
   test("an actor that a restart cuts off is started again with its input", async () => {
     const data = await directory();
-    const one = held<Receipt>();
+    const one = heldCalls<Receipt>();
     const first = await serve({ data, graphs: { order: order(one.work) } });
     const { thread_id } = await begin(connect(first.url), "order", { amount: 7 });
     await connect(first.url).runs.create(thread_id, "order", { command: { resume: { type: "APPROVE" } } });
     await one.calls(1);
     await first.close(0);
-    const two = held<Receipt>();
+    const two = heldCalls<Receipt>();
     const second = await serve({ data, graphs: { order: order(two.work) } });
     const [again] = await two.calls(1);
     expect(again?.input).toEqual({ amount: 7 });
@@ -194,7 +173,7 @@ describe("the actors of a machine", () => {
   });
 
   test("a cancelled run stops them, and a run without input starts them again", async () => {
-    const one = held<Receipt>();
+    const one = heldCalls<Receipt>();
     const client = connect((await serve({ graphs: { order: order(one.work) } })).url);
     const { thread_id } = await begin(client, "order", { amount: 7 });
     const { run_id } = await client.runs.create(thread_id, "order", {
@@ -210,7 +189,7 @@ describe("the actors of a machine", () => {
   });
 
   test("the first of two results is taken while the other actor works, which is stopped when its state is left", async () => {
-    const [fast, slow] = [held<string>(), held<string>()];
+    const [fast, slow] = [heldCalls<string>(), heldCalls<string>()];
     const race = setup({
       actors: { fast: fromPromise(fast.work), slow: fromPromise(slow.work) },
     }).createMachine({
@@ -236,7 +215,7 @@ describe("the actors of a machine", () => {
   });
 
   test("an actor goes on while the machine takes the result of another", async () => {
-    const [a, b] = [held<string>(), held<string>()];
+    const [a, b] = [heldCalls<string>(), heldCalls<string>()];
     const both = setup({ actors: { a: fromPromise(a.work), b: fromPromise(b.work) } }).createMachine({
       type: "parallel",
       context: { log: [] as string[] },

@@ -263,6 +263,14 @@ export function protocol(
       search: async (...args) => (note("assistants.search", ...args), { assistants: [agent], total: 1 }),
       ...overrides.assistants,
     },
+    events: {
+      possible: async (...args) => (
+        note("events.possible", ...args),
+        { events: [], state: null, interrupt_id: null }
+      ),
+      send: async (...args) => (note("events.send", ...args), runRecord()),
+      ...overrides.events,
+    },
     protocol: {
       start: async (...args) => (note("protocol.start", ...args), runRecord()),
       respond: async (...args) => (note("protocol.respond", ...args), runRecord()),

@@ -52,6 +52,7 @@ function reading() {
   return {
     threads: { record: (key: ThreadKey) => visibleThread(journal, key) },
     runs,
+    events: { send: notAsked },
     protocol: createThreadProtocol({
       journal,
       hub,

@@ -128,7 +128,7 @@ function answered(answer: RouteResponse): { readonly [status: string]: unknown }
       return { 200: { description: "As text", content } };
     }
     case "json": {
-      const { schema, what } = answer;
+      const { schema, status, what } = answer;
       const shown =
         typeof schema === "string"
           ? refTo(schema)
@@ -136,7 +136,7 @@ function answered(answer: RouteResponse): { readonly [status: string]: unknown }
             ? { type: "array", items: refTo(schema[0] as string) }
             : schema;
       const described = what === "" ? (typeof schema === "string" ? schema : "What was asked for") : what;
-      return { 200: { description: described, content: { "application/json": { schema: shown } } } };
+      return { [status]: { description: described, content: { "application/json": { schema: shown } } } };
     }
     default:
       return answer satisfies never;

@@ -16,6 +16,7 @@ import {
   stateUpdateSchema,
   threadCountSchema,
   threadCreateSchema,
+  machineEventSchema,
   threadPruneSchema,
   threadSearchSchema,
   threadUpdateSchema,
@@ -31,6 +32,7 @@ import { Type } from "../../schemas/typebox.ts";
 /** Schemas of request bodies by their names in the document: the same schemas that validate requests. */
 export const requestBodies = {
   ThreadCreate: threadCreateSchema.schema,
+  MachineEvent: machineEventSchema.schema,
   ThreadUpdate: threadUpdateSchema.schema,
   ThreadSearch: threadSearchSchema.schema,
   ThreadCount: threadCountSchema.schema,

@@ -20,6 +20,7 @@ export type RecordName = keyof typeof responseSchemas;
 export type RouteResponse =
   | {
       readonly kind: "json";
+      readonly status: 200 | 202;
       readonly what: string;
       readonly schema: TSchema | RecordName | readonly [RecordName];
     }
@@ -52,14 +53,21 @@ export type RouteDescriptions = { readonly [route: string]: RouteDescription };
 
 export const recordResponse = (name: RecordName, what = ""): RouteResponse => ({
   kind: "json",
+  status: 200,
   what,
   schema: name,
 });
 export const recordListResponse = (name: RecordName, what = ""): RouteResponse => ({
   kind: "json",
+  status: 200,
   what,
   schema: [name],
 });
-export const jsonResponse = (schema: TSchema, what = ""): RouteResponse => ({ kind: "json", what, schema });
+export const jsonResponse = (schema: TSchema, what = "", status: 200 | 202 = 200): RouteResponse => ({
+  kind: "json",
+  status,
+  what,
+  schema,
+});
 export const emptyResponse = (status: 202 | 204 = 204): RouteResponse => ({ kind: "none", status });
 export const streamResponse: RouteResponse = { kind: "stream" };

@@ -120,6 +120,32 @@ export const threadRouteDescriptions: RouteDescriptions = {
     summary: "List the questions that wait for an answer, with what each takes for one",
     answer: jsonResponse(Type.Array(object)),
   },
+  "GET /threads/:thread_id/events/possible": {
+    tag: state,
+    summary: "List the events that the thread's machine can take now",
+    answer: jsonResponse(
+      Type.Object({
+        events: Type.Array(Type.Object({ type: Type.String(), schema: Type.Union([object, Type.Null()]) })),
+        state: Type.Unknown(),
+        interrupt_id: Type.Union([Type.String(), Type.Null()]),
+      }),
+    ),
+  },
+  "POST /threads/:thread_id/events": {
+    tag: state,
+    summary: "Send an event to the thread's machine",
+    more: "A run takes it, after those before it. The header idempotency-key makes the same request start one run, however often it is sent.",
+    body: "MachineEvent",
+    answer: jsonResponse(
+      Type.Object({
+        run_id: Type.String({ format: "uuid" }),
+        thread_id: Type.String({ format: "uuid" }),
+        status: Type.Literal("pending"),
+      }),
+      "It is stored",
+      202,
+    ),
+  },
   "GET /threads/:thread_id/history": {
     tag: state,
     summary: "List earlier states, the newest first",

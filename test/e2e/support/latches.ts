@@ -57,3 +57,25 @@ export function gated() {
     open: (name: string) => opened(name).pass(),
   };
 }
+
+/** A promise actor of a machine, whose n-th call waits until the test ends it. */
+export function heldCalls<T>() {
+  const waiting: {
+    readonly input: unknown;
+    readonly signal: AbortSignal;
+    open(value: T): void;
+    fail(error: Error): void;
+  }[] = [];
+  const came: (() => void)[] = [];
+  const work = ({ input, signal }: { readonly input: unknown; readonly signal: AbortSignal }) =>
+    new Promise<T>((open, fail) => {
+      waiting.push({ input, signal, open, fail });
+      for (const tell of came.splice(0)) tell();
+    });
+  const calls = async (count: number) => {
+    // oxlint-disable-next-line no-await-in-loop -- until they are there
+    while (waiting.length < count) await new Promise<void>((tell) => came.push(tell));
+    return waiting;
+  };
+  return { work, calls, waiting };
+}

@@ -1,0 +1,29 @@
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import type { RouteDeps } from "../deps.ts";
+import type { Route } from "../router.ts";
+import { runPath, sendEvent } from "../start-run.ts";
+
+export function eventRoutes(deps: RouteDeps): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/threads/:thread_id/events/possible",
+      access: "users",
+      async handle(call) {
+        call.json(await call.service.events.possible(call.thread()));
+      },
+    },
+    {
+      method: "POST",
+      path: "/threads/:thread_id/events",
+      access: "users",
+      async handle(call) {
+        const run = await sendEvent(deps, call);
+        const { run_id, thread_id } = run;
+        const headers = { ...JSON_HEADERS, "content-location": runPath(run) };
+        // The status at admission, as for runs.
+        call.send(202, headers, JSON.stringify({ run_id, thread_id, status: "pending" }));
+      },
+    },
+  ];
+}
