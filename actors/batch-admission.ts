@@ -9,7 +9,7 @@ import type { LiveThread } from "./thread/live-thread.ts";
 type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[];
 
 interface Batch {
-  /** Wraps the error with which the entry of this index was refused. */
+  /** Makes the error to throw when the run at this index was refused with `error`. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -18,7 +18,7 @@ interface Batch {
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
-  /** Where the runs wait for their turn. */
+  /** The queue in which the admitted runs wait to begin. */
   readonly starts: Starts;
 }
 
@@ -34,7 +34,7 @@ export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly 
     for (const { key, draft } of runs) {
       // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
       const liveThread = await batch.wake(key, draft.create);
-      // There may be more of them than idle threads stay in memory.
+      // Keeps the threads in memory: a batch may have more of them than the limit of idle threads.
       batch.claim(liveThread);
       liveThreads.push(liveThread);
     }
@@ -67,7 +67,7 @@ async function admitTo(
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  // Some were admitted, and then the storage failed: those are taken back.
+  // The storage failed after some runs were admitted: those are rolled back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
   heldStarts.release();
   if (failed < 0) return Promise.all(admitted);

@@ -29,7 +29,7 @@ export class TemporaryThreads {
   readonly #deps: Deps;
   readonly #letGo: (liveThread: LiveThread) => void;
   readonly #isStopping: () => boolean;
-  /** Requests that are about to read, by thread, and what to do when there are none left. */
+  /** By thread, the number of requests that are about to read, and the callbacks to run when none is left. */
   readonly #kept = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
   constructor(deps: Deps, letGo: (liveThread: LiveThread) => void, isStopping: () => boolean) {
@@ -55,7 +55,7 @@ export class TemporaryThreads {
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
-    // A client does not come back for a run that was stopped.
+    // The client of a run that was stopped does not come back for it.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () => {
       this.#letGo(liveThread);
