@@ -14,8 +14,8 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
- * Operations of a batch at most; those of about fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger one would
- * make a long turn.
+ * The largest number of operations in a batch; about those of fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger
+ * one would make a long turn.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -26,7 +26,7 @@ const MAX_BYTES = 1024 * 1024;
  */
 const AHEAD = 32 * 1024;
 
-/** Milliseconds of a turn that is long. */
+/** Milliseconds from which a turn counts as long. */
 const LONG_TURN = 8;
 /** Milliseconds that large writes wait for those of another tenant at most. */
 const LONGEST_PAUSE = 100;
@@ -36,7 +36,7 @@ export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
   /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
   readonly durable: boolean;
-  /** Prefix of the keys of the one thread that it is about; undefined: the scopes are found by its keys. */
+  /** The key prefix of the thread that it changes, if it changes only one thread; undefined: the scopes are derived from its keys. */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -52,9 +52,9 @@ export interface CommitStats {
 export interface CommitterListener {
   /** A write failed. Called before any writer is informed. */
   failed(): void;
-  /** The store is open again, and its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
+  /** Called when the store is open again: its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
   reopened(): Promise<void>;
-  /** Writes are accepted again. */
+  /** Called when writes are accepted again. */
   healed(): void;
 }
 
@@ -66,12 +66,12 @@ export interface CommitterDeps {
   readonly largeWrites?: LargeWriteLimits;
 }
 
-/** Writes that are stored together; the number of their operations, and their bytes. */
+/** Writes that are stored together, with the number of their operations and their bytes. */
 interface Batch {
   readonly writes: readonly PendingWrite[];
   readonly ops: number;
   readonly bytes: number;
-  /** Whether they are from the queue of the large ones. */
+  /** Whether they come from the queue of large writes. */
   readonly isLarge: boolean;
 }
 
@@ -99,9 +99,9 @@ export class Committer {
   #queued = 0;
   /** The number of writes that were ever taken from it. */
   #taken = 0;
-  /** Whether the last batch was one of large writes. They alternate with the others. */
+  /** Whether the last batch was one of large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
-  /** Whether another tenant than that of the large writes has written something since the last large one. */
+  /** Whether a tenant other than that of the last large write has written since then. */
   #hasOthers = false;
   #isLargePaused = false;
   /** Set while it waits for {@link #pauseEnd}. */
@@ -112,9 +112,9 @@ export class Committer {
   #outage: WriteOutage | undefined;
   #closing = false;
   readonly #stop = new AbortController();
-  /** Settles when the outage is over, or the committer is closed. */
+  /** Resolves when the outage is over, or the committer is closed. */
   #healing: Promise<void> | undefined;
-  /** A check in progress, shared by all callers. */
+  /** A test write in progress, shared by all callers. */
   #check: Promise<void> | undefined;
   #idle: (() => void)[] = [];
   #batches = 0;
@@ -143,7 +143,7 @@ export class Committer {
     return this.#outage?.error;
   }
 
-  /** The {@link refusal} of a write that comes now, which is counted; undefined: it is accepted. */
+  /** The {@link refusal} for a new write, which is counted; undefined: the write is accepted. */
   refuse(): ServiceError | undefined {
     this.#outage?.refused();
     return this.refusal;
@@ -241,7 +241,7 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in the next turn: their writes share the next batch, and are counted before others are admitted.
+      // Runs whose start is stored begin in the next turn: their writes share the next batch, and must count before other work is admitted.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {
@@ -281,8 +281,8 @@ export class Committer {
   readonly #later = (resolve: () => void): void => this.#deps.scheduler.soon(resolve);
 
   /**
-   * Waits two turns: what promise callbacks of this turn put off comes behind what is put off now. But only one if that was long: writes that
-   * wait already should not have to wait for more.
+   * Waits two turns, because promise callbacks of this turn may defer work to the next one. Waits only one turn if that was long, so that
+   * waiting writes are not delayed more.
    */
   readonly #afterBegins = (resolve: () => void): void => {
     const { clock } = this.#deps;
@@ -291,8 +291,8 @@ export class Committer {
   };
 
   /**
-   * Lets no further large write begin for as long as the last one took, if writes of other tenants have come: a run stores its start and its
-   * end, and would otherwise wait for a large write both times.
+   * Pauses large writes for as long as the last one took, if other tenants have written meanwhile: a run stores its start and its end, and
+   * would otherwise wait for a large write both times.
    */
   #pauseLarge(took: number): void {
     if (!this.#hasOthers) return;
@@ -305,7 +305,7 @@ export class Committer {
     this.#deps.scheduler.after(Math.min(took, LONGEST_PAUSE), end, true);
   }
 
-  /** While large writes are paused: resolves when they are not, or there are others. */
+  /** While large writes are paused: resolves when the pause ends, or ordinary writes arrive. */
   #pauseEnd(): Promise<void> | undefined {
     if (this.#queue.length > 0) return undefined;
     return new Promise((resolve) => (this.#go = resolve));
@@ -316,7 +316,7 @@ export class Committer {
     this.#go = undefined;
   }
 
-  /** Takes the next batch. Those of large writes alternate with the others. */
+  /** Takes the next batch. Batches of large writes alternate with ordinary ones. */
   #take(): Batch {
     const isLargeNext =
       !this.#large.isEmpty && (this.#queue.length === 0 || (!this.#wasLarge && !this.#isLargePaused));

@@ -79,7 +79,7 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Also when nothing changes: the record may be in flight, and the caller's next read must find it.
+      // Waited for even if nothing changes: the record may be in flight, and the caller's next read must find it.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
@@ -90,7 +90,7 @@ export class KeyValueCrons implements CronBook {
     return (after === undefined ? before : after) ?? undefined;
   }
 
-  /** Submits a change of a cron, if there is one. `inFlight`: the change that made it what it is now, if that is not stored. */
+  /** Submits a change of a cron, if there is one. `inFlight`: the previous change, if it is not stored yet. */
   #submit(
     key: CronKey,
     name: string,
@@ -115,7 +115,7 @@ export class KeyValueCrons implements CronBook {
   }
 }
 
-/** The crons of one tenant by thread. It may contain crons that are gone. */
+/** The crons of one tenant by thread. It may contain crons that were deleted. */
 class ThreadCrons {
   filled: Promise<void> = Promise.resolve();
   readonly #ids = new Map<string, Set<string>>();

@@ -201,13 +201,13 @@ export const cronRowKey = (tenant: string, id: string): string => cronPrefix(ten
 
 export const FORMAT_KEY = "!format";
 
-/** Present when no run was left without an end by an older version. */
+/** Present if no run of an older version lacks its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
 /** Present when the index of runs is complete: older versions stored runs without it. */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
-/** Never present: deleting it is a write that tests whether writes work. */
+/** Never present: deleting it is a write without effect, which tests whether writes work. */
 export const CHECK_KEY = "!check";
 
 /** Batch numbers; each batch stores its own. */

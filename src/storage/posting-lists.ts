@@ -10,8 +10,8 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * Thread ids of one condition in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
- * matches are found soon anyway.
+ * The largest number of thread ids of one condition in memory, for excluding threads by id. If more threads meet a condition, matches are
+ * found soon without that.
  */
 const MAX_IDS = 4_096;
 /** Key lookups after which all ids of a condition are read into memory instead. */
@@ -78,7 +78,7 @@ export class PostingLists {
     return false;
   }
 
-  /** All threads that meet a condition; null when they are too many. */
+  /** All threads that meet a condition; null if there are too many. */
   #members(list: PostingList): Promise<ReadonlySet<string> | null> {
     const [own] = list;
     const known = this.#ids.get(own) ?? this.#readMembers(list);

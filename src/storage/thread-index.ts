@@ -26,7 +26,10 @@ import { PRESENT_MARK } from "./records.ts";
  * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
  */
 
-/** Members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by members reads too. */
+/**
+ * The number of members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by
+ * members reads too.
+ */
 const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS = "*";
 
