@@ -17,7 +17,7 @@ export interface IdempotencyKey {
   readonly neverExpires?: true;
 }
 
-/** Makes the record of the idempotency key, stored together with the run that the request starts. */
+/** Makes the idempotency record for the run that the request starts; both are stored together. */
 export type MakeOnceRecord = (run: string) => IdempotentRequest;
 
 /** Carries out each request with an idempotency key once. */
