@@ -13,16 +13,19 @@ export interface HandlerOptions {
 
 const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
-/** An app as a part of a server that its owner has opened, and closes. */
+/** An app as a part of another server, which its owner opens and closes. */
 export interface Handler {
   /**
    * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. A path outside the
    * prefix goes to `next`, or is answered 404 where there is none.
    */
   readonly listener: NodeListener;
-  /** Answers a web request, as Hono and other servers hand them over. A path outside the prefix is answered 404. */
+  /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */
   fetch(request: Request): Promise<Response>;
-  /** The listener of the server's event `upgrade`. False: the path is outside the prefix, and the socket is the caller's to answer. */
+  /**
+   * The listener of the server's `upgrade` event. Returns false if the path is outside the prefix; then the caller has to answer the
+   * socket.
+   */
   readonly upgrade: NodeUpgradeListener;
 }
 
@@ -63,7 +66,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
-  /** Why nothing is served to a connection to this local address. */
+  /** The reason why connections to this local address are not served. */
   const refusalFor = (
     localAddress: string | undefined,
   ): readonly [status: number, body: string] | undefined => {
@@ -100,7 +103,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   };
 }
 
-/** A request as if it had come for another path. */
+/** The same request with another path. */
 class RequestWithPath implements HttpRequest {
   readonly path: string;
   readonly method: string;

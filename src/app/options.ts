@@ -111,7 +111,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** The compiler sees to it that each option is here. */
+/** Typed so that the compiler reports an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -167,10 +167,10 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
   }
 }
 
-/** The member of an app that its handlers need. */
+/** The key of an app's internal parts, which its handlers need. */
 export const PARTS: unique symbol = Symbol("heddle.parts");
 
-/** What handlers need of their app. */
+/** The parts of an app that its handlers use. */
 export interface AppInternals {
   readonly handlers: Handlers;
   readonly maxBody: number;
@@ -178,9 +178,9 @@ export interface AppInternals {
   readonly openBody: () => IncomingBody;
   readonly scheduler: Scheduler;
   readonly webRequests: PendingWebRequests;
-  /** Whether every machine that reaches the server may use it without credentials, though nobody has allowed that. */
+  /** Whether clients of every machine could use the server without credentials, although `insecure` is not set. */
   readonly isOnlyForLoopback: boolean;
-  /** Drains and closes a handler with the app. */
+  /** Registers a handler, to be drained and closed together with the app. */
   add(part: Pick<Transport, "startDraining"> & { close(): void }): void;
 }
 
@@ -190,7 +190,7 @@ export interface App {
   /** The URL for clients, without a slash at its end; empty when the app does not listen. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  /** Answers a web request within this process, as the server would. For one that leaves early, abort its signal or cancel the body. */
+  /** Answers a web request within this process, as the server would. To stop early, abort its signal or cancel the body. */
   fetch(request: Request): Promise<Response>;
   readonly [PARTS]: AppInternals;
   readonly storage: Pick<Storage, "stats" | "memory">;

@@ -13,8 +13,8 @@ import {
 } from "./load-graphs.ts";
 
 /**
- * Loads the graphs that a program gives.
- * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` where LangGraph.js cannot be served; both name the graph
+ * Loads the graphs that a program passes to the server.
+ * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` if it cannot be served; both name the graph
  */
 export async function loadGivenGraphs(
   given: { readonly [name: string]: unknown },
@@ -66,7 +66,7 @@ async function loadGivenGraph(
   return hosted ?? refuse(`it is no graph: ${notAGraph(made)}`);
 }
 
-/** Files from which the program may have imported LangGraph.js: its main file, one of its directory, and this one of Heddle's. */
+/** Files from which the program may have imported LangGraph.js: its main file, a file in its working directory, and this file. */
 function filesOfProgram(): readonly string[] {
   const { argv } = process;
   const main = argv[1] === undefined ? [] : [argv[1]];
