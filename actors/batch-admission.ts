@@ -1,7 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import { HeldStarts, type Starts } from "./begin-queue.ts";
+import { DeferredStarts, type Starts } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
@@ -50,17 +50,17 @@ async function admitTo(
   { refused, refuseWhenDraining, letGo, starts }: Batch,
 ): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
-  const heldStarts = new HeldStarts(starts);
+  const deferredStarts = new DeferredStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
     const liveThread = liveThreads[i] as LiveThread;
     try {
-      admitted.push(admitRun(liveThread, draft, heldStarts));
+      admitted.push(admitRun(liveThread, draft, deferredStarts));
     } catch (cause) {
       const back = takeBack(liveThreads.slice(0, i), runs);
       for (const unused of liveThreads.slice(i)) letGo(unused);
       await Promise.allSettled(admitted);
-      heldStarts.release();
+      deferredStarts.release();
       await Promise.allSettled(back);
       throw refused(i, cause);
     }
@@ -69,7 +69,7 @@ async function admitTo(
   const failed = results.findIndex(({ status }) => status === "rejected");
   // The storage failed after some runs were admitted: those are rolled back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
-  heldStarts.release();
+  deferredStarts.release();
   if (failed < 0) return Promise.all(admitted);
   await Promise.allSettled(back);
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);

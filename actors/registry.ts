@@ -354,7 +354,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     liveThread.actor?.stop();
     this.#halted.delete(liveThread);
     this.#checkDrained();
-    this.#reloads.givenUp(liveThread.key, cause, liveThread.runs.size > 0);
+    this.#reloads.threadFailed(liveThread.key, cause, liveThread.runs.size > 0);
   }
 
   // --- loading threads, and removing them from memory ---

@@ -30,7 +30,7 @@ export class TemporaryThreads {
   readonly #letGo: (liveThread: LiveThread) => void;
   readonly #isStopping: () => boolean;
   /** By thread, the number of requests that are about to read, and the callbacks to run when none is left. */
-  readonly #kept = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
+  readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
   constructor(deps: Deps, letGo: (liveThread: LiveThread) => void, isStopping: () => boolean) {
     this.#deps = deps;
@@ -41,13 +41,13 @@ export class TemporaryThreads {
   /** Keeps a thread until the returned function is called, which MUST be done once. */
   keep(key: ThreadKey): () => void {
     const name = threadMapKey(key);
-    const kept = this.#kept.get(name) ?? { requests: 0, afterwards: [] };
-    this.#kept.set(name, kept);
-    kept.requests++;
+    const pending = this.#pendingReads.get(name) ?? { requests: 0, afterwards: [] };
+    this.#pendingReads.set(name, pending);
+    pending.requests++;
     return () => {
-      if (--kept.requests > 0) return;
-      this.#kept.delete(name);
-      for (const end of kept.afterwards) end();
+      if (--pending.requests > 0) return;
+      this.#pendingReads.delete(name);
+      for (const end of pending.afterwards) end();
     };
   }
 
@@ -65,9 +65,9 @@ export class TemporaryThreads {
       if (lingers) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
       else remove();
     };
-    const kept = this.#kept.get(threadMapKey(liveThread.key));
-    if (isRead || isAwaited || kept === undefined) end(isRead || isAwaited);
-    else kept.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
+    const pending = this.#pendingReads.get(threadMapKey(liveThread.key));
+    if (isRead || isAwaited || pending === undefined) end(isRead || isAwaited);
+    else pending.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
   }
 
   /**

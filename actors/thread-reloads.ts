@@ -60,7 +60,7 @@ export class ThreadReloads {
   }
 
   /** Records that a thread has failed and is no longer live. `hasRuns`: it has to be loaded again. */
-  givenUp(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
+  threadFailed(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
     const { logger, scheduler } = this.#deps;
     const name = threadMapKey(key);
     const isOutage = cause instanceof ServiceError && cause.code === "storage.unavailable";

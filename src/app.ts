@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
+import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, FOR_HANDLERS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -23,7 +23,7 @@ import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { versionWarnings } from "./langgraph/user-library.ts";
-import { loadGivenGraphs } from "./graph-loader/given-graphs.ts";
+import { loadInlineGraphs } from "./graph-loader/load-inline-graphs.ts";
 import { loadGraphs, type LoadOptions } from "./graph-loader/load-graphs.ts";
 import { loadHttpApp } from "./graph-loader/load-http-app.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
@@ -67,7 +67,7 @@ import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
-export type { GivenGraph } from "./graph-loader/given-graph.ts";
+export type { InlineGraph } from "./graph-loader/inline-graph.ts";
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
@@ -121,7 +121,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     config === undefined
       ? undefined
       : await loadGraphs(config, { random, scheduler, onWarning: (warning) => logger.warn(warning) });
-  const given = await loadGivenGraphs(options.graphs ?? {}, { random, scheduler });
+  const given = await loadInlineGraphs(options.graphs ?? {}, { random, scheduler });
   const isReplaced = (name: string) => Object.hasOwn(options.graphs ?? {}, name);
   const kept = Object.keys(loaded?.graphs ?? {}).filter((name) => !isReplaced(name));
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
@@ -388,7 +388,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
       fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
-      [PARTS]: {
+      [FOR_HANDLERS]: {
         handlers,
         maxBody,
         bodyMemory: bodies.memory,

@@ -78,7 +78,7 @@ const leaving = <R extends SettledState>(rest: R) =>
 
 const queueing = { guard: "queues", actions: ["enqueue"] } as const;
 const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
-const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as const;
+const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
 /** The thread's statechart: in a rest state named after the end of its last run, or busy in `pending`. */
 export const threadConfig = {
@@ -223,7 +223,7 @@ export function threadChart(
         event.type === "RUN.ADMITTED"
           ? { stop: strongerStop(context.stop, actionOnQueuedRuns(event.strategy) ?? "interrupt") }
           : {},
-      stopAsAsked: ({ context, event }) =>
+      stopAsRequested: ({ context, event }) =>
         event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
       withdraw: ({ context, event }) =>
         event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import type { GraphDef } from "../graph/graph-builder.ts";
-import type { GivenGraph } from "../graph-loader/given-graph.ts";
+import type { InlineGraph } from "../graph-loader/inline-graph.ts";
 import type { PendingWebRequests } from "../http/web-exchange.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { BodyMemory } from "../ports/body-memory.ts";
@@ -27,7 +27,7 @@ import type { WebhookConfig } from "../config/webhooks.ts";
 
 export interface AppOptions {
   /** The graphs to serve, by name: of Heddle's own, or of LangGraph.js. They replace those of the same names in the configuration file. */
-  readonly graphs?: { readonly [name: string]: GivenGraph };
+  readonly graphs?: { readonly [name: string]: InlineGraph };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
@@ -168,10 +168,10 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
 }
 
 /** The key of an app's internal parts, which its handlers need. */
-export const PARTS: unique symbol = Symbol("heddle.parts");
+export const FOR_HANDLERS: unique symbol = Symbol("heddle.handlers");
 
 /** The parts of an app that its handlers use. */
-export interface AppInternals {
+export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;
   readonly bodyMemory: BodyMemory;
@@ -192,7 +192,7 @@ export interface App {
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   /** Answers a web request within this process, as the server would. To stop early, abort its signal or cancel the body. */
   fetch(request: Request): Promise<Response>;
-  readonly [PARTS]: AppInternals;
+  readonly [FOR_HANDLERS]: HandlerDeps;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**

@@ -111,7 +111,7 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
 /** The largest number of comparisons for one record; they take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */
-const FEW = 8;
+const MAX_SEARCHED_LENGTH = 8;
 
 /**
  * True when `whole` contains `part`: objects by member, arrays as sets, other values when equal. Searches filter with it.
@@ -141,7 +141,7 @@ function holdsAll(
   part: readonly unknown[],
   comparisons: { left: number },
 ): boolean {
-  const plain = part.length <= FEW ? [] : part.filter((item) => !isNested(item));
+  const plain = part.length <= MAX_SEARCHED_LENGTH ? [] : part.filter((item) => !isNested(item));
   const missing = new Set(plain);
   for (let i = 0; i < whole.length && missing.size > 0; i++) missing.delete(whole[i]);
   if (missing.size > 0) return false;

@@ -11,7 +11,7 @@ const BYTES = 256 * 1024;
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
 /** Requests that begin in a turn without a check of the clock. */
-const FEW = 16;
+const UNTIMED_REQUESTS = 16;
 /** Waiting tasks that are scheduled in one turn at most. Usually the turn is over before that. */
 const MAX_TASKS_PER_TURN = 256;
 
@@ -46,8 +46,8 @@ export class TimeBudget {
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
     // Scheduled before `begin`, which may throw: otherwise no turn would end again, and all later requests would wait.
-    if (++this.#begun === FEW) this.#watch();
-    if (this.#begun < FEW || !this.#isOver(this.#clock.mono())) begin();
+    if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
+    if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
   }
 
@@ -97,7 +97,7 @@ export class TimeBudget {
     this.#since = undefined;
     const { size } = this.#waiting;
     // While work waits, new requests wait behind it.
-    this.#begun = size === 0 ? 0 : FEW + 1;
+    this.#begun = size === 0 ? 0 : UNTIMED_REQUESTS + 1;
     if (size === 0) return;
     // Each is a macrotask of its own: its microtasks run before the next one begins, and count for the budget.
     for (let i = Math.min(size, MAX_TASKS_PER_TURN); i > 0; i--) this.#scheduler.soon(this.#next);

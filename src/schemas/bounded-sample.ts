@@ -3,9 +3,9 @@ const ENTRIES = 4_000;
 /** Entries of one list or object. One more than the limit of any of them, so that exceeding it is reported. */
 const MAX_SAMPLE_ENTRIES = 1_001;
 /** Entries copied of each list or object once {@link ENTRIES} are used up. */
-const FEW = 8;
+const REDUCED_ENTRIES = 8;
 /** Entries copied of each once twice as many are used up. */
-const ONE = 1;
+const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];
 
@@ -19,7 +19,8 @@ export function boundedSample(body: Record<string, unknown>): Record<string, unk
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
   // Breadth first, so that the upper levels are complete.
   for (const [from, to] of waiting) {
-    const most = left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? FEW : ONE;
+    const most =
+      left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? REDUCED_ENTRIES : MIN_ENTRIES;
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;

@@ -88,7 +88,7 @@ export interface RunStarter {
  * Puts the user into a draft's `configurable`, where graphs look for it. null: the run has no user, and members that the client has set are
  * removed as well.
  */
-export function withStarter(draft: RunDraft, user: JsonObject | null): RunDraft {
+export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;
   const configurable = withUser(config.configurable, user);
   return { ...draft, kwargs: { ...draft.kwargs, config: { ...config, configurable } } };

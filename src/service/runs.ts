@@ -17,9 +17,9 @@ import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
-import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withStarter } from "./run-draft.ts";
+import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withRunUser } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
-import { type MakeOnceRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
+import { type MakeIdempotencyRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
@@ -162,8 +162,8 @@ export function createRuns(deps: Deps): Runs {
   const threadTtl = deps.threadTtl ?? null;
 
   function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
-    if (by !== undefined) return withStarter(draft, by.user);
-    return deps.hasUsers === true ? withStarter(draft, null) : draft;
+    if (by !== undefined) return withRunUser(draft, by.user);
+    return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
@@ -217,7 +217,7 @@ export function createRuns(deps: Deps): Runs {
     key: ThreadKey,
     requested: RunRequest,
     by?: RunStarter,
-    mark?: MakeOnceRecord,
+    mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
@@ -240,7 +240,7 @@ export function createRuns(deps: Deps): Runs {
     request: RunRequest,
     temporary: TemporaryKind,
     by?: RunStarter,
-    mark?: MakeOnceRecord,
+    mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const { key, draft } = await prepareAlone(tenant, request, temporary, by);
     return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(draft.run_id) });

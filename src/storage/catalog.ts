@@ -30,7 +30,7 @@ import {
   indexKey,
   threadIdsPrefix,
   lastSegment,
-  parseDue,
+  parseThreadExpiryKey,
   threadPrefix,
   assistantVersionKey,
   versionPrefix,
@@ -233,7 +233,7 @@ export class KeyValueCatalog implements Catalog {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...THREAD_EXPIRIES_RANGE, limit })) {
-      const { due, key } = parseDue(at);
+      const { due, key } = parseThreadExpiryKey(at);
       if (due > now) break;
       found.push(key);
     }

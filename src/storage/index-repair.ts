@@ -8,7 +8,7 @@ import {
   THREAD_EXPIRIES_RANGE,
   headKey,
   kwargsKey,
-  parseDue,
+  parseThreadExpiryKey,
   parseIndex,
   parseRunSortKey,
   runKey,
@@ -90,7 +90,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return parseIndex(at);
-  return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseDue(at).key : undefined;
+  return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */

@@ -39,7 +39,7 @@ const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so no
 /** The file with the verified tables; outside the database too. */
 const VERIFIED = "tables.json";
 /** The number of names in one log line. */
-const NAMED = 20;
+const MAX_NAMES = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
 export class Integrity {
@@ -272,7 +272,7 @@ export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
 } {
   const held = touches.filter((touched) => !isMark(touched)).map(keyLabel);
   const all = unknown ? ["anything"] : [...new Set([...held, ...ranges.map(rangeLabel)])];
-  const names = all.slice(0, NAMED);
+  const names = all.slice(0, MAX_NAMES);
   return { names, more: all.length - names.length };
 }
 

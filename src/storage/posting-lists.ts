@@ -15,7 +15,7 @@ export type PostingList = readonly [own: string, wide?: string];
  */
 const MAX_IDS = 4_096;
 /** Key lookups after which all ids of a condition are read into memory instead. */
-const PATIENCE = 200;
+const MAX_LOOKUPS = 200;
 /** The cost of one lookup, in keys of a range scan. */
 const LOOK = 3;
 
@@ -41,7 +41,7 @@ export class PostingLists {
       let looked = 0;
       // The first page is not filtered: where many threads match, it fills the result by itself.
       for (const list of first ? [] : lists) {
-        const ids = isPlaced && asked < PATIENCE ? null : await this.#members(list);
+        const ids = isPlaced && asked < MAX_LOOKUPS ? null : await this.#members(list);
         if (ids !== null) left = left.filter(({ thread }) => ids.has(thread));
         else if (isPlaced) {
           const [own, wide] = list;

@@ -5,7 +5,7 @@ import {
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
   parseDelayed,
-  parseDue,
+  parseThreadExpiryKey,
   parseIndex,
   parseThreadMark,
   splitThread,
@@ -100,7 +100,7 @@ function refusalOf(key: string): Error {
 /** The thread that a key belongs to, or that an index or mark names. */
 export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
-  if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseDue(key).key;
+  if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
   if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayed(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }

@@ -6,7 +6,7 @@ import type { IncomingBody } from "../ports/transport.ts";
 const SMALL = 64 * 1024;
 
 /** One n-th of a body must have arrived before memory for its whole announced length is allocated. */
-const PROVEN = 8;
+const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
 
@@ -65,7 +65,7 @@ export class RequestBody implements IncomingBody {
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
     // Allocated only once a part has arrived, because announcing a length costs the sender nothing.
-    if (this.#whole === undefined && announced > SMALL && this.#size * PROVEN >= announced) {
+    if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
       for (const part of this.#parts) {

@@ -26,7 +26,7 @@ type Graph = GraphDef | LangGraph | StateMachine;
  * an agent, an XState machine, or a function that returns one of these. A function that takes the configuration and returns a graph of
  * LangGraph.js is called again for each run.
  */
-export type GivenGraph =
+export type InlineGraph =
   | Graph
   // The configuration has the type that the graph's own project gives it.
   // oxlint-disable-next-line typescript/no-explicit-any

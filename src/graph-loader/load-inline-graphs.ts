@@ -16,21 +16,21 @@ import {
  * Loads the graphs that a program passes to the server.
  * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` if it cannot be served; both name the graph
  */
-export async function loadGivenGraphs(
-  given: { readonly [name: string]: unknown },
+export async function loadInlineGraphs(
+  graphsByName: { readonly [name: string]: unknown },
   options: LoadOptions,
 ): Promise<LoadedGraphs> {
   const graphs: Record<string, GraphDefinition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
-  for (const [name, found] of Object.entries(given)) {
-    const loaded = await loadGivenGraph(name, found, options);
+  for (const [name, found] of Object.entries(graphsByName)) {
+    const loaded = await loadInlineGraph(name, found, options);
     if (isDefinition(loaded)) graphs[name] = loaded;
     else langGraphs.set(name, loaded);
   }
   return { graphs, langGraphs };
 }
 
-async function loadGivenGraph(
+async function loadInlineGraph(
   name: string,
   found: unknown,
   options: LoadOptions,
