@@ -1,7 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
 import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import { HeldStarts, type Starts } from "./begin-queue.ts";
+import { DeferredStarts, type Starts } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
@@ -9,7 +9,7 @@ import type { LiveThread } from "./thread/live-thread.ts";
 type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[];
 
 interface Batch {
-  /** Wraps the error with which the entry of this index was refused. */
+  /** Makes the error to throw when the run at this index was refused with `error`. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -18,7 +18,7 @@ interface Batch {
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
-  /** Where the runs wait for their turn. */
+  /** The queue in which the admitted runs wait to begin. */
   readonly starts: Starts;
 }
 
@@ -34,7 +34,7 @@ export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly 
     for (const { key, draft } of runs) {
       // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
       const liveThread = await batch.wake(key, draft.create);
-      // There may be more of them than idle threads stay in memory.
+      // Keeps the threads in memory: a batch may have more of them than the limit of idle threads.
       batch.claim(liveThread);
       liveThreads.push(liveThread);
     }
@@ -50,26 +50,26 @@ async function admitTo(
   { refused, refuseWhenDraining, letGo, starts }: Batch,
 ): Promise<readonly RunRecord[]> {
   refuseWhenDraining();
-  const heldStarts = new HeldStarts(starts);
+  const deferredStarts = new DeferredStarts(starts);
   const admitted: Promise<RunRecord>[] = [];
   for (const [i, { draft }] of runs.entries()) {
     const liveThread = liveThreads[i] as LiveThread;
     try {
-      admitted.push(admitRun(liveThread, draft, heldStarts));
+      admitted.push(admitRun(liveThread, draft, deferredStarts));
     } catch (cause) {
       const back = takeBack(liveThreads.slice(0, i), runs);
       for (const unused of liveThreads.slice(i)) letGo(unused);
       await Promise.allSettled(admitted);
-      heldStarts.release();
+      deferredStarts.release();
       await Promise.allSettled(back);
       throw refused(i, cause);
     }
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  // Some were admitted, and then the storage failed: those are taken back.
+  // The storage failed after some runs were admitted: those are rolled back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
-  heldStarts.release();
+  deferredStarts.release();
   if (failed < 0) return Promise.all(admitted);
   await Promise.allSettled(back);
   throw refused(failed, (results[failed] as PromiseRejectedResult).reason);

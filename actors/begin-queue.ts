@@ -53,9 +53,9 @@ export class BeginQueue implements Starts {
 }
 
 /** Keeps runs from beginning until they are released together. */
-export class HeldStarts implements Starts {
+export class DeferredStarts implements Starts {
   readonly #starts: Starts;
-  #heldStarts: (() => void)[] = [];
+  #deferredStarts: (() => void)[] = [];
 
   /** `starts` gets the runs that are released. */
   constructor(starts: Starts) {
@@ -63,11 +63,11 @@ export class HeldStarts implements Starts {
   }
 
   add(begin: () => void): void {
-    this.#heldStarts.push(begin);
+    this.#deferredStarts.push(begin);
   }
 
   release(): void {
-    for (const begin of this.#heldStarts) this.#starts.add(begin);
-    this.#heldStarts = [];
+    for (const begin of this.#deferredStarts) this.#starts.add(begin);
+    this.#deferredStarts = [];
   }
 }

@@ -25,7 +25,10 @@ interface Waiting extends SlotRequest {
   ready(): void;
 }
 
-/** Waiting runs of one tenant, by graph, the large ones apart; those together are in the order in which they asked. */
+/**
+ * The waiting runs of one tenant: small ones by graph, and large ones in one list. Each list is in the order of the
+ * requests.
+ */
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
@@ -65,7 +68,7 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // Nobody is overtaken: a waiting run that could use this slot would have got it already.
+    // This overtakes nobody: a waiting run that could use the slot would already have it.
     this.#take(claim);
     return true;
   }

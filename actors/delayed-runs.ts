@@ -32,12 +32,12 @@ export class DelayedRuns {
    * others.
    */
   readonly #failed = new Set<string>();
-  /** Runs that were started by the last look. */
+  /** Runs that were started by the last pass. */
   #started = new Set<string>();
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when another look is due after the current one. */
+  /** True when another pass is due after the current one. */
   #again = false;
   #stopped = false;
 
@@ -51,7 +51,7 @@ export class DelayedRuns {
     return this.#time.now();
   }
 
-  /** Tells that a run is, or will be, due at this time (milliseconds). */
+  /** Reports that a run is, or will be, due at this time (milliseconds). */
   schedule(due: number): void {
     if (this.#stopped || due >= this.#at) return;
     this.#timer?.();
@@ -94,7 +94,7 @@ export class DelayedRuns {
     const due = found.filter(({ run, due: at }) => at <= now && !this.#failed.has(run));
     const startedBefore = this.#started;
     this.#started = new Set();
-    // A run that was started and is still listed exists only in the list.
+    // The last pass has started the run, but it is still listed: its thread does not know it.
     const startDue = ({ key, run }: KeyedDelayedRun) =>
       startedBefore.has(run) ? this.#fail(key, run, "its thread does not list it") : this.#start(key, run);
     await Promise.all(due.map(startDue));

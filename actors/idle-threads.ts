@@ -14,7 +14,7 @@ export interface IdleEntry<C> {
   after: IdleEntry<C> | null;
 }
 
-/** What the list needs to know of a thread in memory. */
+/** The part of a thread in memory that the list needs. */
 interface MaybeIdle<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
@@ -27,13 +27,18 @@ interface MaybeIdle<C> {
   idleEntry: IdleEntry<C> | null;
 }
 
-/** Milliseconds until the states of threads that became idle are measured: apart from the runs, whose time it would take. */
+/**
+ * Milliseconds until the states of threads that became idle are measured. Measuring waits because it would take time
+ * from the runs.
+ */
 const MEASURE = 500;
 
 /**
- * Idle threads in memory, the longest idle first, and the timers that remove them from memory: after their time, and where their states
- * take too much. These serve all: a timer for each would cost more than the thread. They form a linked list: a `Map` of thousands that loses its
- * first entry with every run has to be searched for the next one through the gaps left behind.
+ * Idle threads in memory, the longest idle first, and the timers that remove them from memory: when their idle time is
+ * over, or when their states take too much memory.
+ * One timer serves all threads, since a timer for each would cost more than the thread. The threads form a linked list
+ * rather than a `Map`: a `Map` that loses its first entry with every run leaves gaps, and finding the next entry means
+ * searching through them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;
@@ -130,7 +135,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     this.#passivated++;
   }
 
-  /** Measures the states of those that have become idle since. */
+  /** Measures the states of threads that became idle since the last measurement. */
   #measure(): void {
     this.#measureTimer = null;
     for (let entry = this.#youngest; entry !== null && !entry.isMeasured; entry = entry.before) {
@@ -162,13 +167,14 @@ export class IdleThreads<C extends MaybeIdle<C>> {
       const { liveThread, since } = entry;
       const rested = now - since;
       if (rested < this.#limits.idle) {
-        // Whole milliseconds: a fraction can be lost in the sum, and time would stand still.
+        // Rounded up to whole milliseconds: adding a smaller fraction to the clock may not change it, and the timer
+        // would fire again and again.
         const left = Math.ceil(this.#limits.idle - rested);
         this.#timer = this.#scheduler.after(left, () => this.#sweep());
         return;
       }
       this.#removeFromMemory(liveThread);
-      // It had a write in flight: it is put at the end of the list, and looked at again.
+      // The thread had a write in flight: it goes to the end of the list and is checked again later.
       if (liveThread.idleEntry === entry) this.update(liveThread);
     }
   }

@@ -24,7 +24,7 @@ export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEn
     await liveThread.lastWrite;
     const { seq } = liveThread.record;
     const run = await liveThread.deps.journal.run(liveThread.key, id);
-    // The thread was changed since: read again.
+    // The thread was changed meanwhile: read again.
     if (liveThread.record.seq !== seq || liveThread.inFlight > 0) continue;
     if (
       run === undefined ||

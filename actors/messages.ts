@@ -14,7 +14,7 @@ export type ThreadEvent =
   | { readonly type: "RUN.READY"; readonly run: string }
   /** The start of the active run is stored; it may begin. */
   | { readonly type: "RUN.STARTED"; readonly run: string }
-  /** Someone asked for the end of the active run, and the request is being stored. */
+  /** A cancellation of the active run was requested, and the request is being stored. */
   | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
   /** A waiting run has ended without starting. */
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
@@ -22,7 +22,7 @@ export type ThreadEvent =
   | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
   /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
-  /** A write failed, or an actor failed: this actor is given up, and the thread is loaded again from its records. */
+  /** A write or an actor failed: this actor is discarded, and the thread is loaded again from its records. */
   | { readonly type: "GIVE.UP" };
 
 /** Events of a run's actor. */
@@ -36,7 +36,7 @@ export type RunEvent =
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
   /** The server is stopping: the tasks that are planned do not start in this process. */
   | { readonly type: "PAUSED" }
-  /** More tasks of the step were added while others run. */
+  /** Tasks were added to the step while others run. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** A commit was stored, and the run may go on. */
   | { readonly type: "COMMITTED" }

@@ -77,9 +77,9 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly #queuedRuns: QueuedRuns;
   /** Threads whose runs have paused for the shutdown. */
   readonly #halted = new Set<LiveThread>();
-  /** Threads that are being deleted, by name: resolves with whether the thread was. */
+  /** Threads that are being deleted, by name. The promise resolves with whether the thread was deleted. */
   readonly #deletions = new Map<string, Promise<boolean>>();
-  /** Unended runs whose client asked for an end with its connection. */
+  /** Unended runs whose clients asked for the run to end with the connection. */
   readonly #cancelledOnDisconnect = new Set<string>();
   /** True when the shutdown has parked the runs in progress. */
   #hasParked = false;
@@ -182,7 +182,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The thread would have been created with this run: without it there is none.
+      // Creating the thread was part of admitting this run, and that has failed: there is no thread.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -203,7 +203,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const { journal } = this.#deps;
     return this.#endCallbacks.waitUnlessEnded(run, () =>
       andThen(journal.run(key, run), (record) => {
-        // The run has to wait for the storage, as long as that takes.
+        // The storage has failed: the run waits until it accepts writes again.
         const { refusal } = journal;
         if (refusal !== undefined && record !== undefined && !isTerminal(record.status)) throw refusal;
         return record;
@@ -212,7 +212,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
-    // The shutdown has stored the cancellation.
+    // The shutdown has already stored the cancellation.
     if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;
     this.#refuseOnceParked();
     const record = await this.#deps.journal.run(key, run);
@@ -289,7 +289,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #checkDrained(): void {
-    // Threads that wait for a slot get none any more.
+    // Threads that wait for a slot do not get one any more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
     // A paused run may have been cancelled since: its end has to be stored.
@@ -321,13 +321,13 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.activityChanged(liveThread);
     this.#temporaryThreads.runEnded(liveThread, run, end, isRead);
     this.#endCallbacks.notify(run, this.#withDeletion(liveThread, end));
-    // The end of a run that waited in the queue leaves the run in progress paused.
+    // While there is an attempt, it was a waiting run that has ended: the run in progress is still paused.
     if (liveThread.attempt === null) this.#halted.delete(liveThread);
     this.#checkDrained();
   }
 
   #withDeletion({ key }: LiveThread, end: RunEnd): RunEnd {
-    // Threads whose end is ordinary cost no more than this check.
+    // Ordinary threads need no more than this check.
     const isThreadDeleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadMapKey(key));
     return isThreadDeleted === undefined ? end : { ...end, isThreadDeleted };
   }
@@ -354,26 +354,26 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     liveThread.actor?.stop();
     this.#halted.delete(liveThread);
     this.#checkDrained();
-    this.#reloads.givenUp(liveThread.key, cause, liveThread.runs.size > 0);
+    this.#reloads.threadFailed(liveThread.key, cause, liveThread.runs.size > 0);
   }
 
   // --- loading threads, and removing them from memory ---
 
   /**
-   * Works on a live thread. Where that is removed from memory while the work reads, as when the thread is deleted or
-   * pruned, the work starts again on the one that is loaded next.
+   * Runs `work` on a live thread. If the thread is removed from memory while the work reads (for example because it is
+   * deleted or pruned), the work starts again on the newly loaded thread.
    * @throws ServiceError `thread.not_found`
    */
   async #onLiveThread<T>(key: ThreadKey, work: (liveThread: LiveThread) => Promise<T>): Promise<T> {
     const name = threadMapKey(key);
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one live thread after the other
+      // oxlint-disable-next-line no-await-in-loop -- retried on a newly loaded thread only after the work on the last one has failed
       const liveThread = await (this.#locks.isLocked(name)
         ? this.#locks.withLock(name, async () => this.#wake(key))
         : this.#wake(key));
       assertPermitted(key, liveThread.record);
       try {
-        // oxlint-disable-next-line no-await-in-loop
+        // oxlint-disable-next-line no-await-in-loop -- the thread must have left memory before it is loaded again
         return await work(liveThread);
       } catch (cause) {
         if (liveThread.alive || liveThread.isBroken) throw cause;
@@ -383,8 +383,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   /**
-   * Loads a thread. `start`: creates it where it does not exist. @throws ServiceError `thread.not_found` without
-   * `start`
+   * Loads a thread. With `start`, creates it if it does not exist.
+   * @throws ServiceError `thread.not_found` without `start`
    */
   #wake(key: ThreadKey, start?: ThreadStart): Eventually<LiveThread> {
     this.#refuseOnceParked();
@@ -394,7 +394,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const waking = this.#waking.get(name);
     if (waking !== undefined) {
       if (start === undefined) return waking;
-      // It may be loaded for a request that does not create it.
+      // A request that does not create the thread may be loading it already.
       return waking.catch((cause: unknown) => {
         if (cause instanceof ServiceError && cause.code === "thread.not_found") return this.#wake(key, start);
         throw cause;

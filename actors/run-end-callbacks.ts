@@ -33,12 +33,12 @@ export class RunEndCallbacks {
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
     this.#add(run, waiter);
-    // It may fail during the read, and be of no interest then.
+    // The promise may reject during the read, when nobody waits for it yet.
     ended.catch(() => undefined);
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // The end itself, if it has come meanwhile: it has the state, which may be deleted by now.
+      // If the end was reported meanwhile, use it: it includes the state, which may be deleted by now.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);
@@ -65,7 +65,7 @@ export class RunEndCallbacks {
     for (const { resolve } of waiters) resolve(end);
   }
 
-  /** Tells those who wait that the end will not come soon: the run has to wait for the storage. */
+  /** Rejects the waiting requests, because the run's end is delayed until the storage works again. */
   fail(run: string, cause: unknown): void {
     const waiters = this.#byRun.get(run);
     if (waiters === undefined) return;

@@ -42,7 +42,10 @@ export class RunMemoryBudget {
     this.#limits = limits;
   }
 
-  /** `serveWaiting` lets waiting runs begin that {@link admits} admits then. It calls {@link waited} if some still wait for memory. */
+  /**
+   * `serveWaiting` starts the waiting runs that {@link admits} now allows. It calls {@link waited} if some still wait
+   * for memory.
+   */
   onSpace(serveWaiting: () => void): void {
     this.#serveWaiting = serveWaiting;
   }
@@ -61,7 +64,7 @@ export class RunMemoryBudget {
     return this.#bytes >= this.#limits.maxStateBytes;
   }
 
-  /** Whether a run that needs so many bytes may begin. */
+  /** Whether a run that needs this many bytes may begin. */
   admits(bytes: RunBytes): boolean {
     return !this.isFull || this.#isOneMoreAdmitted || !this.isLarge(bytes);
   }
@@ -109,7 +112,7 @@ export class RunMemoryBudget {
     this.#bytes += bytesOf(bytes);
   }
 
-  /** In a later turn: the state of another thread is being changed in this one. */
+  /** Deferred to a later turn, because the state of another thread is being changed in this one. */
   #serveSoon(): void {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -128,10 +131,13 @@ export class RunMemoryBudget {
 
   get #hasHeapRoom(): boolean {
     const { used, limit } = this.#heap();
-    // What is garbage counts as used until it is collected, and a process in which all runs wait collects none.
+    // The heap figure includes garbage until it is collected, and a process in which all runs wait allocates too little
+    // to trigger a collection.
     return used < limit / 2 || this.#bytes < limit / 4;
   }
 }
 
-/** An input becomes part of the state, and shares its memory, or is dropped by it. */
+/**
+ * Only the larger of the two counts: an input becomes part of the state and shares its memory, or the state drops it.
+ */
 const bytesOf = ({ state, input }: RunBytes): number => Math.max(state, input);

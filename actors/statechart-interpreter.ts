@@ -32,7 +32,7 @@ interface StateConfig {
   readonly invoke?: {
     readonly id: string;
     readonly src: string;
-    // `never`: each chart states the type of its own context.
+    // `never`, so that each chart can declare the type of its own context.
     readonly input: (args: { readonly context: never }) => unknown;
     readonly onDone: Transitions;
   };
@@ -61,7 +61,7 @@ export type Spawn = (
 interface SpawnArgs<C, E> extends Args<C, E> {
   readonly spawn: Spawn;
 }
-// `never`: what a chart refers to with parameters states their type itself.
+// `never`, so that each parametrised guard and action can declare the type of its parameters.
 type Named<A, T> = { readonly [name: string]: (args: A, params: never) => T };
 
 /** A statechart: the configuration that XState's `createMachine` takes, and the functions that it names. */
@@ -70,7 +70,7 @@ export interface Statechart<C extends object, E extends EventObject> {
   readonly guards: Named<Args<C, E>, boolean>;
   /** Actions that change the context. Only they may spawn. */
   readonly assigns: Named<SpawnArgs<C, E>, Partial<C>>;
-  /** Actions that act on the world. Each answer comes back as an event. */
+  /** Side effects. Each reports back with an event. */
   readonly effects: Named<ActorArgs<C, E>, void>;
   /** Actions that send an event to a child. */
   readonly sends: {
@@ -92,7 +92,7 @@ export type ChartSnapshot<C, O> = Snapshot<O> & {
 };
 
 export interface ChartLogic<C, E extends EventObject, I, O> extends ActorLogic<ChartSnapshot<C, O>, E, I> {
-  /** The snapshot of an actor that is in this state from the start, without the transitions that lead there. */
+  /** The snapshot of an actor that starts in this state, without the transitions that would lead there. */
   snapshotIn(state: string, context: C): ChartSnapshot<C, O>;
 }
 
@@ -225,7 +225,9 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     ];
   }
 
-  /** The step that this transition of `source`, the state or one of its ancestors, takes from the state. */
+  /**
+   * The step from this atomic state by a transition that belongs to `source`: the state itself or one of its ancestors.
+   */
   function stepOf(
     state: AtomicState<C, E>,
     source: StateNode,
@@ -242,7 +244,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     if (target === undefined) return { guard: check, operations: own, target: undefined };
     const to = resolveTarget(source, target);
     const isWithin = !reenter && lineage(to).includes(source);
-    // The closest state that is neither left nor entered.
+    // The closest ancestor that is neither exited nor entered.
     const domain = isWithin
       ? source
       : lineage(to).find((one) => one !== to && one !== source && lineage(source).includes(one));
@@ -279,7 +281,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     ];
   }
 
-  /** Enters the ancestors of the state below `domain`, and the state. What they invoke starts last. */
+  /** Enters the ancestors of the state below `domain`, then the state itself. Invoked actors start last. */
   function entering(leaf: StateNode, domain: StateNode | undefined): readonly Operation<C, E>[] {
     const entered = lineage(leaf, domain).reverse();
     const entries = entered.flatMap((node) => [
@@ -350,7 +352,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     return state.wildcards.find(([prefix]) => type.startsWith(prefix))?.[1] ?? [];
   }
 
-  /** Ends the transition in a state: takes the transitions without an event, and builds the snapshot. */
+  /** Ends the transition in a state: takes eventless (`always`) transitions, and builds the snapshot. */
   function settle(move: Move<C, E>, reached: AtomicState<C, E>): ChartSnapshot<C, O> {
     let state = reached;
     for (
@@ -447,7 +449,7 @@ function stopChild<C, E>(move: Move<C, E>, id: string): void {
 }
 
 function stopAll<C, E>(move: Move<C, E>): void {
-  // Most have none: an iterator would be made for nothing.
+  // Most actors have no children: creating an iterator would be wasted.
   if (move.children.size === 0) return;
   for (const id of move.children.names(Infinity)) stopChild(move, id);
 }
@@ -476,7 +478,9 @@ function timerOf(node: StateNode, delay: string): string {
   return `xstate.after.${delay}.${path.reverse().join(".")}`;
 }
 
-/** What an event type begins with that this descriptor matches; undefined: it is the type itself. */
+/**
+ * The prefix of the event types that this descriptor (such as `done.*`) matches; undefined when it is an exact type.
+ */
 function prefixOf(descriptor: string): string | undefined {
   return descriptor.endsWith(".*") ? descriptor.slice(0, -1) : undefined;
 }

@@ -29,8 +29,8 @@ export class TemporaryThreads {
   readonly #deps: Deps;
   readonly #letGo: (liveThread: LiveThread) => void;
   readonly #isStopping: () => boolean;
-  /** Requests that are about to read, by thread, and what to do when there are none left. */
-  readonly #kept = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
+  /** By thread, the number of requests that are about to read, and the callbacks to run when none is left. */
+  readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
   constructor(deps: Deps, letGo: (liveThread: LiveThread) => void, isStopping: () => boolean) {
     this.#deps = deps;
@@ -41,13 +41,13 @@ export class TemporaryThreads {
   /** Keeps a thread until the returned function is called, which MUST be done once. */
   keep(key: ThreadKey): () => void {
     const name = threadMapKey(key);
-    const kept = this.#kept.get(name) ?? { requests: 0, afterwards: [] };
-    this.#kept.set(name, kept);
-    kept.requests++;
+    const pending = this.#pendingReads.get(name) ?? { requests: 0, afterwards: [] };
+    this.#pendingReads.set(name, pending);
+    pending.requests++;
     return () => {
-      if (--kept.requests > 0) return;
-      this.#kept.delete(name);
-      for (const end of kept.afterwards) end();
+      if (--pending.requests > 0) return;
+      this.#pendingReads.delete(name);
+      for (const end of pending.afterwards) end();
     };
   }
 
@@ -55,7 +55,7 @@ export class TemporaryThreads {
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
-    // A client does not come back for a run that was stopped.
+    // The client of a run that was stopped does not come back for it.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () => {
       this.#letGo(liveThread);
@@ -65,9 +65,9 @@ export class TemporaryThreads {
       if (lingers) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
       else remove();
     };
-    const kept = this.#kept.get(threadMapKey(liveThread.key));
-    if (isRead || isAwaited || kept === undefined) end(isRead || isAwaited);
-    else kept.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
+    const pending = this.#pendingReads.get(threadMapKey(liveThread.key));
+    if (isRead || isAwaited || pending === undefined) end(isRead || isAwaited);
+    else pending.afterwards.push(() => end(this.#deps.sinks.isRead(liveThread.key, id)));
   }
 
   /**

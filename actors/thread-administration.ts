@@ -13,7 +13,7 @@ import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
-/** What the administration needs of the registry. */
+/** The part of the registry that the administration needs. */
 export interface ThreadAdministrationOwner {
   /** Runs the work when no other request holds the thread's lock; until it is done, no run is admitted. */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
@@ -23,7 +23,7 @@ export interface ThreadAdministrationOwner {
   wake(key: ThreadKey): Eventually<LiveThread>;
   letGo(liveThread: LiveThread): void;
   settled(key: ThreadKey, run: string): Promise<unknown>;
-  /** Says of runs that end meanwhile that their thread may be deleted: the promise resolves with whether it was. */
+  /** Tells runs that end from now on that their thread may be deleted. The promise resolves with whether it was. */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
 
@@ -76,7 +76,7 @@ export class ThreadAdministration implements ThreadOperations {
       const { ttl, rested_at } = liveThread.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
-      // The thread is in use, or was used since: its lifetime starts again from then.
+      // The thread is in use, or was used since: its lifetime starts again from that time.
       const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
       if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);
@@ -116,7 +116,9 @@ export class ThreadAdministration implements ThreadOperations {
     }
   }
 
-  /** Cancels the runs, and deletes the thread. Adds to `listeners` what to call with whether it was deleted. */
+  /**
+   * Cancels the runs and deletes the thread. Adds callbacks to `listeners`, to be called with whether it was deleted.
+   */
   async #removeInUse(
     key: ThreadKey,
     first: LiveThread,
@@ -124,7 +126,7 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // The last run first: no run may begin because the one before it has ended.
+      // Cancels the last run first: otherwise the next run would begin as soon as the one before it ends.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {

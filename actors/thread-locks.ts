@@ -19,7 +19,7 @@ export class ThreadLocks {
   async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let other = this.#locks.get(name); other !== undefined; other = this.#locks.get(name)) await other;
     const made = work();
-    // Waiting requests only need to know that it is over.
+    // Waiting requests need only know that the work is over, not its result.
     const over = made.then(
       () => undefined,
       () => undefined,
@@ -33,7 +33,7 @@ export class ThreadLocks {
   }
 }
 
-/** True when other requests may create the same thread. Nobody else knows the id of a temporary thread. */
+/** False for a temporary thread: nobody else knows its id, so no other request can create it. */
 export function isIdShared(start: ThreadStart | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

@@ -5,7 +5,7 @@ import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** Milliseconds before the first reload of a thread that was given up. */
+/** Milliseconds before the first reload of a thread that failed. */
 const FIRST_DELAY_MS = 1_000;
 /** Milliseconds: the longest delay before a later reload. */
 const MAX_DELAY_MS = 30_000;
@@ -28,29 +28,30 @@ interface Threads {
 
 interface Reload {
   readonly key: ThreadKey;
-  /** How often it was loaded here in vain. */
+  /** How often the thread was reloaded and failed again. */
   failures: number;
-  /** True when it was loaded here, and not given up since. */
+  /** True when the thread was reloaded here and has not failed since. */
   isLoaded: boolean;
-  /** Milliseconds on the monotonic clock at which it was given up last. */
+  /** Time of the last failure, in milliseconds of the monotonic clock. */
   at: number;
   isScheduled: boolean;
 }
 
 /**
- * Loads threads again that were given up while they had runs: once the storage accepts writes, and the later the more often a thread has
- * failed. Threads that the storage has failed are logged together: one line when they are given up, one when they are loaded again.
+ * Reloads threads that failed while they had runs: as soon as the storage accepts writes, and with a longer delay the
+ * more often a thread has failed. Threads that failed because of the storage are logged together: one line when they
+ * fail, one when they are loaded again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;
   readonly #threads: Threads;
-  /** By thread, in the order of `at`. */
+  /** Pending reloads by thread, in the order of their times (`at`). */
   readonly #reloads = new Map<string, Reload>();
   #ready: Reload[] = [];
   #isLoading = false;
-  /** Threads that the storage has failed, and that are not loaded again yet. */
+  /** Threads that failed because of the storage and are not loaded again yet. */
   readonly #failed = new Set<string>();
-  /** Threads that were in `#failed` since it was empty. */
+  /** The number of threads that have been in `#failed` since it was last empty. */
   readonly #everFailed = new Set<string>();
 
   constructor(deps: Deps, threads: Threads) {
@@ -58,8 +59,8 @@ export class ThreadReloads {
     this.#threads = threads;
   }
 
-  /** A thread was given up, and is not live any more. `hasRuns`: it has to be loaded again. */
-  givenUp(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
+  /** Records that a thread has failed and is no longer live. `hasRuns`: it has to be loaded again. */
+  threadFailed(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
     const { logger, scheduler } = this.#deps;
     const name = threadMapKey(key);
     const isOutage = cause instanceof ServiceError && cause.code === "storage.unavailable";
@@ -72,7 +73,7 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // In a later turn, since many threads fail together.
+      // Deferred to a later turn, since many threads fail together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }
@@ -88,7 +89,7 @@ export class ThreadReloads {
     const known = this.#reloads.get(name);
     const reload = known ?? { key, failures: 0, at, isLoaded: false, isScheduled: false };
     reload.at = at;
-    // Requests may load it too, and do not count.
+    // Requests may load the thread too; those loads do not count as reloads.
     if (reload.isLoaded) reload.failures++;
     reload.isLoaded = false;
     this.#reloads.delete(name);
@@ -113,21 +114,21 @@ export class ThreadReloads {
     if (!this.#isLoading) void this.#loadAll();
   }
 
-  /** One after the other, each in a turn of its own: there may be thousands, and others have to get on. */
+  /** Loads one thread a turn: there may be thousands, and other work must not wait for all of them. */
   async #loadAll(): Promise<void> {
     this.#isLoading = true;
     for (let reload = this.#ready.shift(); reload !== undefined; reload = this.#ready.shift()) {
       if (this.#threads.isStopping()) return;
       reload.isScheduled = false;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the loads of thousands hold up nobody
+      // oxlint-disable-next-line no-await-in-loop -- loading thousands at once would hold up all other work
       if (await this.#load(reload)) this.#loaded(reload);
       else {
-        // Unless it was counted already, since it was given up while it was loaded.
+        // Counted only once, even if the thread failed again while it was being loaded.
         if (reload.isLoaded) reload.failures++;
         reload.isLoaded = false;
         this.#schedule(reload);
       }
-      // oxlint-disable-next-line no-await-in-loop -- others get a turn
+      // oxlint-disable-next-line no-await-in-loop -- other work gets a turn between two loads
       await new Promise<void>((resolve) => this.#deps.scheduler.soon(resolve));
     }
     this.#isLoading = false;
@@ -137,7 +138,7 @@ export class ThreadReloads {
   async #load(reload: Reload): Promise<boolean> {
     const { key } = reload;
     if (this.#threads.isLive(key)) return true;
-    // It may be given up before the promise has resolved.
+    // The thread may fail again before this promise has resolved.
     reload.isLoaded = true;
     try {
       await this.#threads.wake(key);

@@ -88,7 +88,7 @@ export interface RunEnd {
    * interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
-  /** Set when the run ended while its thread was being deleted: resolves with whether the thread was. */
+  /** Set when the run ended while its thread was being deleted: resolves with whether the thread was deleted. */
   readonly isThreadDeleted?: Promise<boolean>;
 }
 
@@ -188,7 +188,8 @@ export interface ThreadSystem {
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
   isRunning(key: ThreadKey, run: string): boolean;
   /**
-   * The position of a waiting run, from 1: among those of its tenant that wait for a slot, or in its thread's queue.
+   * The position of a waiting run, counted from 1: among its tenant's runs that wait for a slot, or in its thread's
+   * queue.
    */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**
@@ -197,7 +198,10 @@ export interface ThreadSystem {
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
   readonly live: LiveThreadList;
-  /** Continues every run that a shutdown or a crash has left. Called once, before the server accepts requests. */
+  /**
+   * Continues every unended run that a shutdown or a crash interrupted. Called once, before the server accepts
+   * requests.
+   */
   recover(): Promise<void>;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
@@ -224,7 +228,7 @@ export interface SystemDeps {
   /** Identifies the machine's boot, see `RunRecord.boot`. */
   readonly boot: string;
   readonly limits: SystemLimits;
-  /** What runs the statecharts. Default: `interpretStatechart`. */
+  /** The interpreter of the statecharts. Default: `interpretStatechart`. */
   readonly interpret?: Interpreter | undefined;
 }
 
@@ -232,8 +236,8 @@ export interface SystemLimits {
   /** Milliseconds that a thread is idle before it is removed from memory. */
   readonly idle: number;
   /**
-   * Idle threads in memory, at most. Loading one takes some 20 us; where thousands are idle, every garbage collection
-   * of their last seconds has to carry them.
+   * The largest number of idle threads in memory. Loading one takes some 20 us; thousands of them would make every
+   * garbage collection slower.
    */
   readonly maxIdle: number;
   /** Bytes of the states of idle threads in memory, at most: those that have been idle longest are removed. One state may exceed it. */
@@ -246,7 +250,7 @@ export interface SystemLimits {
   readonly linger: number;
   /** Milliseconds that a cancelled task has to stop by itself. */
   readonly grace: number;
-  /** Attempts that a run may have. */
+  /** The number of attempts that a run may have. */
   readonly attempts: number;
   /** Milliseconds that an attempt of a run may take, where the run sets no limit itself; Infinity: no limit. */
   readonly timeout: number;

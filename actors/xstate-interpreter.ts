@@ -3,8 +3,8 @@ import type { EventObject } from "./xstate.ts";
 import type { ChartLogic, Statechart } from "./statechart-interpreter.ts";
 
 /**
- * Runs a statechart with XState's own interpreter, for tests: they hold `interpretStatechart` to it. As `SystemDeps.interpret` it
- * runs a whole actor system.
+ * Runs a statechart with XState's own interpreter, so that tests can compare `interpretStatechart` with it. As
+ * `SystemDeps.interpret`, it runs a whole actor system.
  */
 export function xstateInterpreter<C extends object, E extends EventObject, I, O>(chart: Statechart<C, E>) {
   const { config, guards, effects, actors, delays } = chart;

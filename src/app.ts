@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, PARTS } from "./app/options.ts";
+import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, FOR_HANDLERS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -23,7 +23,7 @@ import { OpenSockets } from "./websocket/open-sockets.ts";
 import { createUpgrade } from "./websocket/upgrade.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { versionWarnings } from "./langgraph/user-library.ts";
-import { loadGivenGraphs } from "./graph-loader/given-graphs.ts";
+import { loadInlineGraphs } from "./graph-loader/load-inline-graphs.ts";
 import { loadGraphs, type LoadOptions } from "./graph-loader/load-graphs.ts";
 import { loadHttpApp } from "./graph-loader/load-http-app.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
@@ -67,19 +67,19 @@ import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
-export type { GivenGraph } from "./graph-loader/given-graph.ts";
+export type { InlineGraph } from "./graph-loader/inline-graph.ts";
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
-/** Milliseconds for webhooks that are on their way when the server stops. */
+/** Milliseconds that webhook attempts in progress may take when the server stops. */
 const WEBHOOK_DRAIN = 2_000;
 
 /**
- * Builds a server out of its parts, takes up what an earlier one left unsettled, and opens the transport.
+ * Builds a server from its parts, continues the unfinished work of an earlier one, and opens the transport.
  * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
  */
 export function createApp(options: AppOptions = {}): Promise<App> {
-  // What it waits for meanwhile, such as the pause before a second try, need not keep the process by itself.
+  // Keeps the process alive meanwhile: timers do not, such as the one before a second attempt.
   return keepAliveDuring(openWithSdkLogger(options));
 }
 
@@ -113,7 +113,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
-    // What does not listen has no path to send to.
+    // An app that does not listen has no paths to send webhooks to.
     ownPaths: givenPolicy.ownPaths && options.transport !== "none",
   };
   const registry = new GraphRegistry();
@@ -121,13 +121,13 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     config === undefined
       ? undefined
       : await loadGraphs(config, { random, scheduler, onWarning: (warning) => logger.warn(warning) });
-  const given = await loadGivenGraphs(options.graphs ?? {}, { random, scheduler });
+  const given = await loadInlineGraphs(options.graphs ?? {}, { random, scheduler });
   const isReplaced = (name: string) => Object.hasOwn(options.graphs ?? {}, name);
   const kept = Object.keys(loaded?.graphs ?? {}).filter((name) => !isReplaced(name));
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    // Only the loading makes them, of this one kind.
+    // Hosted graphs are only made by the loader, and all are of this kind.
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
@@ -138,7 +138,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       ...given.langGraphs,
     ]),
   );
-  // They may still come, by `replaceGraphs`.
+  // LangGraph.js graphs may still be added by `replaceGraphs`.
   if (registry.names().length === 0 && served.size === 0)
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
@@ -151,9 +151,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   });
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
-  // Apart from that of requests that begin: what is long does not keep those waiting.
+  // A budget for long work. Requests that begin have another one, so that they do not wait for it.
   const budget = new TimeBudget(clock, scheduler);
-  // Two, so that a tenant's streams that nobody takes do not hold up its other responses.
+  // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
   const memory = new MemoryBudget(scheduler);
   const streamMemory = new MemoryBudget(scheduler);
   const storage =
@@ -166,10 +166,10 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       budget,
       ...definedOf({ onProgress: options.onProgress }),
     }));
-  /** Closes what has been opened; the last first. */
+  /** Closes the opened parts in reverse order. */
   const opened: (() => unknown)[] = [() => storage.close()];
   const closeAll = async (): Promise<void> => {
-    // The rest is closed also where one fails.
+    // If closing one part fails, the rest is closed all the same.
     try {
       for (let close = opened.pop(); close !== undefined; close = opened.pop()) await close();
     } finally {
@@ -182,13 +182,13 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      // The actors of a machine's step know each other, so they run in one thread.
+      // The actors of a machine's step refer to each other, so they run in one thread.
       loaded: kept.filter((name) => loaded?.graphs[name]?.machine === undefined),
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
     opened.push(() => host.close());
-    // Nobody is served any more.
+    // The server is stopping, and serves no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
     const hub = createHub({
@@ -299,7 +299,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
           const findings = storage.findings().length;
           const verifying = storage.verifying();
           return {
-            // No reason to send its clients elsewhere: all other threads are served, by this server alone.
+            // Damage does not make the server unready: it serves all other threads, and no other server does.
             ...(findings > 0 && { damaged: { ...storage.damage(), findings } }),
             ...(verifying !== undefined && { verifying }),
           };
@@ -356,7 +356,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     const embedded: { startDraining(): void; close(): void }[] = [];
 
     const shut = async (ms: number): Promise<void> => {
-      // Once nothing listens and nobody is connected, the process would end in the middle of it.
+      // Keeps the process alive during the stop: once nothing listens and nobody is connected, it would end halfway.
       const release = keepProcessAlive();
       stopping = true;
       metrics.close();
@@ -365,11 +365,12 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         const fired = firing.stop();
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         const swept = threadExpiry.stop();
-        // The drain at once: no run is accepted any more.
+        // The drain starts at once, so that no further run is accepted.
         await Promise.all([system.drain(ms), unendedRunRepair.stop()]);
         await Promise.all([sent, fired, swept]);
         hasStopped = true;
-        // What still waits for the project's code, in authentication or in an HTTP application, is answered while it is connected.
+        // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
+        // connections close.
         stop.abort(isStopping());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
         hub.close();
@@ -387,7 +388,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
       fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
-      [PARTS]: {
+      [FOR_HANDLERS]: {
         handlers,
         maxBody,
         bodyMemory: bodies.memory,
@@ -420,10 +421,12 @@ function accessOptions(options: AppOptions, config: Config | undefined): AccessO
   };
 }
 
-/** The part of the heap that runs in progress may take with their states, and as much again those that wait with their inputs. */
+/** The fraction of the heap that the states of runs in progress may take. The inputs of waiting runs may take as much again. */
 const HEAP_SHARE = 1 / 8;
 
-/** Where there are several tenants, none may fill the queue by itself, unless it is allowed to. `heap`: bytes, the most it may be. */
+/**
+ * With several tenants, none may fill the queue alone, unless the configuration allows it. `heap`: the largest size of the heap, in bytes.
+ */
 function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: number): SystemLimits {
   const share = (bytes: number) => Math.min(bytes, Math.floor(heap * HEAP_SHARE));
   const limits = {
@@ -459,7 +462,7 @@ async function httpAppHandlerOf(
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without the members that say nothing. */
+/** Leaves out members that are undefined. */
 function definedOf<T extends object>(object: T): Defined<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -70,7 +70,7 @@ export {
   createHandler,
   type App,
   type AppOptions,
-  type GivenGraph,
+  type InlineGraph,
   type Handler,
   type HandlerOptions,
 } from "./app.ts";

@@ -43,7 +43,7 @@ export class ShownGraph {
     this.#values = values;
   }
 
-  /** Announces the graph to the inspector. Call `began` before for tasks that run already. */
+  /** Announces the graph to the inspector. Call `began` first for each task that runs already. */
   announce(): void {
     this.#shown = "";
     this.#settle();
@@ -70,7 +70,7 @@ export class ShownGraph {
     if (this.#running.size > 0) this.#show(event);
   }
 
-  /** Shows the end of the run; without an output it was given up. */
+  /** Shows the end of the run. Without an output, the run was abandoned because its thread failed. */
   close(output: RunOutput | undefined): void {
     const event = { type: `run.${output?.status ?? "stopped"}` };
     this.#inspector.event(this.actor, event, this.actor.parent);

@@ -64,7 +64,7 @@ export class InspectionHook {
         this.#catchUp(event.actorRef as AnyActorRef);
       } else if (event.type === "@xstate.event") {
         const actor = event.actorRef as AnyActorRef;
-        // An actor's first event comes from its parent.
+        // The first event of a child actor has no sender: it comes from the parent.
         if (event.event.type === "xstate.init" && event.sourceRef !== undefined)
           this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
@@ -164,7 +164,7 @@ export class InspectionHook {
     this.#graphs.set(run, view);
   }
 
-  /** Tasks below that run already, with which the graph is announced. */
+  /** Tasks of this graph that run already: they are part of its announcement. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
     for (const child of childrenOf(actor)) {
       if (!isActive(child)) continue;

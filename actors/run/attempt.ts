@@ -25,7 +25,7 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
  */
 const HEADROOM = 1_024;
-/** Errors of nodes that an attempt remembers as logged. */
+/** The number of node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
 /**
@@ -104,15 +104,19 @@ export class Attempt {
     return within === null ? this.root : this.subgraphs.get(within);
   }
 
-  /** True when it should have started from an older checkpoint and never did. The thread then stays where it is. */
+  /**
+   * True when the attempt should have started from an older checkpoint and never did. The thread then stays at its
+   * latest checkpoint.
+   */
   get neverReachedStart(): boolean {
     const { hasEntered, head } = this.root;
     return !hasEntered && (head?.id ?? null) !== this.liveThread.record.checkpoint;
   }
 
-  /** Notes an error that a node failed with and that the host has logged. */
+  /** Remembers that the host has logged this error of a node. */
   noteLogged(error: PlainError): void {
-    // Further ones are errors that the graph has caught: at most, the run's own is then logged twice.
+    // Beyond this number, errors that the graph itself caught fill the set; at worst the run's own error is logged
+    // twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
@@ -135,14 +139,14 @@ export class Attempt {
   }
 
   #closed(stop: StopReason | null): void {
-    // It was parked for the next start meanwhile.
+    // The run was parked for the next start meanwhile.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? partialStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
     this.root.tasks.revoke();
     if (stop === "rollback") this.pending.clear();
     endRun(this, stop);
-    // Writes of nodes that are still running come too late for the run's last append.
+    // Nodes that are still running can add nothing to the run's last append.
     this.#alive = false;
   }
 
@@ -152,7 +156,7 @@ export class Attempt {
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
-    // An earlier attempt has noted these writes, before it changed anything there.
+    // An earlier attempt recorded these writes before it changed anything there.
     if (run.base_writes?.some(({ checkpoint }) => checkpoint === head.id)) return;
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
@@ -190,7 +194,7 @@ export class Attempt {
 
   #countState(): void {
     const { owner, stateSize } = this.liveThread;
-    // After its end nobody would release it.
+    // Memory that is claimed after the attempt's end would never be released.
     if (this.alive) owner.runningStates.setState(this.id, stateSize.bytes);
   }
 
@@ -221,14 +225,14 @@ export class Attempt {
   /** Checks whether all graphs have come to a halt now. */
   checkHalted(): void {
     if (!this.isHalted) return;
-    // The next attempt has its own time: this one must not end as timed out because other runs take longer to pause.
+    // The next attempt has its own time limit: this one must not time out because other runs take longer to pause.
     this.#timer?.();
     this.liveThread.owner.runHalted(this.liveThread);
   }
 
   /**
-   * Parks the run: the next start of the server takes it up. Where `isCutOff`, the next start ends it instead,
-   * because its client asked for an end with the connection. Resolves when the change is stored.
+   * Parks the run: the next start of the server continues it. With `isCutOff`, the next start ends it instead, because
+   * its client asked for the run to end with the connection. Resolves when the change is stored.
    */
   park(isCutOff: boolean): Promise<void> {
     // The end of the run is being stored: nothing may be written about the run after it.

@@ -29,12 +29,12 @@ export class GraphExecution {
   readonly origin: GraphParent;
   readonly tasks: TaskRunner;
   actor: AnyActorRef | undefined;
-  /** True once it has applied its input, or has resumed from where it started. */
+  /** True once the graph has applied its input, or has resumed from its start position. */
   hasEntered = false;
   failure: PlainError | null = null;
-  /** True when a task failed for another reason than a refused answer. */
+  /** True when a task failed for a reason other than a refused answer. */
   hasFailedTask = false;
-  /** True when the answer of the run was refused before anything was done. */
+  /** True when the run's answer to an interrupt was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
   /** The error to fail with after the first step. */
@@ -128,7 +128,7 @@ export class GraphExecution {
   /** Computes the next step. The result of the last one is stored meanwhile. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // Tasks were held back from the step of a LangGraph.js graph: without them it plans nothing more.
+    // Tasks of a LangGraph.js graph were not started because of the shutdown, so it cannot plan a further step.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -222,18 +222,18 @@ export class GraphExecution {
   }
 
   /**
-   * Stores the step in a synced append. The next step may run meanwhile, but never more than one ahead; with `sync`,
-   * none.
+   * Stores the step in a synced append. The next step may run meanwhile, at most one step ahead; with durability
+   * `sync`, none.
    */
   #commit(): void {
     this.#commits++;
     this.attempt.flush("stepped", true).then(
       () => {
         this.#commits--;
-        // It may have ended meanwhile.
+        // The execution may have ended meanwhile.
         if (this.alive && this.#commits <= this.#maxCommitsInFlight) this.actor?.send({ type: "COMMITTED" });
       },
-      // The live thread was given up; recovery takes the run up again.
+      // The live thread has failed; recovery continues the run.
       () => undefined,
     );
   }

@@ -13,7 +13,7 @@ export function partialStep(graph: GraphExecution): EngineStep | null {
     if (step === null || checkpoint === undefined) return null;
     return { ...step, writes: Array.from(graph.writes.values(), (left) => ({ ...left, checkpoint })) };
   } catch (thrown) {
-    // The run must end even so.
+    // A run that cannot keep its partial messages must still end.
     const { message: error } = toPlainError(thrown);
     graph.liveThread.deps.logger.warn("the partial output of a stopped run could not be stored", { error });
     return null;

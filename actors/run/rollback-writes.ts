@@ -24,7 +24,7 @@ export function interruptsByTask(
   return waiting;
 }
 
-/** The earlier writes that these replace, which a rollback restores. Each checkpoint is noted once. */
+/** The earlier writes that these replace, which a rollback restores. Each checkpoint is recorded once. */
 export function takeWritesToRestore(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],
@@ -40,8 +40,8 @@ export function takeWritesToRestore(
 }
 
 /**
- * The writes to restore when a run is taken back, in subgraphs too: those that it noted, and empty entries for tasks
- * that have written since.
+ * The writes to restore when a run is rolled back, in subgraphs too: those that it recorded, and empty entries for
+ * tasks that have written since.
  */
 export async function writesBeforeRun(
   liveThread: LiveThread,

@@ -29,7 +29,7 @@ function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
   if (stop !== null) {
-    // Interrupts that it has not got past still wait for an answer.
+    // Interrupts that the run has not passed still wait for an answer.
     const interrupts = waitingAt(attempt);
     const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
     return { status: "interrupted", rest, error: null, interrupts };
@@ -81,7 +81,7 @@ function settle(attempt: Attempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.root.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.root.values);
-  // The attempt has not read the state, which its webhook needs.
+  // The attempt never read the state, but its webhook needs it.
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
@@ -140,7 +140,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         if (verdict.error !== null) logFailedRun(attempt, verdict.error, run);
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
       },
-      // The live thread was given up; recovery takes the run up again.
+      // The live thread has failed; recovery continues the run.
       () => undefined,
     );
 }
@@ -160,7 +160,7 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
   });
 }
 
-/** Where several steps were stored as one, the parent of the last checkpoint is the one before the first step. */
+/** When several steps were stored as one, the last checkpoint's parent is the checkpoint before the first step. */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
   if (head === null || stored === undefined || stored.parent === head.parent) return head;
@@ -171,7 +171,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // Its last events go to current readers; they are not stored any more.
+  // The run's last events go to current readers only; they are not stored any more.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const now = liveThread.deps.clock.now();
@@ -182,7 +182,7 @@ function rollBack(attempt: Attempt): void {
       ...thread,
       active: null,
       checkpoint: base_checkpoint,
-      // Its event numbers stay used: no id may ever name two events.
+      // The run's event numbers are not used again: no id may ever name two events.
       next_event: seq_base + sink.next + EVENTS_PER_RUN_END,
       state_updated_at: now,
     }));

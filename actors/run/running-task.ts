@@ -11,7 +11,7 @@ import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
-/** One try of a task in progress: its node body, with what that may do to the attempt, or its subgraph. */
+/** One attempt at a task in progress: the body of its node and what the body may do, or its subgraph. */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;
   readonly self: AnyActorRef;
@@ -102,7 +102,7 @@ export class RunningTask implements NodeIo {
     return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
   }
 
-  /** The messages that it has streamed, or the tasks of its subgraph. */
+  /** The messages that the body has streamed, or the tasks of its subgraph. */
   streamedMessages(): readonly StreamedFact[] | null {
     const { inner, streamed } = this;
     return inner === null || streamed === null ? streamed : [...inner.tasks.streamed().values()].flat();
@@ -121,7 +121,7 @@ export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 
-/** The writes of a task, with the steps that its body has journaled. */
+/** The writes of a task, with the `ctx.step` results that its body has recorded. */
 export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

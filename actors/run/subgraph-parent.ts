@@ -7,7 +7,10 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
 
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
-/** The origin of a subgraph that is a task's node, for one try of the task: its end becomes the task's outcome. */
+/**
+ * The parent of a subgraph that runs as a task's node, for one try of the task: the subgraph's end becomes the task's
+ * outcome.
+ */
 export class SubgraphParent implements GraphParent {
   readonly ns: string;
   readonly #above: GraphExecution;

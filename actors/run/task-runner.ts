@@ -40,7 +40,7 @@ export class TaskRunner {
       this.#graph.fail(toPlainError(thrown));
       return self.send({ type: "FAILED" });
     }
-    // Steps that an earlier try has journaled are not run again.
+    // Results of `ctx.step` from an earlier try are reused; those steps do not run again.
     const known = this.#graph.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const live = new RunningTask(this.#graph, call, steps, self);
@@ -115,7 +115,7 @@ export class TaskRunner {
     if (live.inner !== null) this.#endSubgraph(live.inner, call.task, outcome);
     const graph = this.#graph;
     if (!graph.alive) return;
-    // It was asked to stop and threw: it has stopped. Its error does not become the run's.
+    // The body was asked to stop, and threw: it has stopped. Its error does not become the run's.
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = live.streamedMessages();
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);

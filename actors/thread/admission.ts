@@ -25,9 +25,9 @@ const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
 /**
- * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests
- * can never both find the thread idle; the append holds the run and all that was decided with it. `starts`: where a run that
- * starts now waits for its turn.
+ * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests can
+ * never both find the thread idle; the append holds the run and all changes that were decided with it. `starts`: the
+ * queue in which a run that starts now waits to begin.
  */
 export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Starts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
@@ -43,10 +43,10 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
   const due = draft.delay === undefined ? null : liveThread.owner.delayedRuns.now + Math.ceil(draft.delay);
   const run = newRun(liveThread.record, draft, now, due);
 
-  // The state of the thread when a delayed run starts is not known yet.
+  // A delayed run is not checked now: the thread's state at the time of its start is unknown.
   const rests = decision.kind === "start" && due === null;
   const ahead = runsBefore(liveThread, decision);
-  // While the end of a run is being stored, everything that the next run will find is known.
+  // While the end of a run is being stored, the state that the next run starts from is already known.
   const isKnown = due === null && liveThread.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = liveThread.record;
   const unfinished = rest === "interrupted" || rest === "error";
@@ -107,8 +107,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
 }
 
 /**
- * The runs before a new one of which this was decided: the one in progress, then those that wait. A run that is
- * interrupted keeps the answer that it has taken; a run that is rolled back leaves nothing.
+ * The runs ahead of a new run for which this was decided: the one in progress, then the waiting ones. A run that is
+ * interrupted keeps the answer that it used; a run that is rolled back leaves nothing.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";
@@ -147,8 +147,8 @@ export async function cancelThreadRun(
 }
 
 /**
- * Ends a run that waits in the queue or for its time; null: it does not wait. Resolves when that is stored. Readers and
- * waiting requests are not notified: that is `notifyWithdrawn`.
+ * Ends a run that is queued or delayed; null if it is neither. Resolves when that is stored. Does not notify readers
+ * and waiting requests: `notifyWithdrawn` does.
  */
 export function withdrawWaiting(
   liveThread: LiveThread,

@@ -28,7 +28,7 @@ export class CheckpointIds {
     return this.#last === before ? this.next(step) : made;
   }
 
-  /** Notes an id that exists: new ids are above it. */
+  /** Records an id that exists: new ids are above it. */
   saw(checkpoint: string): void {
     const { ms, tick } = uuid6Time(checkpoint);
     if (ms > this.#last.ms || (ms === this.#last.ms && tick > this.#last.tick)) this.#last = { ms, tick };

@@ -33,7 +33,7 @@ export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["
 
 /**
  * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. After
- * that the thread is as free as before.
+ * that, the delayed run does not make the thread busy.
  */
 export async function storeDelayedRun(
   liveThread: LiveThread,
@@ -71,7 +71,7 @@ export async function storeDelayedRun(
   }));
   if (out !== null) {
     for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
-    // From the last run on: none of them may become the next.
+    // In reverse order, so that none of them becomes the next run.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
   if (decision.kind === "supersede") {
@@ -80,7 +80,7 @@ export async function storeDelayedRun(
   }
   liveThread.owner.activityChanged(liveThread);
   await stored;
-  // Only now that it is stored: due runs are looked up in the storage.
+  // Scheduled only once the run is stored: due runs are looked up in the storage.
   liveThread.owner.delayedRuns.schedule(due);
   if (out !== null) notifyWithdrawn(liveThread, out);
   // The input is read again when the run is due: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
@@ -88,12 +88,12 @@ export async function storeDelayedRun(
   return run;
 }
 
-/** Handles a delayed run that is due: it starts, or waits behind all others. */
+/** Handles a delayed run that is due: it starts, or waits behind all queued runs. */
 export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<void> {
   const { actor } = liveThread;
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const run = liveThread.delayed.get(id);
-  // It was cancelled meanwhile. Until that is stored, the run is found due again and again.
+  // The run was cancelled meanwhile. Until that is stored, each lookup of due runs finds it again.
   if (run === undefined) return liveThread.lastWrite;
   const admittedEvent = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
   const delayed = withoutDelayed(liveThread.record, id);

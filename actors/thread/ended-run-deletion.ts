@@ -27,7 +27,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
     if (liveThread.runs.has(id) || liveThread.delayed.has(id)) {
       throw new ServiceError("run.conflict", "The run has not ended: cancel it first");
     }
-    // A run in progress builds on checkpoints that may be this run's.
+    // A run in progress may build on this run's checkpoints.
     if (situationOf(actor.getSnapshot().value) !== "resting") {
       throw new ServiceError("thread.busy", "Thread is busy: its runs can be deleted when it is idle");
     }

@@ -23,7 +23,7 @@ import { StateSize } from "./state-size.ts";
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
-/** What a live thread needs of the registry. */
+/** The part of the registry that a live thread needs. */
 export interface LiveThreadOwner {
   /** True when the server is stopping: no run goes beyond its current superstep. */
   readonly draining: boolean;
@@ -36,13 +36,13 @@ export interface LiveThreadOwner {
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DelayedRuns;
   /**
-   * Counts a run that waits to start. @throws ServiceError `server.busy` when too many wait, unless `isTaken`: it was
-   * accepted earlier
+   * Counts a run that waits to start.
+   * @throws ServiceError `server.busy` when too many wait, unless `isTaken`: the run was accepted earlier
    */
   runQueued(key: ThreadKey, run: RunRecord, isTaken?: boolean): void;
   /** Bytes in memory of the input of a run that waits to start; undefined for another run. */
   queuedInputBytes(run: string): number | undefined;
-  /** The run waits no longer: an attempt of it starts. */
+  /** The run no longer waits: an attempt of it starts. */
   runStarted(run: string): void;
   /** The run in progress has paused for the shutdown: no node of it runs, and none will start. */
   runHalted(liveThread: LiveThread): void;
@@ -52,7 +52,10 @@ export interface LiveThreadOwner {
   activityChanged(liveThread: LiveThread): void;
   /** Removes the thread from memory, unless a run or a write in flight needs it there. */
   passivate(liveThread: LiveThread): void;
-  /** A write or an actor failed: this object is dead, and the thread has to be loaded again from its records. */
+  /**
+   * A write or an actor failed: this object must not be used any more, and the thread has to be loaded again from its
+   * records.
+   */
   broken(liveThread: LiveThread, cause: unknown): void;
 }
 
@@ -80,7 +83,7 @@ export class LiveThread {
   isBroken = false;
   /** The number of writes in flight: the actor must not be removed from memory before they end. */
   inFlight = 0;
-  /** Settles when the last write in flight does. */
+  /** Resolves when the last write in flight has ended, stored or not. */
   lastWrite: Promise<void> | undefined;
   /** The number of requests that are about to use it: it must not be removed from memory before they do. */
   claims = 0;
@@ -102,8 +105,8 @@ export class LiveThread {
   }
 
   /**
-   * Appends to the thread's journal. Resolves when stored. A failure breaks the live thread, and rejects. `unseen`:
-   * `updated_at` stays as it is.
+   * Appends to the thread's journal. Resolves when stored. A failure breaks the live thread, and rejects. With
+   * `unseen`, `updated_at` does not change.
    */
   write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
@@ -158,7 +161,7 @@ export class LiveThread {
     return Promise.reject(cause);
   }
 
-  /** The ids, times and tenant that an execution of one of its runs needs. */
+  /** The ids, times and tenant that a run of this thread executes with. */
   source(): ExecutionServices {
     return {
       tenant: this.key.tenant,
@@ -167,7 +170,7 @@ export class LiveThread {
     };
   }
 
-  /** Notes a checkpoint id: a checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
+  /** Records a checkpoint id: a checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
   noteCheckpointId(checkpoint: string): void {
     this.#ids.saw(checkpoint);
   }
@@ -179,7 +182,7 @@ export class LiveThread {
     if (id === null) return { head: null, values: {}, writes: [] };
     return andThen(this.positionAt(id), (position) => {
       if (position !== undefined) return position;
-      // The run that made it was deleted while it was being read.
+      // The run that made the checkpoint was deleted during the read.
       if (this.record.checkpoint !== id) return this.position();
       throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
     });

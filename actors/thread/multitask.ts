@@ -23,18 +23,18 @@ export type MultitaskDecision =
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 
 /**
- * The multitask rules: whether a new run starts, waits, takes over or is refused. `isLeft`: the run in progress has
+ * The multitask rules: whether a new run starts, waits, takes over or is refused. `isAborted`: the run in progress has
  * been aborted and no other waits, so a new run only has to wait until its nodes have ended.
  */
 export function decideMultitask(
   strategy: MultitaskStrategy,
   situation: ThreadSituation,
-  isLeft = false,
+  isAborted = false,
 ): MultitaskDecision {
   if (situation === "resting") return { kind: "start" };
   switch (strategy) {
     case "reject":
-      return isLeft ? { kind: "queue" } : { kind: "refuse" };
+      return isAborted ? { kind: "queue" } : { kind: "refuse" };
     case "enqueue":
       return { kind: "queue" };
     case "interrupt":

@@ -47,7 +47,7 @@ export function newRun(
 }
 
 /**
- * The thread's record after a run is admitted: the decision gives the run's place in the queue. `waits`: no slot is
+ * The thread's record after a run is admitted. The decision says where in the queue the run goes. `waits`: no slot is
  * free for it.
  */
 export function afterAdmission(
@@ -59,7 +59,7 @@ export function afterAdmission(
   const queue = queueAfter(thread, run, decision, waits);
   const { graph_id, assistant_id } = run;
   const before = thread.metadata;
-  // The same object where nothing changes: then the index need not compare it.
+  // Returns the same object if nothing changes, so that the index need not compare it.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const metadata = isSame ? before : { ...EMPTY_OBJECT, ...before, graph_id, assistant_id };
   return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
@@ -120,7 +120,7 @@ export function afterStart(
 }
 
 /**
- * The run after a step is stored: earlier failed attempts are forgiven, since only attempts in a row without progress
+ * The run's record after a step is stored. Resets the count of failed attempts: only attempts in a row without progress
  * count.
  */
 export function afterProgress(run: RunRecord): RunRecord {

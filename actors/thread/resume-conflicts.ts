@@ -42,7 +42,7 @@ const conflict = (id: string | undefined) =>
 function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
   const left = new Set(openIds);
   for (const run of ahead) {
-    // All that it did is undone.
+    // A rollback undoes everything, so its answers do not count.
     if (run.cancel === "rollback") continue;
     const { command, input } = run.kwargs;
     const isAnswer = command !== null && isResume(command);
@@ -50,12 +50,12 @@ function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): 
     if (!isAnswer) continue;
     const ids = answersById(command.resume)?.keys();
     if (ids !== undefined) for (const id of ids) left.delete(id);
-    // With several left the answer is ambiguous, and fails.
+    // With several open interrupts, an answer without an id is ambiguous and fails.
     else if (left.size === 1) left.clear();
   }
   return left;
 }
 
-/** True when the run starts from a checkpoint that it names. The interrupts there are not known here. */
+/** True when the run names the checkpoint that it starts from. The interrupts at that checkpoint are not known here. */
 const startsElsewhere = ({ kwargs }: RunRecord): boolean =>
   typeof kwargs.config.configurable["checkpoint_id"] === "string";

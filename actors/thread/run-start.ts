@@ -123,11 +123,11 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
   liveThread.owner.limiter.acquire(slotRequestOf(liveThread, run), () =>
     liveThread.actor?.send({ type: "RUN.READY", run: id }),
   );
-  // It may have to wait long. Its turn comes where there is memory.
+  // The run may wait for long, so a large state is dropped from memory. It is read again when the run starts.
   if (liveThread.owner.limiter.isWaiting(id)) liveThread.dropLargeState();
 }
 
-/** Fails the run when its attempts are used up. Its input is stored even so. */
+/** Fails a run that has used up its attempts. Its input is stored all the same. */
 function limitAttempts(
   attempt: Attempt,
   { run_id, attempt: begun, parked }: RunRecord,
@@ -138,7 +138,7 @@ function limitAttempts(
   const ended = tries === 1 ? "1 attempt" : `${tries} attempts in a row`;
   const why =
     "the server ended (killed, out of memory, or process.exit in a node), or the step could not be stored";
-  // Clients of LangGraph's own server know the first words.
+  // The first words are those of LangGraph's own server, which clients may look for.
   const message = `Run ${run_id} exceeded max attempts (runs.max_attempts): ${ended} ended before a step was stored: ${why}; the server's log says which`;
   const error = { error: "Error", message };
   // The first step runs reducers and edges of the user. If those end the process again and again, the run must end
@@ -147,7 +147,7 @@ function limitAttempts(
   else attempt.root.failAfterFirstStep(error);
 }
 
-/** Stores the start of a run that waited, or that an earlier attempt has left, and notifies the statechart. */
+/** Stores the start of a run that waited, or that an earlier process left unfinished, and notifies the statechart. */
 export function startPendingRun(liveThread: LiveThread, id: string): void {
   const run = liveThread.runs.get(id);
   if (run === undefined) return liveThread.giveUp(new TypeError(`Run ${id} has no record`));

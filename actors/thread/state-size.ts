@@ -1,15 +1,16 @@
-/** The part of a large state by which it may grow before it is measured again. */
+/** The fraction of its size by which a large state may grow before it is measured again. */
 const GROWTH = 1 / 4;
 
 /**
- * The size in memory of a thread's state, with those of its subgraphs. Small states are not looked at: their size is the sum of the changes
- * that made them, until that is large. Large ones are measured by {@link measured}, as often as they have grown by a quarter.
+ * The size in memory of a thread's state and those of its subgraphs. Small states are not measured: their size is the
+ * sum of the changes that made them, until that sum is large. Large ones are measured by {@link measured} whenever they
+ * have grown by a quarter.
  */
 export class StateSize {
   readonly #large: number;
-  /** Bytes when it was measured last; stored, but not measured, while not `isExact`. */
+  /** Bytes at the last measurement. While not `isExact`, the stored size instead. */
   #measured = 0;
-  /** Bytes of changes since. A change may replace other data, so they are the most by which it has grown. */
+  /** Bytes of the changes since then. A change may replace other data, so this is an upper bound of the growth. */
   #grown = 0;
   #isExact: boolean;
 
@@ -21,7 +22,7 @@ export class StateSize {
     else this.#measured = stored ?? 0;
   }
 
-  /** Bytes, the most that it can be. */
+  /** The largest number of bytes that the state can have. */
   get bytes(): number {
     return this.#measured + this.#grown;
   }
@@ -48,8 +49,9 @@ export class StateSize {
   }
 
   /**
-   * Bytes to store with the thread, where `before` is stored: of its largest state, since a run may begin at any of its checkpoints. Small
-   * states all count as the latest one: their sizes are sums that may be too high.
+   * The bytes to store with the thread; `before` is the stored figure. The largest of the thread's states counts, since
+   * a run may begin at any of its checkpoints. All small states count as the latest one, because their sizes are sums
+   * that may be too high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

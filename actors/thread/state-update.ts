@@ -9,7 +9,7 @@ import { interruptsAfter, writesWithoutInterrupts } from "./subgraph-interrupt-r
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** The result of supersteps. */
+/** The result of computing supersteps. */
 interface Updated {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly position: Position;
@@ -90,7 +90,7 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
     let above: readonly TaskWrites[];
     let updated: Updated;
     try {
-      // oxlint-disable no-await-in-loop -- a thread that has moved on is looked at again
+      // oxlint-disable no-await-in-loop -- the update is computed again only if the thread has changed meanwhile
       from = await positionOf(liveThread, draft);
       above = draft.ns === "" ? [] : await writesWithoutInterrupts(liveThread, draft.ns);
       updated = await compute(liveThread.deps.engine, liveThread.source(), of, draft.supersteps, from);
@@ -141,7 +141,7 @@ async function store(
   if (stateSize.isOutdated) stateSize.measured(memorySizeOf(position, Infinity));
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
-  // Cached at once: a run that is admitted before the update is stored starts from it, and is stored after it.
+  // Cached before it is stored: a run that is admitted meanwhile starts from the update, and is stored after it.
   liveThread.cachePosition(position.head, position.values, position.writes);
   liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   liveThread.owner.activityChanged(liveThread);

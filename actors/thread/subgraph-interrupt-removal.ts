@@ -20,7 +20,7 @@ export async function writesWithoutInterrupts(
   const segments = ns.split("|");
   for (const [depth, segment] of segments.entries()) {
     const above = segments.slice(0, depth).join("|");
-    // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
+    // oxlint-disable-next-line no-await-in-loop -- each level depends on the one above, and graphs are not nested deep
     const { head, writes } = await latestAt(liveThread, above);
     const task = segment.slice(segment.indexOf(":") + 1);
     const taskWrites = writes.find((one) => one.task === task);

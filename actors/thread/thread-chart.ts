@@ -36,7 +36,7 @@ export interface ThreadEffects {
 /** Events that the thread's actor receives: messages, and XState's events about the run's actor. */
 type ThreadActorEvent = ThreadEvent | { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
-/** Parameters of guards and actions: the rest state. */
+/** Parameters of guards and actions: the name of a rest state. */
 interface SettledStateParams {
   readonly rest: SettledState;
 }
@@ -78,9 +78,9 @@ const leaving = <R extends SettledState>(rest: R) =>
 
 const queueing = { guard: "queues", actions: ["enqueue"] } as const;
 const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
-const cancelling = { guard: "isActive", actions: ["stopAsAsked", "stopRun"] } as const;
+const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
-/** The thread's statechart: idle in the state that its last run left, or busy in `pending`. */
+/** The thread's statechart: in a rest state named after the end of its last run, or busy in `pending`. */
 export const threadConfig = {
   id: "thread",
   initial: "waking",
@@ -203,7 +203,7 @@ export function threadChart(
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
       leavesIn: ({ context, event }, { rest }: SettledStateParams) =>
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
-      // The chart asks the multitask rules themselves, so that the chart and the decision cannot differ.
+      // Calls the multitask rules, so that the chart and the admission cannot decide differently.
       startsNow: ({ event }) =>
         event.type === "RUN.ADMITTED" && event.starts && decides(event, "resting", "start"),
       starts: ({ event }) => decides(event, "resting", "start"),
@@ -223,7 +223,7 @@ export function threadChart(
         event.type === "RUN.ADMITTED"
           ? { stop: strongerStop(context.stop, actionOnQueuedRuns(event.strategy) ?? "interrupt") }
           : {},
-      stopAsAsked: ({ context, event }) =>
+      stopAsRequested: ({ context, event }) =>
         event.type === "RUN.CANCEL" ? { stop: strongerStop(context.stop, event.action) } : {},
       withdraw: ({ context, event }) =>
         event.type === "RUN.WITHDRAWN" ? { queue: context.queue.filter((id) => id !== event.run) } : {},

@@ -22,7 +22,7 @@ export function findInconsistency(
         : `run ${run_id} is ${status}, and its thread does not list it`;
     }
   }
-  // Most appends change none of the lists.
+  // Most appends do not change the lists of runs.
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }

@@ -19,9 +19,9 @@ export interface AccessOptions {
    * origins.
    */
   readonly keys?: readonly string[];
-  /** Says who sent a request without a key. Then a key is for operators: the rules for users do not apply to it. */
+  /** Authenticates requests without a key. If it is set, keys are for operators, and the rules for users do not apply to them. */
   readonly auth?: Authenticator;
-  /** Lets LangGraph Studio in as a user of its own, if `studio` is set and only this machine can reach the server. */
+  /** Accepts LangGraph Studio as a user of its own, if `studio` is set and only this machine can reach the server. */
   readonly studioUser?: boolean;
   /** The address that the server listens on. */
   readonly bound?: string;
@@ -42,11 +42,11 @@ export interface AccessOptions {
 export interface AccessDecision {
   /** Undefined when the request has no valid key, or token. */
   readonly tenant: string | undefined;
-  /** Set when the request comes from a user, whom the token of a socket has named. */
+  /** Set when the request comes from a user whom the token of a WebSocket names. */
   readonly user?: AuthUser;
   /** Headers to send with every response. */
   readonly headers: Headers;
-  /** Set when the request is refused whatever it asks for. */
+  /** Set when the request is refused, whichever route it is for. */
   readonly refusal?: ServiceError;
 }
 
@@ -87,7 +87,7 @@ export class AccessControl {
         `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant (in a program: the options keys and insecure of createApp)`,
       );
     }
-    // Its header is all that Studio sends: others could send it as well.
+    // Only a header identifies Studio, and any other client could send it too.
     this.#hasStudioUser = options.studioUser === true && options.studio === true && isLoopback(bound);
     this.#tokens = new SocketTokens(options.secret ?? Buffer.from(deps.random.bytes(32)), deps);
     this.#hosts = new AllowedHosts(options.hosts ?? [], bound);
@@ -101,7 +101,7 @@ export class AccessControl {
     this.#disabled = disabled.length === 0 ? undefined : new Set(disabled);
   }
 
-  /** Whether requests need a key, or something that says who their user is. */
+  /** Whether requests need a key or other credentials. */
   get needsCredentials(): boolean {
     return !this.#isOpen;
   }
@@ -160,7 +160,7 @@ export class AccessControl {
     if (this.#hasStudioUser && request.header("x-auth-scheme") === "langsmith") {
       if (this.#foreignRefusal(request, request.header("origin")) === undefined) return STUDIO_USER;
     }
-    // A browser adds the user's cookies to what any page asks for.
+    // A browser adds the user's cookies to requests of any page, so the origin is checked.
     const isTrustedPage =
       page === undefined ||
       (!this.#origins.allowsAll && this.#origins.isListed(page)) ||
@@ -209,7 +209,7 @@ export class AccessControl {
   #mayRead(origin: string, request: HttpRequest): boolean {
     if (this.#allowsEveryOrigin || this.#origins.isListed(origin)) return true;
     if (isSameOrigin(origin, request.header("host") ?? "")) return true;
-    // Where credentials are needed and there is a list of origins, only the list counts.
+    // If credentials are needed and there is a list of origins, only the list counts.
     return this.#isOpen && isLocalOrigin(origin);
   }
 

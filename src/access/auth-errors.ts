@@ -5,7 +5,7 @@ import { isObject } from "../model/json.ts";
 const MAX_HEADERS = 32;
 const HEADER_NAME = /^[a-z0-9-]{1,100}$/;
 const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
-/** Headers that belong to the connection and the body. */
+/** Headers that describe the connection or the body: a refusal cannot set them. */
 const FRAMING: ReadonlySet<string> = new Set([
   "connection",
   "content-encoding",

@@ -71,7 +71,7 @@ class FilterCompiler {
 
   #equals(name: string, wanted: Scalar, equal: Record<string, Scalar> | undefined): Test {
     this.#noteCondition();
-    // Own and enumerable, whatever its name: `__proto__` would else set the prototype.
+    // Defined as an own property, because assigning `__proto__` would set the prototype.
     if (equal !== undefined && wanted !== null)
       Object.defineProperty(equal, name, {
         value: wanted,

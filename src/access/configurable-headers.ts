@@ -20,7 +20,7 @@ export type HeaderSelector = (request: Pick<HttpRequest, "headers">) => JsonObje
 
 const DEFAULT_INCLUDES = ["x-*", "user-agent"];
 
-/** They are stored with each run, and shown with it: only a pattern without `*` takes them. */
+/** Credentials are stored with each run and shown with it, so only a pattern without `*` includes them. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   "authorization",
   "proxy-authorization",
@@ -52,7 +52,7 @@ export function readHeaderPatterns(
   return { ...(includes && { includes }), ...(excludes && { excludes }) };
 }
 
-/** Undefined patterns take no header. */
+/** No patterns: matches no header. */
 export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());

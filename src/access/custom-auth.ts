@@ -6,13 +6,13 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { authErrorOf, authFailure, notAuthorized } from "./auth-errors.ts";
 import { compileAuthFilter } from "./auth-filter.ts";
 
-/** Says who sent a request. */
+/** Authenticates requests: finds out which user sent them. */
 export interface Authenticator {
   /** @throws ServiceError `auth.required`, `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable` */
   authenticate(request: Request): Promise<AuthUser>;
 }
 
-/** Who is let in, and what each user may do. */
+/** Authenticates requests, and decides what each user may do. */
 export type Auth = Authenticator & Authorizer;
 
 /** The argument of a handler of `on`. */
@@ -32,7 +32,7 @@ interface HandlerCall {
 export interface AuthHandlers {
   readonly "~handlerCache": {
     readonly authenticate?: (request: Request) => unknown;
-    /** Handlers, each of a {@link HandlerCall}, by the name under which they were registered. */
+    /** Handlers (each takes a {@link HandlerCall}), by the name under which they were registered. */
     readonly callbacks?: { readonly [event: string]: (call: never) => unknown };
   };
 }
@@ -58,7 +58,9 @@ export function whyNotAuth(value: unknown): string | undefined {
     : "has no authenticate handler, so nobody could be told from anybody: call .authenticate(...) on it";
 }
 
-/** Authentication and authorisation by the handlers of an `Auth` object. No answer is kept: each request is asked about again. */
+/**
+ * Authentication and authorisation by the handlers of an `Auth` object. Results are not cached: the handlers are called for every request.
+ */
 export class CustomAuth implements Auth {
   readonly #handlers: AuthHandlers;
   readonly #scheduler: Scheduler;

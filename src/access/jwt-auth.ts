@@ -11,7 +11,7 @@ import { OwnerRules } from "./owner-rules.ts";
 export interface JwtOptions {
   /** The `iss` that tokens must have. */
   readonly issuer: string;
-  /** The `aud` that tokens must have; of several, one. */
+  /** The `aud` that tokens must have. If several are configured, one of them is enough. */
   readonly audience: string | readonly string[];
   /** The provider's public keys: the URL of a JSON Web Key Set, or the set itself. */
   readonly jwks: URL | JsonObject;
@@ -28,7 +28,7 @@ const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const CLOCK_TOLERANCE = 5;
 /** Milliseconds in which the provider must answer with its keys. */
 const FETCH_TIMEOUT = 5_000;
-/** Signatures whose key is public. With a shared secret, whoever can check a token could make one. */
+/** Algorithms with a public key. With a shared secret, anyone who can verify a token could also create one. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -47,8 +47,8 @@ const authRequired = (message: string, cause?: unknown) =>
   new ServiceError("auth.required", message, { cause });
 
 /**
- * Authenticates users by the access tokens of an identity provider (OpenID Connect), and lets each reach what is the user's own. The library is
- * loaded here, because most servers do without it.
+ * Authenticates users by the access tokens of an identity provider (OpenID Connect). Each user reaches only resources of their own. The
+ * library is loaded here, because most servers do not need it.
  * @throws ServiceError `config.invalid` when the key set cannot be used
  */
 export async function createJwtAuth(options: JwtOptions, deps: JwtDeps): Promise<Auth> {
@@ -112,7 +112,7 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** Which check failed is for the log: who only tries tokens need not know. */
+  /** Only the log says which check failed: that would help someone who guesses tokens. */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
     return authRequired(message, cause);

@@ -28,7 +28,7 @@ export class OwnerRules implements Authorizer {
   }
 }
 
-/** Without `created_by`, by which default assistants are known. */
+/** Removes `created_by`, which identifies default assistants. */
 function withoutCreator(metadata: JsonObject): JsonObject {
   const { created_by: _, ...rest } = metadata;
   return rest;

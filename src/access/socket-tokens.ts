@@ -21,7 +21,7 @@ export interface SocketToken {
   readonly expires: number;
 }
 
-/** Who has been given a token. */
+/** The user or tenant for whom a token was issued. */
 export interface TokenHolder {
   readonly tenant: string;
   readonly user?: AuthUser;
@@ -33,15 +33,15 @@ interface HeldUser {
 }
 
 /**
- * Short-lived tokens for browsers that open a WebSocket, since they cannot send headers. A token consists of its tenant and its expiry,
- * signed. Of those nothing is stored, and processes with the same secret accept each other's tokens. A token of a user has a number too:
- * the user, whose fields may be secrets, stays in this process.
+ * Short-lived tokens for browsers that open a WebSocket, since they cannot set headers. A token consists of its tenant and its expiry,
+ * signed. Nothing is stored for such a token, and processes with the same secret accept each other's tokens. A token of a user also has a
+ * number: the user, whose fields may be secret, stays in this process.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Users by the number of their token, the oldest first. */
+  /** Users by the number of their token, oldest first. */
   readonly #users = new Map<string, HeldUser>();
 
   /** @throws ServiceError `config.invalid` when the secret is too short */

@@ -2,10 +2,10 @@ import { parseUrl } from "../model/url.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { parseHost } from "./hosts.ts";
 
-/** Methods that `Request` does not take. */
+/** Methods that the `Request` constructor refuses. */
 const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** Paths that `URL` would change. */
+/** Paths that the `URL` parser would change. */
 const NORMALISED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
@@ -16,13 +16,13 @@ export function requestUrlOf(request: HttpRequest): string | undefined {
   const { method, path, query } = request;
   if (FORBIDDEN_METHODS.has(method.toUpperCase()) || NORMALISED_BY_URL.test(path)) return undefined;
   const named = request.header("host") ?? "";
-  // A host with a slash in it would move a part of itself into the path.
+  // A host with a slash in it would become part of the path.
   const host = parseHost(named) === undefined ? "localhost" : named;
   const url = `http://${host}${path}${query === "" ? "" : `?${query}`}`;
   return parseUrl(url) && url;
 }
 
-/** The headers of a request that `isKept` keeps; undefined when `Headers` does not take one of them. */
+/** The headers of a request for which `isKept` returns true; undefined when `Headers` does not accept one of them. */
 export function webHeadersOf(
   request: HttpRequest,
   isKept: (name: string, value: string) => boolean = () => true,
@@ -38,10 +38,9 @@ export function webHeadersOf(
 }
 
 /**
- * A request as the project's `authenticate` gets it: with method, URL and headers. It has no body, which has not been read yet when a request
- * is authenticated. `isTrusted`: false for a request that a page of another origin made. What a browser adds by itself to such a request, whoever
- * made it, is left out then: cookies, and passwords that it has stored.
- * Undefined when no `Request` can be made of it.
+ * A request as the project's `authenticate` gets it: method, URL and headers. It has no body, because the body is not read before
+ * authentication. `isTrusted`: false for a request made by a page of another origin. Such a request loses what a browser adds by itself:
+ * cookies and stored passwords. Undefined if no `Request` can be made of it.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);

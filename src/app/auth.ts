@@ -13,12 +13,12 @@ interface Deps {
   readonly random: Random;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Aborted when nothing waits for users any more: the server stops. */
+  /** Aborted when the server stops and no request waits for authentication any more. */
   readonly stop: AbortSignal;
 }
 
 /**
- * Makes what authenticates users and decides what they may do; undefined when the server has no users. `given` wins over the configuration.
+ * Makes the authenticator and the authorizer of users; undefined when the server has no users. The option wins over the configuration file.
  * @throws ServiceError `config.invalid`
  */
 export async function setUpAuth(

@@ -40,12 +40,12 @@ export function builtPages(): Pages {
   };
 }
 
-/** The path of a file: beside this module when that is built, else in the build's output directory. */
+/** The path of a file: next to this module if that is built, else in the build's output directory. */
 function filePathOf(name: string): string | undefined {
   return (
     [`dashboard/${name}`, `../dist/src/dashboard/${name}`]
       .map((path) => fileURLToPath(sourceUrl(path)))
-      // The sources are in the first directory too. A page counts as built when its script is there.
+      // The first directory may also hold the sources. A page counts as built when its script is there.
       .find((path) => existsSync(path) && existsSync(path.replace(/[^/\\]+$/, "inspector.js")))
   );
 }

@@ -4,7 +4,7 @@ import { respondToWebRequest } from "../http/web-exchange.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, HttpRequest } from "../ports/transport.ts";
 import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "../transport/node-handler.ts";
-import { type App, checkOptions, PARTS } from "./options.ts";
+import { type App, checkOptions, FOR_HANDLERS } from "./options.ts";
 
 export interface HandlerOptions {
   /** The prefix of the app's paths, such as `/api`; it is removed before routing. Default: none, all paths are the app's. */
@@ -13,16 +13,19 @@ export interface HandlerOptions {
 
 const HANDLER_OPTIONS: Readonly<Record<keyof HandlerOptions, true>> = { prefix: true };
 
-/** An app as a part of a server that its owner has opened, and closes. */
+/** An app as a part of another server, which its owner opens and closes. */
 export interface Handler {
   /**
    * The listener of a `node:http` server, or a middleware of Express and the like, which may have read the body as JSON. A path outside the
    * prefix goes to `next`, or is answered 404 where there is none.
    */
   readonly listener: NodeListener;
-  /** Answers a web request, as Hono and other servers hand them over. A path outside the prefix is answered 404. */
+  /** Answers a web request, for Hono and other servers that use `Request`. A path outside the prefix is answered 404. */
   fetch(request: Request): Promise<Response>;
-  /** The listener of the server's event `upgrade`. False: the path is outside the prefix, and the socket is the caller's to answer. */
+  /**
+   * The listener of the server's `upgrade` event. Returns false if the path is outside the prefix; then the caller has to answer the
+   * socket.
+   */
   readonly upgrade: NodeUpgradeListener;
 }
 
@@ -39,10 +42,10 @@ const NOT_LOCAL = JSON.stringify({
  * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
  * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
-export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOptions = {}): Handler {
+export function createHandler(app: Pick<App, typeof FOR_HANDLERS>, options: HandlerOptions = {}): Handler {
   checkOptions(options, HANDLER_OPTIONS, "createHandler");
   const { handlers, maxBody, bodyMemory, openBody, scheduler, webRequests, isOnlyForLoopback, add } =
-    app[PARTS];
+    app[FOR_HANDLERS];
   const prefix =
     readPathPrefix(options.prefix, (what) => {
       throw new ServiceError("config.invalid", `prefix ${what}`);
@@ -63,7 +66,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   const node = createNodeHandler(served, { maxBody, bodyMemory, scheduler });
   add(node);
 
-  /** Why nothing is served to a connection to this local address. */
+  /** The reason why connections to this local address are not served. */
   const refusalFor = (
     localAddress: string | undefined,
   ): readonly [status: number, body: string] | undefined => {
@@ -100,7 +103,7 @@ export function createHandler(app: Pick<App, typeof PARTS>, options: HandlerOpti
   };
 }
 
-/** A request as if it had come for another path. */
+/** The same request with another path. */
 class RequestWithPath implements HttpRequest {
   readonly path: string;
   readonly method: string;

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import type { GraphDef } from "../graph/graph-builder.ts";
-import type { GivenGraph } from "../graph-loader/given-graph.ts";
+import type { InlineGraph } from "../graph-loader/inline-graph.ts";
 import type { PendingWebRequests } from "../http/web-exchange.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { BodyMemory } from "../ports/body-memory.ts";
@@ -27,7 +27,7 @@ import type { WebhookConfig } from "../config/webhooks.ts";
 
 export interface AppOptions {
   /** The graphs to serve, by name: of Heddle's own, or of LangGraph.js. They replace those of the same names in the configuration file. */
-  readonly graphs?: { readonly [name: string]: GivenGraph };
+  readonly graphs?: { readonly [name: string]: InlineGraph };
   /** LangGraph.js graphs to serve, by name, as they were loaded. */
   readonly langGraphs?: ReadonlyMap<string, HostedGraph>;
   /** A configuration file. Its graphs are served too; its settings apply where these options set nothing. */
@@ -111,7 +111,7 @@ export interface AppOptions {
   readonly httpClient?: HttpClient;
 }
 
-/** The compiler sees to it that each option is here. */
+/** Typed so that the compiler reports an option that is missing here. */
 export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   graphs: true,
   langGraphs: true,
@@ -167,20 +167,20 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
   }
 }
 
-/** The member of an app that its handlers need. */
-export const PARTS: unique symbol = Symbol("heddle.parts");
+/** The key of an app's internal parts, which its handlers need. */
+export const FOR_HANDLERS: unique symbol = Symbol("heddle.handlers");
 
-/** What handlers need of their app. */
-export interface AppInternals {
+/** The parts of an app that its handlers use. */
+export interface HandlerDeps {
   readonly handlers: Handlers;
   readonly maxBody: number;
   readonly bodyMemory: BodyMemory;
   readonly openBody: () => IncomingBody;
   readonly scheduler: Scheduler;
   readonly webRequests: PendingWebRequests;
-  /** Whether every machine that reaches the server may use it without credentials, though nobody has allowed that. */
+  /** Whether clients of every machine could use the server without credentials, although `insecure` is not set. */
   readonly isOnlyForLoopback: boolean;
-  /** Drains and closes a handler with the app. */
+  /** Registers a handler, to be drained and closed together with the app. */
   add(part: Pick<Transport, "startDraining"> & { close(): void }): void;
 }
 
@@ -190,9 +190,9 @@ export interface App {
   /** The URL for clients, without a slash at its end; empty when the app does not listen. */
   readonly url: string;
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
-  /** Answers a web request within this process, as the server would. For one that leaves early, abort its signal or cancel the body. */
+  /** Answers a web request within this process, as the server would. To stop early, abort its signal or cancel the body. */
   fetch(request: Request): Promise<Response>;
-  readonly [PARTS]: AppInternals;
+  readonly [FOR_HANDLERS]: HandlerDeps;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**

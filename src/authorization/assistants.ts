@@ -15,7 +15,7 @@ const settingsChecks = {
 
 const searchChecks = { graph_id: isText, metadata: isObject };
 
-/** Assistants, as one user may use them. */
+/** Restricts assistants to what one user may do. */
 export function authorizedAssistants(assistants: Assistants, rules: UserRules): Assistants {
   const idOf = (name: string) => assistants.defaultId(name) ?? name;
 

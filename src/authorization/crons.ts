@@ -17,12 +17,12 @@ interface Deps {
   readonly rules: UserRules;
 }
 
-/** What handlers may change of a cron. */
+/** The fields of a cron that handlers may change. */
 const changes = { payload: isObject, schedule: isText, metadata: isObject };
 
 const searchChecks = { assistant_id: isText, thread_id: isText, metadata: isObject };
 
-/** Crons, as one user may use them. Whether their runs may start is decided again at each slot. */
+/** Restricts crons to what one user may do. At each slot, the rules decide again whether the run may start. */
 export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Crons {
   async function readable(id: string): Promise<Permits | undefined> {
     return permitsOf(await rules.decide("crons:read", { cron_id: id }));
@@ -80,7 +80,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
       return crons.count(tenant, await rules.permittedQuery("crons:search", asked, searchChecks));
     },
 
-    // The server's own affairs, of which no client asks.
+    // Functions that only the server itself calls, never a client.
     deleteWhere: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     deleteOfThread: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     isUseless: () => Promise.reject(new TypeError("a user asks no such thing")),

@@ -8,8 +8,8 @@ export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
 
 /**
- * These members of a value, without those that are missing: undefined, or null.
- * @throws ServiceError `auth.failed` for one that is not what it should be. Leaving it out could let in more than the handler meant.
+ * Reads these members of a value, without those that are undefined or null.
+ * @throws ServiceError `auth.failed` for a member of the wrong type: leaving it out could allow more than the handler meant
  */
 export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
   const given: { [name: string]: unknown } = {};
@@ -25,7 +25,7 @@ export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): C
   return given as Checked<C>;
 }
 
-/** A request without the members that handlers may change: one that a handler has removed is gone. */
+/** A request without the members that handlers may change, so that a member that a handler removes stays removed. */
 export function withoutMembers<T extends object, C extends object>(request: T, keys: C): Omit<T, keyof C> {
   return Object.fromEntries(Object.entries(request).filter(([name]) => !Object.hasOwn(keys, name))) as Omit<
     T,
@@ -44,10 +44,10 @@ export const isNumber = (value: unknown): value is number =>
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Any value: what it is, is checked where it is used. */
+/** Accepts any value: its type is checked where it is used. */
 export const isAnything = (value: unknown): value is unknown => value !== undefined;
 
-/** One of these texts. */
+/** Accepts one of these strings. */
 export const isOneOf =
   <T extends string>(texts: readonly T[]): Check<T> =>
   (value): value is T =>

@@ -6,15 +6,18 @@ import type { UserRules } from "./user-rules.ts";
 
 interface Deps {
   readonly inspection: ServerInspection;
-  /** As the user may use them. */
+  /** The parts that it uses, as the user may use them. */
   readonly assistants: Assistants;
   readonly tenant: string;
   readonly rules: UserRules;
 }
 
-/** The inspector's view, as one user may have it: of threads that the user may read, and of graphs whose assistant the user may read. */
+/** Restricts the inspector to what one user may see: threads that the user may read, and graphs whose assistant the user may read. */
 export function authorizedInspection({ inspection, assistants, tenant, rules }: Deps): ActorInspection {
-  /** Whether the user may see a graph, as its default assistant shows it. Charts of threads, runs and tasks are the same everywhere. */
+  /**
+   * Whether the user may see a graph: the permission for its default assistant decides. The charts of threads, runs and tasks are the same
+   * for all users.
+   */
   async function isVisible({ id }: MachineInfo): Promise<boolean> {
     if (!id.startsWith("graph:")) return true;
     try {
@@ -46,7 +49,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
     liveThreads: async (of, limit) => inspection.liveThreads(of, limit, await searchable()),
 
     async threadOf(of, run) {
-      // Its thread is not known before it is decided on.
+      // The thread of the run is only known after the decision.
       const permission = await rules.decide("threads:read", { thread_id: undefined });
       return inspection.threadOf(of, run, permitsOf(permission));
     },
@@ -65,7 +68,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
 
     actors: async (key, run) => inspection.actors(await rules.threadKey(key, "threads:read"), run),
 
-    // Feeds watch through the server's own inspection, in a scope that `scopeOf` has given.
+    // Feeds use the server's own inspection, with a scope from `scopeOf`.
     watch: () => {
       throw new TypeError("a user watches in a scope that was decided on");
     },

@@ -2,7 +2,10 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { UserRules } from "./user-rules.ts";
 
-/** The thread-centric protocol, as one user may use it. `protocol` starts its runs as that user may, and obeys the keys that it gets. */
+/**
+ * Restricts the thread-centric protocol to what one user may do. `protocol` already starts its runs with the user's permissions, and
+ * respects those in the keys that it gets.
+ */
 export function authorizedProtocol(protocol: ThreadProtocol, rules: UserRules): ThreadProtocol {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
   return {

@@ -48,14 +48,14 @@ const valueChecks = {
   kwargs: isObject,
 };
 
-/** A request to start a run, as the rules have changed it, and what it may reach. */
+/** A request to start a run after the rules have changed it, and the resources that it may reach. */
 interface DecidedRun {
   readonly request: RunRequest;
   readonly permission: Permission | undefined;
   readonly by: RunStarter;
 }
 
-/** Runs, as one user may use them. */
+/** Restricts runs to what one user may do. */
 export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
 
@@ -85,7 +85,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       kwargs: {
         input,
         command,
-        // Who the user is, is not the client's to say.
+        // The client cannot choose who the user is.
         config: asked.config && withoutUserIn(asked.config),
         context,
         webhook,
@@ -111,7 +111,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
 
-  /** The same key of another user is another key. */
+  /** Idempotency keys are per user: the same key of another user is a different one. */
   const own = (again: IdempotencyKey | undefined): IdempotencyKey | undefined =>
     again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
 
@@ -140,7 +140,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     findForReading: async (key, run) => runs.findForReading(await readable(key), run),
 
-    // The following take a run that was found, and with that may be read.
+    // These functions take a run that was already found, which means that the user may read it.
     keepForReading: (key, read) => runs.keepForReading(key, read),
     result: (key, run) => runs.result(key, run),
     lastEventAt: (key, run, checkpoint) => runs.lastEventAt(key, run, checkpoint),
@@ -150,7 +150,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       const shown = runs.show(key, run);
       const { config } = run.kwargs;
       if (userIdOf(config.configurable) === rules.user.identity) return shown;
-      // What others may know of the user who started it.
+      // The fields of the user who started the run that others may see.
       const configurable = withoutUserFields(config.configurable);
       return { ...shown, kwargs: { ...run.kwargs, config: { ...config, configurable } } };
     },
@@ -158,7 +158,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     list: async (key, page) => runs.list(await readable(key), page),
 
     async search(tenant, { limit, ...asked }) {
-      // The event is about threads: what its handler finds, and may ask for, is their metadata.
+      // The event is about threads, so its handler sees and filters the thread's metadata.
       const about = { metadata: {}, limit, offset: 0 };
       const { query, permission } = await rules.decideQuery("threads:search", about, { metadata: isObject });
       return runs.search(tenant, {
@@ -180,7 +180,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
         await runs.find(permitted, run);
         runs.cancelOnDisconnect(permitted, run);
       };
-      // It is for a shutdown alone. Where the client disconnects, the cancellation is decided again, and a refusal is logged.
+      // This is only for a shutdown. When the client disconnects, the rules decide on the cancellation again, and a refusal is logged.
       register().catch(() => undefined);
     },
 
@@ -202,7 +202,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
   };
 }
 
-/** A config in which the client does not say who the user is. */
+/** A config without the client's claims about who the user is. */
 export function withoutUserIn(config: JsonObject): JsonObject {
   const { configurable } = config;
   return isObject(configurable) ? { ...config, configurable: withoutUser(configurable) } : config;

@@ -28,14 +28,14 @@ export interface AuthorizationDeps {
   readonly newId: () => string;
 }
 
-/** The service as users may use it: whatever a user asks for, the project's rules are asked first. */
+/** The service for users: every request of a user is first checked against the project's rules. */
 export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) => Service {
   return (user) => new UserService(deps, new UserRules(deps.authorizer, user));
 }
 
 /**
- * The service as one user may use it. Each part decides on every function of the part that it stands for: the compiler misses a new function
- * here, so that none is reached undecided. Parts are made when they are used, since most requests use one.
+ * The service for one user. Each part implements every function of the part that it wraps: the compiler reports a function that is missing
+ * here, so that none can be reached without a decision. Parts are created when they are first used, since most requests use only one.
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;
@@ -102,7 +102,7 @@ class UserService implements Service {
 
 const refusal = () => new ServiceError("auth.forbidden", "No rule says which users may see webhooks");
 
-/** Handlers know nothing of the deliveries of webhooks, so no user reaches them. */
+/** There are no rules for webhook deliveries, so users cannot reach them. */
 const noWebhooks: Webhooks = {
   accept: () => {
     throw refusal();

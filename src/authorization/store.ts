@@ -5,9 +5,9 @@ import type { Store } from "../ports/store.ts";
 import { checkedMembers, isCount, isText, isTexts } from "./handler-value-checks.ts";
 import type { UserRules } from "./user-rules.ts";
 
-/** The store, as one user may use it: one operation at a time. Handlers may move it to another namespace. */
+/** Restricts the store to what one user may do, one operation at a time. Handlers may change the namespace of an operation. */
 export function authorizedStore(store: Store, rules: UserRules): Store {
-  /** The operation as the handlers have changed it, and the permission that limits what it reaches. */
+  /** The operation after the handlers have changed it, with the permission that limits which items it reaches. */
   async function decided(op: StoreOp) {
     switch (op.kind) {
       case "put": {
@@ -54,7 +54,7 @@ export function authorizedStore(store: Store, rules: UserRules): Store {
   return { batch: batch as Store["batch"] };
 }
 
-/** The namespace that a handler has left; empty when it has left none. */
+/** The namespace after a handler may have changed it; empty when the handler removed it. */
 const namespaceIn = (value: AuthValue): { readonly namespace: readonly string[] } => ({
   namespace: [],
   ...checkedMembers(value, { namespace: isTexts }),

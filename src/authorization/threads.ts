@@ -11,7 +11,7 @@ const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies Thre
 
 const searchChecks = { ids: isTexts, status: isStatus, values: isObject, metadata: isObject };
 
-/** Threads, as one user may use them. */
+/** Restricts threads to what one user may do. */
 export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
 
@@ -21,7 +21,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
       const value = { thread_id, metadata, if_exists };
       const permission = await rules.decide("threads:create", value);
       const changed = { ...asked, metadata: {}, ...checkedMembers(value, { metadata: isObject }) };
-      // With a state, it is a change of that too.
+      // Creating a thread with a state is also an update of a state, which has its own rule.
       const isWritten = (asked.supersteps ?? []).length > 0;
       const written = isWritten ? await rules.decide("threads:update", { thread_id }) : undefined;
       if (permitsOf(written)?.(changed.metadata) === false)
@@ -61,7 +61,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
 
     async copy(key) {
       const from = await readable(key);
-      // Read first, so that copying a thread that the user may not reach takes no longer than missing one.
+      // Read first, so that copying a forbidden thread takes as long as copying one that does not exist.
       const record = await threads.record(from);
       const value = { thread_id: undefined, metadata: structuredClone(record.metadata) };
       await rules.decide("threads:create", value);
@@ -71,7 +71,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
     async prune(keys, strategy) {
       const event = strategy === "delete" ? "threads:delete" : "threads:update";
       const permitted: ThreadKey[] = [];
-      // All are decided before the first is changed.
+      // The rules decide on all threads before the first one is changed.
       for (const key of keys) permitted.push(await rules.threadKey(key, event));
       return threads.prune(permitted, strategy);
     },
@@ -84,7 +84,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
   };
 }
 
-/** The states of threads, as one user may use them. */
+/** Restricts the states of threads to what one user may do. */
 export function authorizedStates(states: ThreadStates, rules: UserRules): ThreadStates {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
   return {

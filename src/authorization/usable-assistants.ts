@@ -3,8 +3,8 @@ import type { Assistants } from "../service/assistants.ts";
 import type { UserRules } from "./user-rules.ts";
 
 /**
- * Which assistants the runs of a user may use, as far as this one is concerned. A graph's default assistant belongs to nobody: who may start
- * runs may run it, as on LangGraph's own server. Another one can only be run by those who may read it, because a run shows its settings.
+ * Decides which assistants a user's runs may use. A graph's default assistant belongs to nobody: anyone who may start runs may use it, as
+ * on LangGraph's own server. Another assistant can only be used by those who may read it, because a run shows its settings.
  */
 export async function usableAssistants(
   assistant: string,

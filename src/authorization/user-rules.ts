@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
-/** Characters of a user as JSON: it is stored with each of its runs. */
+/** Characters of a user's JSON, at most: it is stored with each run of the user. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
 /** Events that create a resource with metadata. */
@@ -24,7 +24,7 @@ const METADATA_EVENTS: ReadonlySet<AuthEvent> = new Set([
   "crons:update",
 ]);
 
-/** What one user may do: the project's rules, asked for this user. */
+/** The project's rules, applied to one user. */
 export class UserRules {
   readonly user: AuthUser;
   readonly #authorizer: Authorizer;
@@ -35,7 +35,9 @@ export class UserRules {
     this.user = user;
   }
 
-  /** See {@link Authorizer.decide}. What is made or changed gets the metadata that the filter asks for: it stays within it. */
+  /**
+   * See {@link Authorizer.decide}. Created and changed resources get the metadata that the filter requires, so that they keep matching it.
+   */
   async decide(event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
     const permission = await this.#authorizer.decide(this.user, event, value);
     if (permission === undefined || !METADATA_EVENTS.has(event)) return permission;
@@ -46,7 +48,7 @@ export class UserRules {
   }
 
   /**
-   * Decides on a request about one thread. Resolves with the key to continue with, which permits no thread but those that the rules allow.
+   * Decides on a request about one thread. Resolves with the key to continue with; its permission covers only threads that the rules allow.
    * Throws as {@link decide} does.
    */
   async threadKey(
@@ -57,7 +59,10 @@ export class UserRules {
     return restricted(key, await this.decide(event, value));
   }
 
-  /** A search or a count as the rules have changed it, and what they allow. `checks`: what handlers may change or remove, beside the page. */
+  /**
+   * A search or a count after the rules have changed it, with the filter of what they allow. `checks`: members, besides the page, that
+   * handlers may change or remove.
+   */
   async decideQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
     asked: Q,
@@ -70,7 +75,7 @@ export class UserRules {
     return { query: { ...withoutMembers(asked, checks), ...checkedMembers(value, changeable) }, permission };
   }
 
-  /** As {@link decideQuery}, with what the rules allow as a function that tells it of each record. */
+  /** Like {@link decideQuery}, but returns the filter as a predicate for records. */
   async permittedQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
     asked: Q,
@@ -80,7 +85,10 @@ export class UserRules {
     return { ...query, permits: permitsOf(permission) };
   }
 
-  /** The user as it is stored with runs and crons. @throws ServiceError `auth.failed` when it has no such form */
+  /**
+   * The user in the form that is stored with runs and crons.
+   * @throws ServiceError `auth.failed` when the user cannot be stored
+   */
   get stored(): JsonObject {
     return (this.#stored ??= storedForm(this.user));
   }
@@ -95,7 +103,7 @@ export function restricted(key: ThreadKey, permission: Permission | undefined): 
 function storedForm(user: AuthUser): JsonObject {
   let text: string | undefined;
   try {
-    // Functions and the like, which a user's object may have, are left out.
+    // Leaves out functions and other values without a JSON form, which a user object may have.
     text = JSON.stringify(user);
     if (text.length <= MAX_USER_CHARACTERS) return toStorable(JSON.parse(text), "user") as JsonObject;
   } catch (cause) {

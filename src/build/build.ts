@@ -12,7 +12,7 @@ const [option, pages] = process.argv.slice(2);
 if (option === "--pages" && pages !== undefined) await bundlePages(pages);
 else if (option === undefined || option === "--if-changed") {
   const mark = new BuildMark(join(ROOT, "dist"));
-  // Taken first: a file that changes while it builds is seen by the next build.
+  // The hash is taken before the build, so that a file that changes meanwhile causes another build.
   const inputs = hashBuildInputs(ROOT);
   if (option === undefined || !mark.matches(inputs)) {
     mark.remove();

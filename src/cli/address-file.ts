@@ -2,12 +2,12 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../ports/logger.ts";
 
-/** A file of the data directory with the URL of the server on it: the port may be another one than was expected. */
+/** A file in the data directory with the URL of the running server, whose port may differ from the configured one. */
 const ADDRESS_FILE = "url";
 
 /**
- * Writes the URL of a server that listens; without the file, it is only harder to find. The function that is returned removes it, and MUST be
- * called at the end of the server. After a kill it stays until the next start.
+ * Writes the URL of a listening server; if that fails, the server is only harder to find. The returned function removes the file, and MUST
+ * be called when the server ends. After a kill the file stays until the next start.
  */
 export function writeAddress(data: string, url: string, logger: Logger): () => void {
   try {
@@ -16,12 +16,12 @@ export function writeAddress(data: string, url: string, logger: Logger): () => v
     logger.warn("the file with the server's address could not be written", { cause: String(cause) });
   }
   return () => {
-    // The next server on these data may have begun.
+    // Another server may use the same data by now: its file must stay.
     if (readAddress(data) === url) rmSync(join(data, ADDRESS_FILE), { force: true });
   };
 }
 
-/** The URL of the server that runs on a data directory; undefined where none is known. */
+/** The URL of the server that runs on a data directory; undefined if none is known. */
 export function readAddress(data: string): string | undefined {
   try {
     const url = readFileSync(join(data, ADDRESS_FILE), "utf8").trim();

@@ -1,8 +1,8 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Waits for the first answer of a server, at most `ms`; then the signal is aborted. A timer of its own: where something accepts connections
- * and closes them at once, `fetch` never ends and does not keep the process alive, nor does `AbortSignal.timeout`.
+ * Waits at most `ms` for the first answer of a server, then aborts the signal. It has its own timer: if a peer accepts connections and
+ * closes them at once, `fetch` never ends and does not keep the process alive, nor does `AbortSignal.timeout`.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

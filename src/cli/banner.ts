@@ -1,7 +1,7 @@
 import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** What the banner shows of a server that has started. */
+/** The facts that the banner shows about a started server. */
 export interface Started {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */
@@ -13,16 +13,16 @@ export interface Started {
   readonly disabled: readonly RouteGroup[];
   /** Whether pages of LangGraph Studio and Agent Chat may use the server. */
   readonly allowsStudio: boolean;
-  /** Who may use the server. */
+  /** A sentence about who may use the server. */
   readonly access: string;
-  /** What is unusual about this start. */
+  /** Warnings about this start. */
   readonly notes: readonly string[];
 }
 
-/** The most graphs that are named. */
+/** The banner names this many graphs at most. */
 const MAX_GRAPHS = 12;
 
-/** Several lines for people: where everything is, what is served, and what is unusual. */
+/** The banner, in several lines for people: URLs, graphs and warnings. */
 export function banner(started: Started, applyStyle: ApplyStyle): string {
   const { version, url, graphs, data, disabled, access, notes } = started;
   const pages: readonly (readonly [RouteGroup, name: string, path: string])[] = [

@@ -8,7 +8,7 @@ import type { Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
 
-/** Milliseconds for the server's first answer, for which it may load its graphs. */
+/** Milliseconds until the server's first answer. It may have to load its graphs before. */
 const ANSWER_TIMEOUT = 30_000;
 
 /**

@@ -13,21 +13,21 @@ export interface ContainerOptions {
   readonly force: boolean;
 }
 
-/** The version of Node in images, where the configuration names none. */
+/** The version of Node in images if the configuration names none. */
 const NODE = 24;
 const OLDEST_NODE = 22;
-/** Node from this version on comes without corepack, which gets the package manager that the project names. */
+/** From this major version on, Node comes without corepack, which installs the package manager that the project names. */
 const NODE_WITHOUT_COREPACK = 25;
 /** The port in the container. */
 const PORT = 2024;
 
-/** How each package manager installs what its lock file names. The first whose lock file is there counts. */
+/** The install command of each package manager, by its lock file. The first lock file that exists decides. */
 const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
   ["package-lock.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["npm-shrinkwrap.json", "npm ci --omit=dev --no-audit --no-fund"],
   ["pnpm-lock.yaml", "pnpm install --prod --frozen-lockfile"],
 ];
-/** Yarn from 2 on has other options than Yarn 1. Its configuration file shows which it is. */
+/** Yarn 2 and later has other options than Yarn 1. Its configuration file shows which one it is. */
 const YARN_1 = "yarn install --production --frozen-lockfile";
 const YARN = "yarn workspaces focus --production";
 /** Files, beside package.json and the lock file, that change what is installed. */
@@ -36,7 +36,7 @@ const INSTALL_WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
 
 export interface WrittenContainerFiles {
   readonly paths: readonly string[];
-  /** Where the image differs from what the project asks for. */
+  /** Warnings about differences between the image and what the project asks for. */
   readonly notes: readonly string[];
 }
 
@@ -86,7 +86,10 @@ export function writeContainerFiles({ config, compose, force }: ContainerOptions
   return { paths: [...files.keys()].map((name) => join(root, name)), notes };
 }
 
-/** The paths of dependencies that are files or folders, from the project's folder. @throws ServiceError `config.invalid` */
+/**
+ * The paths of dependencies that are files or folders, relative to the project's folder.
+ * @throws ServiceError `config.invalid`
+ */
 function localDependencies(root: string, packageFile: string, dependencies: unknown): readonly string[] {
   if (!isObject(dependencies)) return [];
   return Object.entries(dependencies).flatMap(([name, version]) => {
@@ -107,7 +110,10 @@ interface Image {
   readonly lines: readonly string[];
 }
 
-/** What a configuration file says about its image, and what it does not get. @throws ServiceError `config.invalid` */
+/**
+ * The settings of a configuration file for its image, and warnings about those that have no effect.
+ * @throws ServiceError `config.invalid`
+ */
 function imageOf(path: string): Image & Pick<WrittenContainerFiles, "notes"> {
   const { node_version, dockerfile_lines: lines = [] } = jsonOf(path);
   if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
@@ -124,14 +130,14 @@ function jsonOf(path: string): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The lock file of a project, and the command that installs what it names. */
+/** The lock file of a project, and the command that installs the packages in it. */
 function installOf(root: string, nodeVersion: number): readonly [lock: string | undefined, command: string] {
   const has = (name: string) => existsSync(join(root, name));
   const [lock, command] = has("yarn.lock")
     ? ["yarn.lock", has(".yarnrc.yml") ? YARN : YARN_1]
     : (INSTALLS.find(([name]) => has(name)) ?? [undefined, INSTALL_WITHOUT_LOCK]);
   if (command.startsWith("npm")) return [lock, command];
-  // Replaces the Yarn 1 that some images have.
+  // Replaces Yarn 1, which some images contain.
   const corepack = nodeVersion < NODE_WITHOUT_COREPACK ? "" : "npm install --global --force corepack && ";
   return [lock, `${corepack}corepack enable && ${command}`];
 }
@@ -184,7 +190,7 @@ CMD ["node", "--max-semi-space-size=64", "node_modules/heddle/dist/src/cli.js", 
 `;
 }
 
-/** The major version of Node for the image, which is `oldest` or later. */
+/** The major version of Node for the image, at least `oldest`. */
 function majorVersion(given: unknown, oldest = OLDEST_NODE): number {
   const asked = /^\d+/.exec(String(given ?? ""))?.[0];
   if (asked !== undefined) return Math.max(oldest, Number(asked));
@@ -203,7 +209,7 @@ Dockerfile
 compose.yaml
 `;
 
-/** With users, the server needs no key. */
+/** If the server has users, it needs no key. */
 const composeOf = (hasUsers: boolean): string => `services:
   heddle:
     build: .

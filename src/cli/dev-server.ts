@@ -27,7 +27,7 @@ export interface DevServerOptions {
   readonly logger: Logger;
 }
 
-/** Code of the project beside its graphs. */
+/** Project code other than graphs: authentication, the HTTP application, the embedder. */
 type LoadedParts = Pick<AppOptions, "auth" | "httpApp" | "store">;
 
 /** Milliseconds without a further change before a reload: editors write in several steps, and several files at once. */
@@ -35,7 +35,7 @@ const QUIET_MS = 100;
 /** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
 const DRAIN_MS = 2_000;
 
-/** Files that may repair a failed load, although they were not among the loaded files. */
+/** Files whose change may repair a failed load, although they were not among the loaded files. */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",
   ".mts",
@@ -56,7 +56,7 @@ const SOURCES: ReadonlySet<string> = new Set([
 export class DevServer {
   readonly #options: DevServerOptions;
   readonly #files = new Set<string>();
-  /** Files whose changes need a restart: those of code beside the graphs, with what they import, and the key set of tokens. */
+  /** Files whose changes need a restart: project code other than graphs, with its imports, and the key set of tokens. */
   readonly #partFiles = new Set<string>();
   readonly #watcher: FileWatcher;
   #config: Config;
@@ -81,7 +81,7 @@ export class DevServer {
     this.#watchFilesOf(this.#config);
     const { graphs, parts } = await keepAliveDuring(this.#load(this.#config, true));
     await this.#open(this.#config, graphs, parts);
-    // While no server runs, because it could not start again, nothing else does.
+    // While no server runs, because a restart failed, nothing else keeps the process alive.
     keepProcessAlive();
     this.#endReload();
   }
@@ -101,7 +101,7 @@ export class DevServer {
     this.#watcher.add(file);
   }
 
-  /** `hasParts`: load the code beside the graphs too. */
+  /** `hasParts`: also load project code other than graphs. */
   async #load(config: Config, hasParts: boolean): Promise<{ graphs: LoadedGraphs; parts: LoadedParts }> {
     const options = {
       random: this.#random,
@@ -129,7 +129,7 @@ export class DevServer {
     const users = auth?.users;
     if (users?.kind === "jwt" && users.jwks.kind === "file") {
       onFile(users.jwks.file);
-      // The server reads it itself; what is wrong with it has to be known before the old one closes.
+      // The server reads this file itself, but errors in it must be found before the old server closes.
       loadKeySet(users.jwks.file);
     }
     return {
@@ -148,7 +148,7 @@ export class DevServer {
     this.#timer = systemScheduler.after(QUIET_MS, () => void this.#reloadWhenFree());
   }
 
-  /** Reloads. Only one reload at a time: changes made meanwhile cause another one afterwards. */
+  /** Reloads the project. Reloads never overlap: changes made during one cause another one afterwards. */
   async #reloadWhenFree(): Promise<void> {
     if (this.#working) {
       this.#isReloadDue = true;
@@ -183,7 +183,7 @@ export class DevServer {
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
     const hasNewParts = this.#hasNewParts;
-    // Another change may come while this one is loaded.
+    // Another change may arrive during the load.
     this.#hasNewParts = false;
     let isRestart = true;
     let config: Config;
@@ -228,14 +228,14 @@ export class DevServer {
   }
 }
 
-/** The configuration without the graphs, which can change under a running server. */
+/** The configuration without its graphs, which can change without a restart. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
 
-/** The lines of a stack that name files of the user's project. The first cause of the error is the one thrown there. */
+/** The lines of a stack that name files of the user's project. The innermost cause is the error that was thrown there. */
 function ownFrames(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return ownFrames(error.cause);
-  // An error of our own says in its message which file it is about.
+  // Heddle's own errors name the file in their messages.
   if (error instanceof ServiceError) return "";
   const frames = readableStack(String(error.stack)).split("\n");
   const isOwn = (line: string) => /^ {4}at /.test(line) && !/node_modules|\(?node:|\/dist\/src\//.test(line);

@@ -27,7 +27,7 @@ export function initProject(directory: string): readonly string[] {
   makeDirectory(root);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    // `wx`: a file that was made since is not overwritten.
+    // `wx`: never overwrites a file that was created meanwhile.
     writeFileSync(join(root, path), text, { flag: "wx" });
   }
   return Object.keys(files).map((path) => join(directory, path));
@@ -39,16 +39,16 @@ export function initProject(directory: string): readonly string[] {
  */
 export function installedFrom(own: string): string | undefined {
   const modules = dirname(own);
-  // A clone, which npm links to.
+  // A clone of the repository, linked by npm.
   if (basename(modules) !== "node_modules") return resolve(own);
   try {
-    // npm's own record of what it has installed.
+    // npm's record of the installed packages.
     const lock = readFileSync(join(modules, ".package-lock.json"), "utf8");
     const { packages } = JSON.parse(lock) as { readonly packages: { [path: string]: { resolved?: string } } };
     const [, file] = /^file:(.+)/.exec(packages[`node_modules/${basename(own)}`]?.resolved ?? "") ?? [];
     return file === undefined ? undefined : resolve(dirname(modules), file);
   } catch {
-    // Another package manager has installed it.
+    // Installed by another package manager.
     return undefined;
   }
 }
@@ -77,7 +77,7 @@ const packageJson = (name: string, dependency: string) => ({
   private: true,
   type: "module",
   scripts: {
-    // `exec`: else npm would keep the signal that stops the server to itself.
+    // `exec`: otherwise npm would not pass on the signal that stops the server.
     dev: "exec heddle dev",
     start: "exec heddle start",
     test: "node --import tsx --test test/*.test.ts",

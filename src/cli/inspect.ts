@@ -13,8 +13,9 @@ type Env = { readonly [name: string]: string | undefined };
 const ANSWER_TIMEOUT = 5_000;
 
 /**
- * Prints where the inspector is, if a server answers there. With a relay port it serves the inspector's feed there, until the process ends.
- * @throws ServiceError `config.invalid`, `server.address` where no server is
+ * Prints the address of the inspector, if a server answers there. With a relay port, serves the inspector's feed on it until the process
+ * ends.
+ * @throws ServiceError `config.invalid`; `server.address` if no server answers
  */
 export async function inspect(
   { url: address, data, thread, relay }: Asked,

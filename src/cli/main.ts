@@ -8,11 +8,11 @@ import type { OnProgress } from "../ports/progress.ts";
 import { HELP, parseCommandLine, portHint, type Invocation } from "./settings.ts";
 
 const { stdout, stderr } = process;
-/** What is on a disk may have come from anybody. */
+/** Text from a disk may contain anything, such as terminal control characters. */
 const shown = (text: string, { isTTY }: OutputStream) => (isTTY === true ? escapeLines(text) : text);
 const say = (line: string) => void stdout.write(`${shown(line, stdout)}\n`);
 
-/** Does long work, whose progress is shown on stderr. */
+/** Runs a task that may take long, and shows its progress on stderr. */
 async function withProgress(
   work: (say: (line: string) => void, onProgress: OnProgress) => Promise<void>,
 ): Promise<void> {
@@ -30,7 +30,7 @@ async function withProgress(
   }
 }
 
-// What a command needs is loaded with it: the others would have to wait for all of it.
+// Each command loads only the modules that it needs, so that the others start faster.
 async function run(invocation: Invocation): Promise<void> {
   switch (invocation.command) {
     case "help":
@@ -79,7 +79,7 @@ async function run(invocation: Invocation): Promise<void> {
     }
     case "conformance": {
       const { checkConformance } = await import("./conformance.ts");
-      // On a terminal, one line that changes: some servers take minutes.
+      // On a terminal, one line that is rewritten: some servers take minutes.
       const show = (line: string) => void (stderr.isTTY && stderr.write(`\r\x1b[K${line}`));
       if ((await checkConformance(invocation, say, show)) > 0) process.exitCode = 1;
       return;
@@ -92,7 +92,7 @@ async function run(invocation: Invocation): Promise<void> {
   }
 }
 
-/** Runs a command. One whose work is not done when nothing keeps the process alive any more has failed, whatever it printed. */
+/** Runs a command. If the event loop becomes empty before its work is done, the command has failed, whatever it printed. */
 async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {
     if (code !== 0 || invocation.command === "dev" || invocation.command === "start") return;
@@ -121,7 +121,7 @@ export function main(): void {
   });
 }
 
-/** How to choose another address, if the server cannot listen at this one. */
+/** A hint on how to choose another address if the server cannot listen at this one. */
 function addressHint({ code, cause }: ServiceError): string {
   if (code !== "server.address") return "";
   switch ((cause as NodeJS.ErrnoException | undefined)?.code) {

@@ -19,7 +19,7 @@ const deps = {
   logger: silentLogger,
 };
 
-/** Prints each damage found, one line each, and then their number and that of the threads with damage. Returns the number of lines. */
+/** Prints each damage in one line, then the number of damages and of damaged threads. Returns the number of damages. */
 export async function check(
   data: string,
   say: (line: string) => void,
@@ -114,7 +114,7 @@ export async function backup(data: string, target: string, onProgress?: OnProgre
   await backupStorage(data, target, onProgress);
 }
 
-/** Opening the storage would create a database. */
+/** Checked first, because opening the storage would create a database. */
 function mustHaveData(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);

@@ -32,7 +32,7 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
         : "a graph ended the process during the start: its file while it was loaded, or a node of a run that was resumed; the stack says which",
       { code, stack },
     );
-    // A supervisor would take the exit code 0 for an intended stop.
+    // A supervisor would take exit code 0 for an intended stop.
     if (code === 0) process.exitCode = 1;
   });
   return () => {

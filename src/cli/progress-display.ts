@@ -7,12 +7,12 @@ import type { OutputStream } from "../platform/terminal.ts";
 const SHOWN_AFTER_MS = 500;
 /** Milliseconds between two updates of the progress. */
 const REDRAWN_MS = 100;
-/** Milliseconds between two lines where there is no terminal. */
+/** Milliseconds between two lines if there is no terminal. */
 const LINE_MS = 10_000;
 
-/** To the start of the line, and erase all of it. */
+/** Terminal sequence: moves to the start of the line and erases all of it. */
 const ERASE = "\r\u001b[2K";
-/** Columns of a terminal that does not say how many it has, or says 0. */
+/** Columns of a terminal that does not report its width, or reports 0. */
 const COLUMNS = 80;
 
 export interface ProgressDisplayOptions {
@@ -23,11 +23,11 @@ export interface ProgressDisplayOptions {
   readonly line: (text: string, progress: Progress) => void;
 }
 
-/** Shows how far long work has come: in a line of the terminal that is rewritten, or elsewhere in a line every 10 s. */
+/** Shows the progress of long work: on a terminal in one line that is rewritten, elsewhere in a new line every 10 s. */
 export class ProgressDisplay {
   readonly #options: ProgressDisplayOptions;
   #progress: Progress | undefined;
-  /** When the work in progress began, as the monotonic clock says. */
+  /** The start of the current work, on the monotonic clock. */
   #since = 0;
   #isDrawn = false;
   #cancel: Cancel | undefined;
@@ -43,7 +43,7 @@ export class ProgressDisplay {
     this.#cancel ??= this.#after(terminal === undefined ? LINE_MS : SHOWN_AFTER_MS);
   };
 
-  /** Writes something else to the same terminal: the line of the progress makes room for it, and is drawn again later. */
+  /** Writes other text to the same terminal: erases the progress line first; it is drawn again later. */
   beside(write: () => void): void {
     this.#erase();
     write();
@@ -68,7 +68,7 @@ export class ProgressDisplay {
     const text = textOf(progress, clock.mono() - this.#since);
     if (terminal === undefined) line(text, progress);
     else {
-      // A longer one would wrap, and only its last row would be erased.
+      // A longer line would wrap, and only its last row would be erased.
       const { columns = 0 } = terminal;
       terminal.write(ERASE + text.slice(0, (columns === 0 ? COLUMNS : columns) - 1));
       this.#isDrawn = true;
@@ -83,7 +83,7 @@ export class ProgressDisplay {
   }
 }
 
-/** Such as `reading the tables: 12 of 480 MB (2 %), 3 s`. `ms`: how long the work has taken so far. */
+/** The progress as text, such as `reading the tables: 12 of 480 MB (2 %), 3 s`. `ms`: the duration of the work so far. */
 function textOf({ work, done, total, unit = "keys" }: Progress, ms: number): string {
   const seconds = `${Math.floor(ms / 1_000)} s`;
   if (done === undefined) return `${work}, ${seconds}`;

@@ -26,7 +26,7 @@ export async function serve(options: Serving): Promise<void> {
   // Ignores errors of the output streams: a closed pipe is no reason to stop, and reporting it would fail again.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = options.config ?? findConfig(process.cwd());
-  // Taken before the file's own variables are set: those must not win over the file when it is read again.
+  // Copied before the file's variables are set: those must not win over the file when it is read again.
   const outside = { ...process.env };
   const read = () => withGraphs(readConfig(path, outside));
   const config = read();
@@ -49,7 +49,7 @@ export async function serve(options: Serving): Promise<void> {
     line: (_, { work, ...figures }) => logger.info(work, figures),
   });
   for (const warning of warningsOfVariables(process.env)) logger.warn(warning);
-  // Before any file is loaded: graphs ask for it at their top level.
+  // Set before any file is loaded, because graphs read it at their top level.
   registerSdkLogger(logger);
   let running: () => App | undefined = () => undefined;
   const leave = guardProcess(logger, () => running());
@@ -77,7 +77,7 @@ export async function serve(options: Serving): Promise<void> {
     removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
     registerInProcessServer((request) => app.fetch(request), app.url);
     const graphs = graphsOf(config, more);
-    // A banner says the same.
+    // Not logged if a banner shows the same.
     if (!isText(stdout) || !isLogText) {
       const { kind, why } = app.transport;
       logger.info("ready", { version: VERSION, transport: kind, why, data: settings.data, graphs });
@@ -121,13 +121,13 @@ export async function serve(options: Serving): Promise<void> {
   try {
     await open();
   } catch (cause) {
-    // The command prints the error and ends.
+    // The command itself prints the error and ends.
     leave();
     throw cause;
   }
 }
 
-/** Refuses a configuration without graphs: a command serves no others, as a program may. */
+/** Refuses a configuration without graphs: unlike a program, a command has no other source of graphs. */
 function withGraphs(config: Config): Config {
   if (Object.keys(config.graphs).length > 0) return config;
   throw new ServiceError(
@@ -136,7 +136,7 @@ function withGraphs(config: Config): Config {
   );
 }
 
-/** The names of the graphs: `dev` has loaded them itself. */
+/** Only the names of the graphs: `dev` has loaded them itself. */
 function graphsOf(config: Config, { graphs, langGraphs = new Map() }: AppOptions): readonly string[] {
   return graphs === undefined ? Object.keys(config.graphs) : [...Object.keys(graphs), ...langGraphs.keys()];
 }
@@ -149,7 +149,7 @@ interface Start {
   readonly graphs: readonly string[];
   readonly settings: Omit<Settings, "level" | "log">;
   readonly config: Config;
-  /** Whether another port than the default one was taken. */
+  /** Whether the server listens on a port other than the default one. */
   readonly isNext: boolean;
   readonly hasKeys: boolean;
   readonly allowsStudio: boolean;

@@ -11,19 +11,19 @@ import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { parseUrl } from "../model/url.ts";
 
-/** The port of a server for which nobody asked for one. */
+/** The default port. */
 export const DEFAULT_PORT = 2024;
 
 export type LogFormat = "json" | "text";
 
-/** How to choose another port than one at which nothing can listen. */
+/** The hint on how to choose another port if the server cannot listen on this one. */
 export const portHint = (option: "--port" | "--relay"): string =>
   `choose another port with ${option} (0: any free one)`;
 
-/** Settings from the command line and the environment. An absent one is left to the configuration file. */
+/** Settings from the command line and the environment. If one is absent, the configuration file decides. */
 export interface Settings {
   readonly host: string;
-  /** Absent if nobody asked for a port. */
+  /** Absent if no port was requested. */
   readonly port?: number;
   readonly data: string;
   readonly level: LogLevel;
@@ -46,7 +46,7 @@ export type Invocation =
   | { readonly command: "help" | "version" }
   | {
       readonly command: "dev" | "start";
-      /** The path of the configuration file, if one was given. */
+      /** The path of the configuration file, if one is named. */
       readonly config: string | undefined;
       /**
        * Reads the other settings, after the file has been read: its `env` counts as environment, but the real environment wins.
@@ -57,7 +57,7 @@ export type Invocation =
   | { readonly command: "init"; readonly directory: string }
   | {
       readonly command: "build";
-      /** The path of the configuration file, if one was given. */
+      /** The path of the configuration file, if one is named. */
       readonly config: string | undefined;
       readonly compose: boolean;
       readonly force: boolean;
@@ -69,7 +69,7 @@ export type Invocation =
       readonly command: "inspect";
       /** The server's URL, with the prefix of its paths. */
       readonly url: string;
-      /** The data directory whose server is meant, where no address was asked for and a server is known there. */
+      /** The data directory of the server to inspect, if no address is named and a server is known there. */
       readonly data?: string;
       readonly thread: string | undefined;
       /** The port on which to serve the feed. */
@@ -196,7 +196,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   const taken: readonly string[] = COMMANDS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
-  // An empty path would be the current directory, and an empty host all addresses.
+  // Refused: an empty path would be the current directory, and an empty host all addresses.
   const empty = Object.entries(flags).find(([, value]) => value === "");
   if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
   const hasTarget = command === "backup" || command === "inspect" || command === "init";
@@ -235,14 +235,14 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       if (parseUrl(url) === undefined || !/^https?:/i.test(url))
         return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
       const key = given(flags, env, "key", "HEDDLE_API_KEY")?.value;
-      // A name may be written without its spaces, which a shell would take for the end of it.
+      // A chapter's name may be written without its spaces, which a shell would take for the end of the argument.
       const chapters = (listOf(given(flags, env, "chapter")) ?? []).map((name) => name.replaceAll("-", " "));
       return { command, url: url.replace(/\/+$/, ""), key, chapters, json: flags.json === true };
     }
     case "dev":
     case "start":
       try {
-        // Checked now, so that mistakes are reported at once, and again when the file's variables are known.
+        // Checked now, so that mistakes are reported at once, and again after the file's variables are read.
         settingsOf(flags, env, data);
       } catch (cause) {
         return refused((cause as Error).message);
@@ -255,7 +255,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   }
 }
 
-/** Joins a negative number to its option, `--port -1` to `--port=-1`: the parser takes what begins with a dash for an option. */
+/** Joins a negative number to its option, `--port -1` to `--port=-1`: otherwise the parser would read it as an option. */
 function joinNegativeNumbers(args: readonly string[]): string[] {
   const joined: string[] = [];
   for (const arg of args) {
@@ -273,7 +273,7 @@ function takesValue(option: string): boolean {
   );
 }
 
-/** The parser's message in one line. Its later sentences are hints about quoting. */
+/** The first sentence of the parser's message. The later ones are hints about quoting. */
 function parserMessage(message: string): string {
   const [, option] = /^Option '(--[a-z]+)\b.* argument (?:missing|is ambiguous)/.exec(message) ?? [];
   return option === undefined ? (message.split(". ")[0] ?? "") : `${option} needs a value`;

@@ -11,7 +11,7 @@ const MAX_HEADER = 9;
 const LONG_STRING = 64;
 /** Members: objects with this many or more are remembered, to copy their bytes if the same object follows again. */
 const LARGE_OBJECT = 4;
-/** Items: for arrays with this many or more, the buffer grows once: by doubling it would be copied many times. */
+/** Items: for arrays with this many or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
 const LARGE_ARRAY = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -203,7 +203,8 @@ export class PlainPacker {
     const needed = written + more;
     if (needed > this.#maxBytes) throwValueTooLarge();
     if (2 * needed <= BUFFER_SIZE) return this.#replaceBuffer(BUFFER_SIZE, written);
-    // Twice what is written, or many small parts would be copied many times; but not twice what comes now, which may be all of it.
+    // At least doubles the size, so that many small parts are not copied many times. A large part is not doubled, because it may be the
+    // last one.
     const size = Math.max(2 * written, needed + BUFFER_SIZE);
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }

@@ -3,7 +3,7 @@ import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
 /** Characters: the approximate size of a piece of JSON. */
 const PIECE_LENGTH = 64 * 1024;
-/** Characters that each value counts for besides its own: a small one has 4,000 members and entries at most. */
+/** Characters added for each value, so that many tiny values also end a piece: one has 4,000 members and entries at most. */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
 /** JSON text: as a string, if it is short. */
@@ -27,7 +27,7 @@ export class LargeJson {
     this.#after = after;
   }
 
-  /** The same text between two others. */
+  /** The same text with a prefix and a suffix. */
   between(before: string, after: string): LargeJson {
     return new LargeJson(this.#value, before + this.#before, this.#after + after, this.length);
   }
@@ -46,7 +46,7 @@ export class LargeJson {
 export const lazyJson = (value: unknown): JsonText =>
   isSmallJson(value) ? stringifyJson(value) : new LargeJson(value);
 
-/** `text` between two others. */
+/** `text` with a prefix and a suffix. */
 export const textBetween = (before: string, text: JsonText, after: string): JsonText =>
   typeof text === "string" ? `${before}${text}${after}` : text.between(before, after);
 
@@ -71,7 +71,7 @@ export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }
 
-/** The characters that are left of `room` after a value is written; 0 or less if it does not fit, or not enough is left to find out. */
+/** The characters left of `room` after a value is written. 0 or less if the value does not fit, or finding that out would take too long. */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;
   if (typeof value === "string") return left - value.length;

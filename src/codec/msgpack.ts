@@ -43,7 +43,10 @@ const PLAIN = 4;
 /** UTF-8 of U+FFFD, which an encoder writes for a lone surrogate; and its first byte, which is faster to search for. */
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
-/** First byte of a lone surrogate that was encoded as it is. Hangul has it too, so that it proves nothing. */
+/**
+ * The first byte of a lone surrogate that was encoded as it is. Hangul characters have the same first byte, so the byte alone proves
+ * nothing.
+ */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
 /** A lone surrogate: in a Unicode pattern, whole pairs do not match. */
@@ -63,7 +66,7 @@ export function packValue(value: unknown, head: number): Buffer {
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
-  // A byte search costs a hundredth of a look at each string, and nearly always finds nothing.
+  // Searching the bytes costs a hundredth of checking each string, and nearly always finds nothing.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||

@@ -13,7 +13,7 @@ export class SseBatch {
   #event = "";
   #head = "";
 
-  /** `isShared`: several clients get what comes of it. */
+  /** `isShared`: several clients get the result. */
   constructor(isShared: boolean) {
     this.#isShared = isShared;
   }
@@ -39,13 +39,16 @@ export class SseBatch {
 const NONE = new Uint8Array(0);
 /** Bytes. */
 const LARGE = 256 * 1024;
-/** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
+/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
 const PIECE = 64 * 1024;
 
-/** SSE events that are written when they are sent: a client that takes nothing costs no more than the values that they show. */
+/**
+ * SSE events that are encoded only when they are sent: until then, a client that does not read costs no more memory than the values that
+ * the events show.
+ */
 export class LargeSse {
   readonly #parts: readonly JsonText[];
-  /** What has been written for other clients; undefined: there are no others. */
+  /** Output that was already encoded for other clients; undefined if there are none. */
   readonly #written: Uint8Array[] | undefined;
   readonly #rest: Generator<Uint8Array>;
 
@@ -55,7 +58,7 @@ export class LargeSse {
     this.#rest = this.#write();
   }
 
-  /** Its bytes. If it is not shared, they can be read once. */
+  /** The encoded bytes. If the output is not shared, they can be read only once. */
   *pieces(): Generator<Uint8Array> {
     const written = this.#written;
     if (written === undefined) return yield* this.#rest;

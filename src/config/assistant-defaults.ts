@@ -1,12 +1,12 @@
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
-/** The variable that holds them, by the names of their graphs, as JSON. */
+/** The environment variable with the settings of default assistants: a JSON object by graph name. */
 export const DEFAULTS_VARIABLE = "LANGGRAPH_CONFIG";
 
 /**
- * Reads the variable: for each graph the members of its default assistant's config, and `context` beside them. `refuse` is called with what
- * is wrong, which never shows a value: it may be a secret.
+ * Reads the variable: for each graph, the members of its default assistant's config, and its `context`. `refuse` is called with an error
+ * that never shows a value, which may be a secret.
  */
 export function readAssistantDefaults(
   text: string | undefined,

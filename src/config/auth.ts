@@ -1,13 +1,13 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseUrl } from "../model/url.ts";
 
-/** Users whom tokens of an identity provider name (OpenID Connect). */
+/** Authentication by access tokens of an identity provider (OpenID Connect). */
 export interface JwtConfig {
   /** The `iss` that tokens must have. */
   readonly issuer: string;
-  /** The `aud` that tokens must have; of several, one. */
+  /** The `aud` that tokens must have. If several are configured, one of them is enough. */
   readonly audience: string | readonly string[];
-  /** The provider's public keys, a JSON Web Key Set: where it is, or the set itself. */
+  /** The provider's public keys, a JSON Web Key Set: its URL, or the set itself. */
   readonly jwks:
     | { readonly kind: "url"; readonly url: URL }
     | { readonly kind: "file"; readonly file: string }
@@ -18,14 +18,14 @@ export interface JwtConfig {
 export interface AuthConfig<File> {
   /** The project's own handlers, or tokens. */
   readonly users: { readonly kind: "handlers"; readonly file: File } | ({ readonly kind: "jwt" } & JwtConfig);
-  /** Whether LangGraph Studio is let in as a user of its own, under `heddle dev`. */
+  /** Whether `heddle dev` accepts LangGraph Studio as a user of its own. */
   readonly studioUser: boolean;
 }
 
 interface Read<File> {
   /** Reads `"./file.ts:export"`. */
   readonly module: (text: string, at: string) => File;
-  /** Gives the absolute path of a data file. */
+  /** Returns the absolute path of a data file. */
   readonly data: (text: string) => string;
 }
 
@@ -49,7 +49,7 @@ export function readAuth<File>(
     if (typeof path !== "string" || path === "") return refuse('auth.path must be "./auth.ts:export"');
     return { users: { kind: "handlers", file: read.module(path, "auth.path") }, studioUser };
   }
-  // Without users the server would be open, which its owner does not believe who has written something else here.
+  // Refused: without users the server would be open, and whoever wrote this section expects otherwise.
   if (Object.keys(auth).some((key) => key !== "disable_studio_auth"))
     return refuse("auth names no users: it needs path, the file of the handlers, or jwt");
   return undefined;
@@ -75,7 +75,7 @@ function readJwt<File>(jwt: JsonObject, read: Read<File>, refuse: (what: string)
     return { issuer, audience: keys, jwks: { kind: "file", file: read.data(jwks) } };
   const url = parseUrl(jwks);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLocal(url.hostname));
-  // Whoever can change the keys on their way can be any user.
+  // Must be HTTPS: whoever can change the keys in transit can pretend to be any user.
   if (url === undefined || !isSafe)
     return refuse("auth.jwt.jwks must be an https URL (http on this machine)");
   return { issuer, audience: keys, jwks: { kind: "url", url } };

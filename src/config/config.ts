@@ -23,14 +23,14 @@ export interface GraphFile {
   readonly name: string;
 }
 
-/** The contents of a configuration file. Settings that it does not make are absent. */
+/** The contents of a configuration file. Settings that it does not have are absent. */
 export interface Config {
   /** The path of the file, absolute. */
   readonly path: string;
   readonly graphs: { readonly [name: string]: GraphFile };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
-  /** What default assistants begin with: the variable `LANGGRAPH_CONFIG`. */
+  /** Initial settings of default assistants, from the variable `LANGGRAPH_CONFIG`. */
   readonly assistants?: AssistantDefaults;
   /** Milliseconds in which the types of one graph must be read for its schemas: the variable `LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS`. */
   readonly schemaTimeout?: number;
@@ -102,7 +102,7 @@ export function findConfig(directory: string): string {
  */
 export function checkDataDirectory(directory: string, configFile: string): void {
   const path = resolve(directory);
-  // Data that are there already are served: refusing their directory would lose them to their owner.
+  // A directory with existing data is accepted: refusing it would make the data unavailable to their owner.
   if (!existsSync(path) || existsSync(join(path, "level"))) return;
   const isProject = realpathSync(path) === realpathSync(dirname(configFile));
   const file = isProject ? basename(configFile) : "langgraph.json";

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 
-/** A file of a bundle, as it is sent. */
+/** A file of a bundle, in the form in which it is sent. */
 export interface ComponentFile {
   readonly type: string;
   readonly body: string;

@@ -14,7 +14,7 @@ export interface WebhookConfig {
   readonly env_prefix?: string;
   /** Seconds that one attempt may take; default 10. */
   readonly timeout?: number;
-  /** Attempts before a delivery is given up; default 8, over about three hours. */
+  /** Attempts before a delivery becomes a dead letter; default 8, over about three hours. */
   readonly attempts?: number;
   readonly url?: {
     readonly require_https?: boolean;
@@ -94,7 +94,7 @@ function whole(value: unknown, at: string, least: number, most: number): number 
   return refuse(`${at} must be a whole number from ${least} to ${most}`);
 }
 
-/** Headers that frame or identify the request. Setting them would break it, or speak in our name. */
+/** Headers that frame or identify the request. A configured value would break it or impersonate Heddle. */
 const OURS = /^(host|content-length|content-type|transfer-encoding|connection|expect|upgrade|x-webhook-.*)$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Tabs, and Latin-1 without control characters: what a header can carry. */

@@ -1,19 +1,19 @@
 import type { Client } from "@langchain/langgraph-sdk";
 import type { PlainHttpClient } from "./http-client.ts";
 
-/** The server under test, by both ways of asking it. */
+/** The server under test, reached both by the SDK and by plain HTTP. */
 export interface TestedServer {
   /** The official SDK. */
   readonly client: Client;
   readonly http: PlainHttpClient;
-  /** Waits some milliseconds between two looks at something that is not there yet. */
+  /** Waits some milliseconds before the next poll. */
   pause(ms: number): Promise<void>;
 }
 
 export interface ConformanceCheck {
-  /** What holds, in a sentence. Unique in its chapter. */
+  /** What the server must do, in a sentence. Unique in its chapter. */
   readonly title: string;
-  /** @throws Difference where the server answers otherwise */
+  /** @throws Difference if the server behaves otherwise */
   readonly run: (server: TestedServer) => Promise<void>;
 }
 

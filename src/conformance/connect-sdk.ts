@@ -5,7 +5,7 @@ import type { TestedServer } from "./check.ts";
 import { PlainHttpClient } from "./http-client.ts";
 import { RecordedFetch } from "./recorded-fetch.ts";
 
-/** What is needed of the SDK: both of its major versions have it. */
+/** The parts of the SDK that the checks use; both of its major versions have them. */
 export interface Sdk {
   readonly Client: typeof Client;
 }
@@ -17,8 +17,8 @@ export interface RecordedConnection extends TestedServer {
 const SDK_PACKAGE = "@langchain/langgraph-sdk";
 
 /**
- * The SDK that is installed. It is loaded for the command only: a server does not need it.
- * @throws ServiceError `config.invalid` that says how to install it, where it is missing
+ * Loads the installed SDK. Only this command loads it, since a server does not need it.
+ * @throws ServiceError `config.invalid` with instructions for installing it, if it is missing
  */
 export async function loadSdk(
   load: () => Promise<Sdk> = () => import("@langchain/langgraph-sdk"),
@@ -42,7 +42,7 @@ export function connect(sdk: Sdk, url: string, key?: string): RecordedConnection
   const client = new sdk.Client({
     apiUrl: url,
     apiKey: key ?? null,
-    // No retries: a failure is an answer.
+    // No retries: a failed request is a result to check.
     callerOptions: { maxRetries: 0, fetch: recorded.fetch },
   });
   return {

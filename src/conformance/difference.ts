@@ -1,4 +1,4 @@
-/** A server answered otherwise than a check expects. */
+/** The server's answer differs from what a check expects. */
 export class Difference extends Error {
   override readonly name = "Difference";
   /** As JSON; a pattern is described in words. */

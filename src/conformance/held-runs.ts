@@ -1,9 +1,9 @@
 import type { TestedServer } from "./check.ts";
 import { Difference } from "./difference.ts";
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two polls. */
 const PERIOD = 20;
-/** Looks until a state that has to come is given up. */
+/** The number of polls after which a state that never comes counts as a difference. */
 const MAX_LOOKS = 500;
 
 /** Runs of the graph `held`, which wait in their second node until their gate is opened. Each run is named by its topic. */
@@ -31,7 +31,7 @@ export class HeldRuns {
     return { topic: this.topic(name) };
   }
 
-  /** What its nodes write into the log. */
+  /** The lines that its nodes write into the log. */
   log(...names: readonly string[]): string[] {
     return names.flatMap((name) => [`${this.topic(name)} began`, `${this.topic(name)} ended`]);
   }
@@ -61,16 +61,19 @@ export class HeldRuns {
   }
 }
 
-/** @throws Difference when it does not come true */
+/**
+ * Polls until `condition` holds.
+ * @throws Difference when it never holds
+ */
 export async function waitUntil(
   server: TestedServer,
   what: string,
   isTrue: () => Promise<boolean>,
 ): Promise<void> {
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
-    // oxlint-disable-next-line no-await-in-loop -- a look tells whether there is another one
+    // oxlint-disable-next-line no-await-in-loop -- each poll decides whether another one is needed
     if (await isTrue()) return;
-    // oxlint-disable-next-line no-await-in-loop -- a pause between looks leaves the server its time
+    // oxlint-disable-next-line no-await-in-loop -- the pause keeps polls from loading the server
     await server.pause(PERIOD);
   }
   throw new Difference(`it never comes true that ${what}`, what, "not so");

@@ -1,6 +1,6 @@
 import { Difference } from "./difference.ts";
 
-/** An event of a stream, as it is on the wire. */
+/** An event of a stream, as received. */
 export interface SentEvent {
   readonly event: string;
   readonly data: unknown;
@@ -10,11 +10,11 @@ export interface SentEvent {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** JSON, or the text that is not JSON. */
+  /** Parsed JSON, or the text if it is not JSON. */
   readonly body: unknown;
 }
 
-/** Plain HTTP to the server under test: what the SDK hides. */
+/** Plain HTTP to the server under test, for details that the SDK hides. */
 export class PlainHttpClient {
   readonly #base: string;
   readonly #key: string | undefined;
@@ -34,15 +34,15 @@ export class PlainHttpClient {
 
   /**
    * Reads a stream to its end.
-   * @throws Difference when the answer is no stream of server-sent events
+   * @throws Difference when the answer is not a stream of server-sent events
    */
   async stream(method: string, path: string, body?: unknown): Promise<SentEvent[]> {
     return this.streamUntil(method, path, body, () => false);
   }
 
   /**
-   * Reads a stream until an event, and leaves it: some streams do not end by themselves.
-   * @throws Difference when the answer is no stream of server-sent events
+   * Reads a stream up to an event and then disconnects: some streams do not end by themselves.
+   * @throws Difference when the answer is not a stream of server-sent events
    */
   async streamUntil(
     method: string,
@@ -84,7 +84,7 @@ export class PlainHttpClient {
   }
 }
 
-/** The body in pieces. Whoever stops reading leaves the connection. */
+/** The body in chunks. Stopping the iteration closes the connection. */
 const textOf = ({ body }: Response): AsyncIterable<string> =>
   (body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>;
 
@@ -96,7 +96,7 @@ function parseText(text: string): unknown {
   }
 }
 
-/** Comments are heartbeats, and left out. */
+/** Comments are heartbeats, and are ignored. */
 function parseServerSentEvents(text: string): SentEvent[] {
   const found: SentEvent[] = [];
   for (const block of text.split(/\r?\n\r?\n/)) {

@@ -25,7 +25,7 @@ export const aTimestamp: unknown = matching(
 );
 export const aText: unknown = matching("text", /./);
 export const anything: unknown = new Condition("anything", (value) => value !== undefined);
-/** For members that one server leaves out where another one writes null. */
+/** Accepts a missing member or null, since servers differ in that. */
 export const nullOrAbsent: unknown = new Condition("null or absent", (value) => value == null);
 export const anObject: unknown = new Condition(
   "object",
@@ -67,8 +67,8 @@ export function expectMatch(what: string, actual: unknown, expected: unknown): v
 }
 
 /**
- * Waits for the SDK to refuse, with the status that the server answered.
- * @throws Difference when the call succeeds, or the status is not one of these
+ * Waits for the SDK call to fail with one of these statuses.
+ * @throws Difference when the call succeeds, or fails with another status
  */
 export async function expectRefusal(
   what: string,

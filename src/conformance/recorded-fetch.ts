@@ -5,11 +5,11 @@ export interface RecordedRequest {
   readonly path: string;
   /** The request's body as it was sent. */
   readonly body?: string;
-  /** Absent while nothing was answered. */
+  /** Absent until there is an answer. */
   status?: number;
 }
 
-/** Keeps the latest request of a check, for its report, and stops its requests. */
+/** Records the latest request of a check for its report, and can stop its requests. */
 export class RecordedFetch {
   latest: RecordedRequest | undefined;
   readonly #stop = new AbortController();
@@ -19,7 +19,7 @@ export class RecordedFetch {
     this.#base = base;
   }
 
-  /** Aborts the requests that are under way, and refuses further ones. `reason`: what they fail with. */
+  /** Aborts the requests in progress, and refuses further ones. `reason`: the error that they fail with. */
   stop(reason: Error): void {
     this.#stop.abort(reason);
   }

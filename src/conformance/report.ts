@@ -1,6 +1,6 @@
 import type { CheckResult } from "./run-chapters.ts";
 
-/** Characters: the most of a request or an answer that the report prints. `--json` has all of it. */
+/** Characters of a request or an answer that the report prints at most. `--json` prints all of it. */
 const MAX_LENGTH = 600;
 
 const short = (value: unknown): string => {

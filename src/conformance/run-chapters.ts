@@ -11,7 +11,7 @@ export interface CheckResult {
   readonly chapter: string;
   readonly title: string;
   readonly holds: boolean;
-  /** Only where it differs. */
+  /** Set only if the check found a difference. */
   readonly difference?: {
     readonly message: string;
     /** The latest request before the difference was seen. */
@@ -21,7 +21,7 @@ export interface CheckResult {
   };
 }
 
-/** Runs checks one after the other, each over a connection of its own, and reports each as it ends. `timeout`: milliseconds for one check. */
+/** Runs checks sequentially, each over its own connection, and reports each as it ends. `timeout`: milliseconds for one check. */
 export async function runChapters(
   chapters: readonly Chapter[],
   open: () => RecordedConnection,
@@ -31,7 +31,7 @@ export async function runChapters(
   const results: CheckResult[] = [];
   for (const { name, checks } of chapters)
     for (const check of checks) {
-      // oxlint-disable-next-line no-await-in-loop -- a server under load would answer later, not otherwise
+      // oxlint-disable-next-line no-await-in-loop -- concurrent checks would disturb each other's timing
       const result = { chapter: name, title: check.title, ...(await runCheck(check, open(), timeout)) };
       results.push(result);
       report(result);
@@ -50,7 +50,7 @@ async function runCheck(
     const giveUp = () => {
       const difference = new Difference(why, "an answer", why);
       reject(difference);
-      // It would go on beside the next check.
+      // A check that timed out would otherwise continue during the next one.
       connection.recorded.stop(difference);
     };
     cancel = systemScheduler.after(timeout, giveUp, true);

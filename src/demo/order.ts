@@ -4,7 +4,7 @@ interface Order {
   readonly amount: number;
 }
 
-/** An order as a statechart: a human approves it, an actor charges for it. A machine of XState as it would be written anywhere. */
+/** An order as a statechart: a human approves it, an actor charges for it. An ordinary XState machine, without anything of Heddle. */
 export default setup({
   types: {
     context: {} as Order & { readonly receipt: string | null },

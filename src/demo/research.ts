@@ -17,7 +17,7 @@ function topicsOf(question: string): readonly string[] {
   return [...new Set(parts.filter((part) => part !== ""))].slice(0, MAX_PARTS);
 }
 
-/** Removes the marks at the end of a text. The pattern `/[?.!]+$/` would take quadratic time on a long row of marks. */
+/** Removes the punctuation at the end of a text. The pattern `/[?.!]+$/` would take quadratic time on a long row of such characters. */
 function withoutMarks(text: string): string {
   let end = text.length;
   while (end > 0 && "?.!".includes(text.charAt(end - 1))) end--;

@@ -42,7 +42,7 @@ export class CtxStepResults {
   }
 }
 
-/** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel bodies of a task apart. */
+/** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel functions of a task apart. */
 export function createStepFunction(steps: CtxStepResults, check: () => void, within: string): Ctx["step"] {
   return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
     check();

@@ -6,7 +6,7 @@ import type { Ctx, Log } from "../graph/node-context.ts";
 import { createNodeLog, type NodeLogDeps } from "./node-log.ts";
 import { createMessageMaker } from "./message-writer.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
-import { checkedInterrupt, runParallel } from "./parallel-bodies.ts";
+import { checkedInterrupt, runParallel } from "./parallel-functions.ts";
 import { AttemptStore } from "./node-store.ts";
 import { CtxStepResults, createStepFunction } from "./ctx-step-results.ts";
 

@@ -30,7 +30,7 @@ export class TaskInterrupts {
   #schemas: Record<string, JsonObject> | undefined;
   #error: PlainError | undefined;
   readonly #root: Scope = { base: 0, stride: 1, asked: 0 };
-  /** Scopes of parallel bodies, by their `interrupt` function. */
+  /** Scopes of parallel functions, by their `interrupt` function. */
   #scopes: WeakMap<Ctx["interrupt"], Scope> | undefined;
 
   constructor(call: NodeCall) {
@@ -40,7 +40,7 @@ export class TaskInterrupts {
 
   readonly ask: Ctx["interrupt"] = (value, options) => this.#ask(this.#root, value, options?.schema);
 
-  /** Makes an `interrupt` function for each of `count` parallel bodies; call `join` when all of them have ended. */
+  /** Makes an `interrupt` function for each of `count` parallel functions; call `join` when all of them have ended. */
   parallelScopes(
     asker: Ctx["interrupt"],
     count: number,

@@ -13,12 +13,12 @@ export async function describeLoadError(file: string, cause: unknown): Promise<s
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // tsx tells its loads apart by this.
+  // The query parameter by which tsx separates its loads.
   const message = (transform?.message ?? cause.message).replaceAll(/\?namespace=[\w-]+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }
 
-/** A thrown value that is no error, and so has no stack. */
+/** A thrown value that is not an `Error`, and so has no stack. */
 function textOf(thrown: unknown): string {
   if (typeof thrown === "string") return thrown;
   try {
@@ -33,7 +33,7 @@ function transformError(text: string): { readonly message: string; readonly plac
   const [, path, at, message] =
     /^Transform failed with 1 error:\n([^\n]*?):(\d+:\d+): ERROR: ([^\n]*)$/.exec(text) ?? [];
   if (path === undefined || at === undefined || message === undefined) return undefined;
-  // tsx calls a `.cts` file `.ts`.
+  // tsx reports a `.cts` file as `.ts`.
   const named = [path, path.replace(/\.ts$/, ".cts")].find((name) => existsSync(name)) ?? path;
   return { message, place: `${named}:${at}` };
 }
@@ -41,7 +41,7 @@ function transformError(text: string): { readonly message: string; readonly plac
 /** The first place in a stack that is in the user's own files. */
 function placeOf({ stack = "" }: Error): string | undefined {
   const [first = "", ...lines] = readableStack(stack).split("\n");
-  // Node puts the place of most syntax errors, and of imports that do not exist, before the stack.
+  // For most syntax errors and missing imports, Node puts the location before the stack.
   const before = userPlace(first);
   if (before !== undefined) return before;
   for (const line of lines) {
@@ -70,12 +70,12 @@ const isOfHeddle = (path: string): boolean =>
   HEDDLE.some((folder) => path.startsWith(folder)) && !/[\\/]src[\\/]demo[\\/]/.test(path);
 
 /**
- * The place of a syntax error in an ES module. Node prints it, but the error object lacks it. esbuild finds it: it reads the file and the
- * files that it imports.
+ * The location of a syntax error in an ES module. Node prints it, but the error object lacks it. esbuild finds it by parsing the file and
+ * the files that it imports.
  */
 async function syntaxErrorPlace(file: string, cause: Error): Promise<string | undefined> {
   if (cause.name !== "SyntaxError") return undefined;
-  // Without esbuild the error is shown without its place.
+  // Without esbuild the error is shown without its location.
   const esbuild = await import("esbuild").catch(() => undefined);
   if (esbuild === undefined) return undefined;
   const folder = dirname(file);
@@ -108,7 +108,7 @@ function hintOf(cause: Error, place: string | undefined): string {
     /top-level await is currently not supported|await is only valid in async functions and the/i.test(message)
   ) {
     const rename = "let its name end in .mts or .mjs";
-    // The type of the package says nothing about these.
+    // These extensions decide the module format; the `type` in package.json does not apply to them.
     const remedy = /\.c[jt]s:/.test(place ?? "")
       ? rename
       : `set "type": "module" in its package.json, or ${rename}`;

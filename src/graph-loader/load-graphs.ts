@@ -105,7 +105,7 @@ async function loadGraph(
   const hosted = await withLoadTimeout(loadLangGraph({ file, name, found, given: graph }), options).catch(
     (cause: unknown) => {
       const what = `${file}: the graph "${name}" cannot be served`;
-      // A refusal of Heddle's own: no line of the file is its place.
+      // An error of Heddle itself, which is not caused by a line of the file.
       return cause instanceof ServiceError ? refuse(`${what}: ${cause.message}`, cause) : failed(what)(cause);
     },
   );
@@ -114,7 +114,7 @@ async function loadGraph(
 }
 
 /**
- * The graph that is made of an XState machine; undefined for everything else.
+ * The graph made from an XState machine; undefined for everything else.
  * @param files files that may have imported XState
  * @throws ServiceError `config.invalid` when the machine cannot be served
  */
@@ -201,7 +201,7 @@ export function exportNames(module: unknown): readonly string[] {
   return [...names];
 }
 
-/** Whether the default export of a layer is only what Node makes of a CommonJS file: its exports, as they are named beside it. */
+/** Whether the default export of a layer is only Node's view of a CommonJS file: an object with the same exports as the named ones. */
 function isCommonJs(members: { readonly [name: string]: unknown }): boolean {
   const { default: inner, ...named } = members;
   return (

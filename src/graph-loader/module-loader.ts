@@ -49,7 +49,7 @@ export async function typescriptModuleLoader(
   try {
     withVariable("TSX_TSCONFIG_PATH", found, () => cjs.register({ namespace }));
   } catch (cause) {
-    // What it extends is often a package for development, which an image does not have.
+    // A tsconfig often extends a development package, which is missing in an image.
     onWarning?.(`${found} is not used, since it cannot be read: ${(cause as Error).message}`);
     tsconfig = false;
     cjs.register({ namespace });
@@ -63,7 +63,7 @@ export async function typescriptModuleLoader(
     ...(tsconfig === undefined ? {} : { tsconfig }),
     ...(onFile === undefined ? {} : { onImport: reportFile }),
   });
-  // After tsx, because the hook that was registered last runs first.
+  // Registered after tsx, because the last registered hook runs first.
   resolveHeddle(namespace);
   const { cache } = createRequire(import.meta.url);
   const commonjs = () => Object.keys(cache).filter((name) => userFile(name) !== undefined);

@@ -16,7 +16,7 @@ export function resolvesToHeddle(file: string, entry: string): boolean {
     const manifest = createRequire(import.meta.url).resolve("heddle/package.json");
     const { exports } = JSON.parse(readFileSync(manifest, "utf8")) as Manifest;
     const ours = dirname(manifest);
-    // When it runs from its sources, the package's main module is not the one that its name resolves to.
+    // When Heddle runs from its sources, its main module is not the one to which its name resolves.
     return join(ours, exports?.["."]?.default ?? "") === entry && isResolvedFrom(ours, realpathSync(file));
   } catch {
     return false;

@@ -54,7 +54,7 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
   }
   // In older versions hooks run in their own thread, whose start takes time: registered only if they are needed.
   if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
-  // The hook thread cannot access this module, so the code is passed as text.
+  // The hook thread cannot access this module, so the code is passed to it as text.
   const hook = `
     const OWN = ${JSON.stringify(OWN)}, SOURCE_INDEX = ${JSON.stringify(SOURCE_INDEX)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
     ${String(plain)}

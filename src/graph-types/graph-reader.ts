@@ -3,14 +3,14 @@ import type { JsonObject } from "../model/json.ts";
 import type { TypeSchemas } from "../ports/graph-types.ts";
 import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 
-/** Levels of subgraphs. */
+/** The largest number of nested subgraphs. */
 const MAX_LEVELS = 32;
-/** Steps from a value to the compiled graph that it gives, such as from a function to what it returns. */
+/** The largest number of steps from a value to its compiled graph, such as from a function to its return value. */
 const MAX_STEPS = 4;
-/** Characters: the length of a graph's schemas, as JSON. */
+/** Characters: the largest size of a graph's schemas, as JSON. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
-/** A node that has a subgraph: the expression that is it, and its type. */
+/** A node with a subgraph: the expression of the subgraph, and its type. */
 interface Subgraph {
   readonly node: string;
   readonly graph: ts.Expression;
@@ -30,8 +30,8 @@ export class GraphReader {
   }
 
   /**
-   * The schemas of an exported graph, at the empty path, and of its subgraphs. Null when it has no type of a graph.
-   * @throws RangeError when its schemas are too large
+   * The schemas of an exported graph (at the empty path) and of its subgraphs. Null when the export's type is not that of a graph.
+   * @throws RangeError when the schemas are too large
    */
   read(file: string, name: string): { readonly [path: string]: TypeSchemas } | null {
     const source = this.#program.getSourceFile(file);
@@ -60,7 +60,9 @@ export class GraphReader {
 
   // --- types of graphs ---
 
-  /** The type of the compiled graph that a value of this type is or gives: a graph, a builder, an agent, a function. */
+  /**
+   * The type of the compiled graph that a value of this type is or returns. The value may be a graph, a builder, an agent or a function.
+   */
   #graphType(type: ts.Type, steps = 0): ts.Type | undefined {
     if (steps > MAX_STEPS) return undefined;
     if (type.getProperty("~InputType") !== undefined) return type;
@@ -135,7 +137,7 @@ export class GraphReader {
     }
   }
 
-  /** The calls of `addNode` and `addSequence` that build a graph. `seen` keeps the search out of circles. */
+  /** The calls of `addNode` and `addSequence` that build a graph. `seen` prevents endless recursion. */
   *#addNodeCalls(at: ts.Node | undefined, seen: Set<ts.Node>): Generator<ts.CallExpression> {
     const ts = this.#ts;
     if (at === undefined || seen.has(at)) return;
@@ -174,7 +176,7 @@ export class GraphReader {
     for (const expression of found) yield* this.#addNodeCalls(expression, seen);
   }
 
-  /** The variable with which a chain of calls begins. */
+  /** The variable at the start of a chain of calls. */
   #variableOf(expression: ts.Expression): ts.Symbol | undefined {
     const ts = this.#ts;
     let at: ts.Expression = expression;
@@ -207,7 +209,7 @@ export class GraphReader {
     return found;
   }
 
-  /** The nodes that one call adds: by name and action, in a list, or in an object. */
+  /** The nodes that one call adds, by name. The call may have a name and an action, a list, or an object. */
   *#nodesOf(call: ts.CallExpression): Generator<{
     readonly name: string;
     readonly action: ts.Expression;
@@ -237,13 +239,13 @@ export class GraphReader {
     }
   }
 
-  /** The text of an expression whose type is one string. */
+  /** The string that an expression evaluates to, if its type is a string literal. */
   #literalText(expression: ts.Expression | undefined): string | undefined {
     const type = expression && this.#checker.getTypeAtLocation(expression);
     return type?.isStringLiteral() ? type.value : undefined;
   }
 
-  /** The subgraph of a node: what it is, what its options name, or what its function calls. */
+  /** The subgraph of a node: the node itself, a graph in its options, or a graph that its function calls. */
   #subgraphOf(
     action: ts.Expression,
     options: ts.Expression | undefined,
@@ -299,7 +301,7 @@ function memberName(ts: Compiler, name: ts.PropertyName): string | undefined {
   return ts.isIdentifier(name) || ts.isStringLiteralLike(name) ? name.text : undefined;
 }
 
-/** The expression inside parentheses and assertions of its type. */
+/** The expression without parentheses and type assertions. */
 function unwrapped(ts: Compiler, node: ts.Node): ts.Node {
   let at = node;
   while (

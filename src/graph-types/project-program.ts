@@ -5,10 +5,10 @@ import { dirname } from "node:path";
 import type ts from "typescript-5";
 import type { Compiler } from "./schema-writer.ts";
 
-/** Packages that may have the compiler, in this order. The second one is TypeScript 6 beside TypeScript 7. */
+/** Packages that may contain the compiler, in order of preference. The second one is TypeScript 6, installed beside TypeScript 7. */
 const PACKAGES = ["typescript", "@typescript/typescript6"];
 
-/** The project has no TypeScript whose compiler can be called. */
+/** The project has no TypeScript with a compiler API. */
 export class NoCompilerError extends Error {
   override name = "NoCompilerError";
   /** The installed version; null when there is none. */
@@ -19,14 +19,17 @@ export class NoCompilerError extends Error {
   }
 }
 
-/** The compiler of a file's project, never one of Heddle's. @throws NoCompilerError */
+/**
+ * The compiler that the file's project has installed, never one of Heddle.
+ * @throws NoCompilerError
+ */
 export function compilerFor(file: string): Compiler {
   const require = createRequire(file);
   let installed: string | null = null;
   for (const name of PACKAGES) {
     try {
       const found = require(name) as Partial<Compiler>;
-      // From version 7 on, the package has no functions.
+      // From version 7 on, the package has no compiler API in JavaScript.
       if (typeof found.createProgram === "function") return found as Compiler;
       installed ??= found.version ?? null;
     } catch {
@@ -36,12 +39,12 @@ export function compilerFor(file: string): Compiler {
   throw new NoCompilerError(installed);
 }
 
-/** Reads programs; what packages declare is parsed once for programs that follow each other. */
+/** Creates programs. Declarations of packages are parsed once and shared by later programs. */
 export class ProgramReader {
   readonly #parsed = new Map<string, ts.SourceFile>();
   #last: { readonly compiler: Compiler; readonly options: string } | undefined;
 
-  /** The program of a file: what it imports, under the options of its project's `tsconfig.json`. */
+  /** The program of a file and its imports, with the options of its project's `tsconfig.json`. */
   read(compiler: Compiler, file: string): { readonly program: ts.Program; readonly hashes: Hashes } {
     const hashes: Record<string, string> = {};
     const note = (path: string, text: string) => {
@@ -75,10 +78,10 @@ export const hashOf = (text: string): string =>
     .update(text.replace(/^\uFEFF/, ""))
     .digest("base64");
 
-/** Packages do not change under a running process: they are loaded once. */
+/** Packages do not change while the process runs, so they are parsed once. */
 const isOfPackage = (path: string) => /[\\/]node_modules[\\/]/.test(path);
 
-/** The options of a file's project. Whatever the project is written for, its types are read as strictly as can be. */
+/** The compiler options for a file. Whatever the project sets, types are read in strict mode. */
 function optionsFor(
   ts: Compiler,
   file: string,
@@ -88,7 +91,7 @@ function optionsFor(
   const own = path === undefined ? {} : readOptions(ts, path, note);
   const { Node10, Classic, Bundler } = { Classic: 1, Node10: 2, Bundler: 100 };
   const { moduleResolution } = own;
-  // They know no `exports` of packages, by which LangGraph.js declares its types.
+  // These module resolutions ignore `exports` of packages, through which LangGraph.js declares its types.
   const isOld =
     moduleResolution === undefined
       ? hasOldResolutionByDefault(ts, own)
@@ -106,7 +109,7 @@ function optionsFor(
   };
 }
 
-/** Modules that are resolved in the old way by default. */
+/** Module formats that use the old resolution by default. */
 function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }
@@ -122,7 +125,7 @@ function readOptions(
     return text;
   };
   const { config } = ts.readConfigFile(path, read) as { readonly config?: unknown };
-  // Not its files: only the graph's own are read.
+  // The project's list of files is ignored: only the graph's own files are read.
   const host: ts.ParseConfigHost = { ...ts.sys, readFile: read, readDirectory: () => [] };
   return ts.parseJsonConfigFileContent(config ?? {}, host, dirname(path)).options;
 }

@@ -3,15 +3,15 @@ import type { JsonObject } from "../model/json.ts";
 
 export type Compiler = typeof ts;
 
-/** The dialect of schemas made of types: what LangGraph's tools expect of them. */
+/** The JSON Schema dialect that LangGraph's tools expect for schemas made from types. */
 const DIALECT = "http://json-schema.org/draft-07/schema#";
 
-/** Types within types, beyond which anything is allowed: a generic type can nest without end. */
+/** The largest depth of nested types; anything is allowed below it. A generic type may nest without end. */
 const MAX_DEPTH = 24;
-/** Types in one schema. */
+/** The largest number of types in one schema. */
 const MAX_TYPES = 5_000;
 
-/** A message of LangChain as it is sent to clients. Its class has other members. */
+/** A LangChain message in the form that clients receive. The members of its class differ. */
 const MESSAGE: JsonObject = {
   description: "A message of a conversation",
   type: "object",
@@ -40,8 +40,8 @@ interface Definition {
 }
 
 /**
- * Writes one JSON Schema document about TypeScript types: of the JSON that their values become. Named and recursive types are
- * in `definitions`. As in the schemas of LangGraph's own server no property is required: a state may lack any.
+ * Writes one JSON Schema document for the JSON form of TypeScript types. Named and recursive types are in `definitions`. As in the schemas
+ * of LangGraph's own server, no property is required, because a state may lack any of them.
  */
 export class SchemaWriter {
   readonly #ts: Compiler;
@@ -59,12 +59,18 @@ export class SchemaWriter {
     this.#checker = program.getTypeChecker();
   }
 
-  /** The document about a value of this type. @throws RangeError for a type with more parts than a schema may have */
+  /**
+   * The document for a value of this type.
+   * @throws RangeError for a type with more parts than a schema may have
+   */
   document(type: ts.Type): JsonObject {
     return this.#document(this.#schema(type));
   }
 
-  /** The document about an object with these properties. @throws RangeError as above */
+  /**
+   * The document for an object with these properties.
+   * @throws RangeError as above
+   */
   documentOf(properties: Iterable<readonly [name: ts.Symbol, type: ts.Type]>): JsonObject {
     return this.#document({ type: "object", properties: this.#properties(properties, true) });
   }
@@ -108,7 +114,7 @@ export class SchemaWriter {
     if (flags & TypeFlags.NonPrimitive) return { type: "object" };
     if (type.isUnion()) return this.#union(type);
     if (type.isIntersection()) {
-      // A primitive type that was given a brand.
+      // A branded primitive type, such as `string & { brand: "id" }`.
       const primitive = type.types.find(({ flags: part }) => part & primitiveFlags(this.#ts));
       return primitive === undefined
         ? this.#defined(type, () => this.#object(type))
@@ -138,14 +144,12 @@ export class SchemaWriter {
     const toJson = type.getProperty("toJSON");
     const written = toJson && checker.getTypeOfSymbol(toJson).getCallSignatures()[0]?.getReturnType();
     if (written !== undefined && written !== type) return this.#schema(written);
-    // What JSON has no form for.
+    // Types without a JSON form.
     if (isBuiltIn || isFunction(type)) return {};
     return this.#defined(type, () => this.#object(type));
   }
 
-  /**
-   * The schema of a type that may have a name or contain itself: for those a reference to its definition.
-   */
+  /** The schema of a type that may have a name or contain itself. Such a type becomes a reference to its definition. */
   #defined(type: ts.Type, write: () => JsonObject): JsonObject {
     const known = this.#definitions.get(type);
     if (known !== undefined) {
@@ -162,12 +166,12 @@ export class SchemaWriter {
     this.#definitions.set(type, definition);
     definition.schema = write();
     if (definition.isReferenced) return { $ref: `#/definitions/${definition.name}` };
-    // The name was not used.
+    // Nothing refers to the definition, so it is left out.
     this.#names.delete(definition.name);
     return definition.schema;
   }
 
-  /** The name that the user gave to the type: of an interface, class, enum or alias. */
+  /** The name that the user gave to the type, if it is an interface, class, enum or alias. */
   #nameOf(type: ts.Type): string | undefined {
     const { SymbolFlags } = this.#ts;
     const named = SymbolFlags.Interface | SymbolFlags.Class | SymbolFlags.Enum;
@@ -179,11 +183,11 @@ export class SchemaWriter {
 
   #argumentsOf(type: ts.Type): readonly ts.Type[] {
     if (!this.#isReference(type)) return [];
-    // The last one may be the type of `this`.
+    // The last type argument may be the type of `this`.
     return this.#checker.getTypeArguments(type).slice(0, type.target.typeParameters?.length ?? 0);
   }
 
-  /** A name for `definitions` that a reference can hold without escapes. */
+  /** A name for `definitions` that needs no escapes in a reference. */
   #freeName(wanted: string): string {
     const letters = wanted.replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
     const plain = letters.slice(0, 80) || "Type";
@@ -203,7 +207,7 @@ export class SchemaWriter {
     const [only] = parts;
     if (only === undefined) return {};
     if (parts.length === 1) return this.#schema(only);
-    // An alias stands for the union as it was written, with `undefined`.
+    // An alias stands for the union as written, including `undefined`.
     return this.#defined(type, () => this.#alternatives(parts));
   }
 
@@ -230,7 +234,7 @@ export class SchemaWriter {
     const values = types.map((type): string | number | boolean | null => {
       if (type.flags & this.#ts.TypeFlags.BooleanLiteral) return this.#checker.typeToString(type) === "true";
       const { value } = type as ts.LiteralType;
-      // An object here is a big integer, which has no JSON form.
+      // An object here is a bigint, which has no JSON form.
       return typeof value === "object" ? null : (value ?? null);
     });
     const kinds = new Set(values.map((value) => typeof value));
@@ -252,7 +256,7 @@ export class SchemaWriter {
     return {
       type: "array",
       items: items.slice(0, rest),
-      // Elements after a variable part have no fixed place.
+      // Elements after a rest element have no fixed position.
       additionalItems: rest === items.length - 1 ? (items[rest] ?? {}) : {},
       minItems: required,
     };
@@ -266,7 +270,7 @@ export class SchemaWriter {
     );
     const index = type.getStringIndexType();
     const named = type.aliasSymbol ?? type.symbol;
-    // `Partial` and its like describe themselves.
+    // The documentation of utility types such as `Partial` says nothing about the user's type.
     const about =
       named === undefined || this.#isOfLibrary(named) ? [] : named.getDocumentationComment(checker);
     const description = textOf(this.#ts, about);
@@ -278,7 +282,7 @@ export class SchemaWriter {
     };
   }
 
-  /** @param isState true for the keys of a state, which stay also where nothing is known about their values */
+  /** @param isState true for the keys of a state, which are listed even if the type of their values is unknown */
   #properties(
     all: Iterable<readonly [symbol: ts.Symbol, type: ts.Type]>,
     isState: boolean,
@@ -300,7 +304,7 @@ export class SchemaWriter {
     return described;
   }
 
-  /** What JSDoc says about a property. */
+  /** The schema keywords from the JSDoc comment of a property. */
   #notesOf(symbol: ts.Symbol): JsonObject {
     const description = textOf(this.#ts, symbol.getDocumentationComment(this.#checker));
     const tags = symbol
@@ -388,7 +392,7 @@ function textOf({ displayPartsToString }: Compiler, parts: readonly ts.SymbolDis
   return displayPartsToString([...parts]).trim();
 }
 
-/** The value of a JSDoc tag: JSON, or else its text. */
+/** The value of a JSDoc tag: parsed as JSON if possible, else its text. */
 function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -8,7 +8,7 @@ import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts"
 
 /** Milliseconds for the types of one graph, after which its thread is ended. */
 export const READ_TYPES_TIMEOUT = 30_000;
-/** Milliseconds that the thread stays for a next graph, which it reads faster: it knows what packages declare. */
+/** Milliseconds that the thread waits for another graph, which it reads faster because the declarations of packages are already parsed. */
 const IDLE_MS = 10_000;
 /** Milliseconds before a retry of a graph whose files are unknown: their changes cannot be seen. */
 const RETRY_PAUSE_MS = 60_000;
@@ -25,19 +25,19 @@ type Schemas = ReadonlyMap<string, TypeSchemas> | null;
 
 interface Reading {
   readonly graph: GraphExport;
-  /** Hashes of the project's own files that its types are in; null while they are not known. */
+  /** Hashes of the project's own files that contain its types; null until they are known. */
   hashes: Hashes | null;
   readonly schemas: Promise<Schemas>;
   readonly settle: (schemas: Schemas) => void;
 }
 
 /**
- * Reads the types of graphs in a thread of its own, one after the other, and keeps their schemas until a file changes that they
- * were read from. What takes too much time or memory has no schemas; the log names it once.
+ * Reads the types of graphs in a worker thread, one graph at a time, and caches their schemas until one of their files changes. A graph
+ * whose types take too much time or memory has no schemas; the log reports it once.
  */
 export class TypesReader implements GraphTypes {
   readonly #deps: TypesReaderDeps;
-  /** What was read, or is being read, by export. */
+  /** Finished and pending results, by export. */
   readonly #readings = new Map<string, Reading>();
   readonly #queue: Reading[] = [];
   #current: Reading | undefined;
@@ -58,7 +58,7 @@ export class TypesReader implements GraphTypes {
     const known = this.#readings.get(key);
     if (known !== undefined && (await isCurrent(known))) return known.schemas;
     if (this.#isClosed) return null;
-    // Another call may have begun it while this one compared the files.
+    // Another call may have started the read while this one compared the files.
     const newest = this.#readings.get(key);
     if (newest !== undefined && newest !== known) return newest.schemas;
     let settle: Reading["settle"] = () => {};
@@ -70,7 +70,7 @@ export class TypesReader implements GraphTypes {
     return schemas;
   }
 
-  /** Ends the worker thread. Readings in progress resolve with null. */
+  /** Ends the worker thread. Pending reads resolve with null. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#retry?.();
@@ -143,7 +143,7 @@ export class TypesReader implements GraphTypes {
     });
   }
 
-  /** The thread cannot go on: its graph has no schemas, and the next one gets a new thread. */
+  /** The worker thread has failed: its graph gets no schemas, and the next graph gets a new thread. */
   #fail(why: string): void {
     const reading = this.#current;
     if (reading !== undefined) this.#warn(reading, why);
@@ -178,7 +178,7 @@ export class TypesReader implements GraphTypes {
   }
 }
 
-/** True while the files are as they were read; also while they are not known. */
+/** True while the files are unchanged since they were read, and while they are not known. */
 async function isCurrent({ hashes }: Reading): Promise<boolean> {
   if (hashes === null) return true;
   const same = Object.entries(hashes).map(async ([path, hash]) => {
@@ -188,7 +188,7 @@ async function isCurrent({ hashes }: Reading): Promise<boolean> {
   return (await Promise.all(same)).every(Boolean);
 }
 
-/** The file that holds the types of a graph file: itself, or the declarations beside a compiled one. */
+/** The file with the types of a graph file: itself, or the declaration file beside a compiled one. */
 async function typedFile(file: string): Promise<string | undefined> {
   if (/\.[cm]?tsx?$/.test(file)) return file;
   const declarations = file.replace(/\.([cm]?)js$/, ".d.$1ts");

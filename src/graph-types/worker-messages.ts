@@ -1,6 +1,6 @@
 import type { GraphExport, TypeSchemas } from "../ports/graph-types.ts";
 
-/** What the server asks of the worker: one graph at a time. */
+/** A request to the worker: one graph at a time. */
 export type GraphTypesRequest = GraphExport;
 
 export type GraphTypesMessage =

@@ -2,7 +2,7 @@ import { GraphReader } from "./graph-reader.ts";
 import { compilerFor, NoCompilerError, ProgramReader } from "./project-program.ts";
 import type { GraphTypesMessage, GraphTypesRequest } from "./worker-messages.ts";
 
-/** The work of the thread that reads types: it answers each graph with its files and then its schemas, or with why not. */
+/** The types worker: answers each graph with the files of its types and then its schemas, or with the reason for having none. */
 export class GraphTypesWorker {
   readonly #programs = new ProgramReader();
   readonly #post: (message: GraphTypesMessage) => void;

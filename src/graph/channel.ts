@@ -11,13 +11,16 @@ export interface ChannelResult {
 }
 
 /**
- * The rule of one state key: how writes are validated and applied. It is pure: a rule keeps nothing between calls and never
- * changes a value that it was given. An absent value is `undefined`.
+ * The rule of one state key: how writes are validated and applied. It is pure: a rule has no state between calls and never changes its
+ * arguments. An absent value is `undefined`.
  */
 export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */
   readonly kind: string;
-  /** How long a value lasts: `kept` until overwritten; `step` until the end of the step after the write; `never` stored, until the run ends. */
+  /**
+   * The lifetime of a value. `kept`: until overwritten. `step`: until the end of the step after the write. `never`: not stored, until the
+   * run ends.
+   */
   readonly life: "kept" | "step" | "never";
   /** The value before the first write, or undefined. */
   readonly initial: unknown;
@@ -43,7 +46,7 @@ export interface ChannelRule {
   update(current: unknown, writes: readonly unknown[], key: string): ChannelResult | undefined;
   /** For message lists: true if `current` has a message with this id. Absent in other rules. */
   holds?(current: unknown, id: string): boolean;
-  /** For message lists: true if the partial message of a stopped run is kept. */
+  /** For message lists: true if the partial message of a stopped run becomes part of the state. */
   readonly keepsPartial?: boolean;
 }
 

@@ -67,7 +67,7 @@ interface ToNode {
 
 /**
  * Makes a command that names the next nodes, with or without an update. The node's edges apply as well, as in LangGraph: `to(END)` adds
- * nothing, and does not keep a node with an edge from going on along it.
+ * nothing, and a node with an edge still continues along it.
  */
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 

@@ -27,12 +27,12 @@ export type EdgeRule =
       readonly targets: readonly string[] | null;
     };
 
-/** What a graph that was made of a machine has beside nodes and edges. */
+/** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
   /** The machine's own states, in place of the graph's nodes. */
   chart(name: string): StatechartDefinition;
   drawing(): GraphDrawing;
-  /** The key of the state that an input is written to as a whole. */
+  /** The state key that receives the whole input. */
   readonly inputKey: string;
   /** Steps: the default of `recursion_limit`. */
   readonly recursionLimit: number;

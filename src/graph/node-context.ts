@@ -76,7 +76,7 @@ export interface MessageMaker {
 }
 
 /** A function to run in parallel with others within one task: used by `runTools`, not by nodes. */
-export interface ParallelBody {
+export interface ParallelFunction {
   /** Identifies it on a replay: the same key for the same work. */
   readonly key: string;
   run(ctx: Ctx): Promise<unknown>;
@@ -123,6 +123,6 @@ export interface Ctx<C = unknown> {
    * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.
    */
   readonly "~parallel"?: (
-    bodies: readonly ParallelBody[],
+    bodies: readonly ParallelFunction[],
   ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 }

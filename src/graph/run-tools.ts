@@ -1,6 +1,6 @@
 import { toPlainError, ServiceError } from "../model/errors.ts";
 import { isObject, toStorable } from "../model/json.ts";
-import type { Ctx, ParallelBody } from "./node-context.ts";
+import type { Ctx, ParallelFunction } from "./node-context.ts";
 import { isPause } from "./interrupts.ts";
 import type { Message, MessageLiteral } from "./message.ts";
 import { describeFieldErrors, toFieldErrors, type Schema } from "./standard-schema.ts";
@@ -95,7 +95,7 @@ export async function runTools<C>(
   if (byName.size < tools.length) throw new ServiceError("graph.invalid", "Two tools have the same name");
   const calls = unansweredCalls(from);
   if (calls.length === 0) return [];
-  const bodies = calls.map((call): ParallelBody => {
+  const bodies = calls.map((call): ParallelFunction => {
     const { id, name, args } = call;
     return { key: JSON.stringify([id, name, args]), run: (own) => callTool(byName, call, own) };
   });

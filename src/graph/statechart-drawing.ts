@@ -98,7 +98,7 @@ function transitions(
 interface RegionGroup {
   /** The name of the parallel state; it contains a colon, so that no node can have it. */
   readonly key: string;
-  /** The first node of the region that contains this group; empty: the graph itself. */
+  /** The first node of the region that contains this group; an empty string stands for the graph itself. */
   readonly home: string;
   /** The nodes that are started in parallel: the first node of each region. */
   readonly heads: readonly string[];

@@ -56,7 +56,7 @@ function jsonSchemaOf(schema: Schema): JsonObject {
     const made: unknown = typeof input === "function" ? input({ target: "draft-07" }) : undefined;
     if (isObject(made)) return made;
   } catch {
-    // It has parts that JSON Schema cannot express: the model gets less detail, the validation is the same.
+    // Parts of the schema that JSON Schema cannot express are left out: the model gets less detail, the validation stays the same.
   }
   return { type: "object" };
 }

@@ -4,7 +4,7 @@ import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import type { HttpRequest, IncomingBody, Reply, ReplyHeaders } from "../ports/transport.ts";
 import { assertSendable, respondToWebRequest, sendWebResponse, webRequestOf } from "./web-exchange.ts";
 
-/** The part of Hono's applications by which their middleware can surround Heddle's own routes. */
+/** The part of a Hono application that lets its middleware wrap Heddle's own routes. */
 interface HonoApp {
   getPath?: (request: Request) => string;
   fetch: Fetch;
@@ -37,13 +37,13 @@ export interface HttpAppCall {
   next(request: HttpRequest, reply: Reply): void;
   /** Called with the status of a response that the application made without Heddle's routes. */
   count(status: number): void;
-  /** Called with what the body of a response fails with when its first bytes are sent already. */
+  /** Called with the error of a response body after its first bytes have been sent. */
   onLateError(cause: unknown): void;
 }
 
 /**
- * A project's HTTP application before Heddle's own routes. What it does not answer goes to these: a request for which it returns nothing,
- * or 404 where Heddle has a route. Middleware of Hono surrounds them too, and may change the request and the response.
+ * Runs a project's HTTP application before Heddle's own routes. A request falls through to these if the application returns nothing for it,
+ * or 404 and Heddle has a route. Hono's middleware wraps them as well, and may change the request and the response.
  */
 export class HttpAppHandler {
   readonly #fetch: Fetch;
@@ -52,8 +52,8 @@ export class HttpAppHandler {
   readonly #stop: AbortSignal;
 
   /**
-   * `openBody`: opens what collects a body that the application gives on, which is in memory already. `stop`: aborted when the application
-   * is waited for no longer.
+   * `openBody`: opens a buffer for a body that the application passes on, which is already in memory. `stop`: aborted when the server stops
+   * waiting for the application.
    */
   constructor(app: HttpApp, openBody: () => IncomingBody, stop: AbortSignal) {
     this.#isHono = isHono(app);
@@ -87,7 +87,7 @@ export class HttpAppHandler {
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
-      // A run has been started, or is waited for: its client is cut off, and does not start it again.
+      // A client that has started a run, or waits for one, is cut off: an error response would make it start the run again.
       if (isOwnRoute) return answer;
       throw cause;
     });
@@ -105,14 +105,14 @@ function isHono(app: HttpApp): app is HonoApp {
   const { use, route, notFound, fetch, constructor } = app as Partial<HonoApp> & {
     constructor?: { prototype?: unknown };
   };
-  // A router that is a proxy seems to have each method, but is no instance of a class.
+  // A router that is a proxy seems to have every method, but it is not an instance of a class.
   const isInstance = constructor !== undefined && constructor.prototype === Object.getPrototypeOf(app);
   return isInstance && [use, route, notFound, fetch].every((method) => typeof method === "function");
 }
 
 /**
- * The application within another one of its kind, for which Heddle's own routes are what is not found. It finds the user as LangGraph's
- * server gives it: `c.get("auth").user`.
+ * Wraps the application in another one of its kind, whose `notFound` handler serves Heddle's own routes. The application finds the user
+ * where LangGraph's server puts it: `c.get("auth").user`.
  */
 function honoFetch(app: HonoApp): Fetch {
   const outer = new (honoClassOf(app))();
@@ -126,7 +126,7 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // Middleware has read the body: Hono keeps it, unless it was read from the web request itself.
+    // Middleware has read the body: Hono caches it, unless it was read from the web request itself.
     const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
     return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
   });
@@ -135,12 +135,12 @@ function honoFetch(app: HonoApp): Fetch {
 
 const initOf = ({ method, headers, signal }: Request) => ({ method, headers, signal });
 
-/** Hono's own class of an application, which may be an instance of a subclass, whose constructor may take any arguments. */
+/** Hono's own application class. The application may be an instance of a subclass, whose constructor arguments are unknown. */
 function honoClassOf(app: HonoApp): new () => HonoApp {
   let prototype = Object.getPrototypeOf(app) as { constructor: new () => HonoApp };
   for (;;) {
     const parent = Object.getPrototypeOf(prototype) as typeof prototype | null;
-    // Hono's base class, which has the methods, needs a router.
+    // Hono's base class, which has the methods, requires a router.
     if (parent === null || Object.hasOwn(prototype, "route") || Object.hasOwn(parent, "route"))
       return prototype.constructor;
     prototype = parent;

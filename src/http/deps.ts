@@ -14,7 +14,7 @@ import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
-  /** What is refused because data was lost, and the number of findings that are not accepted. */
+  /** Numbers of threads, keys and ranges that are refused because data was lost, and of findings that are not accepted yet. */
   readonly damaged?: {
     readonly threads: number;
     readonly keys: number;
@@ -26,27 +26,27 @@ export interface ReadyDetails {
 }
 
 export interface HttpDeps {
-  /** The whole service. Routes use the one of their call. */
+  /** The whole service, without permission checks. Routes use the service of their call instead. */
   readonly service: Service;
-  /** The service as a user may use it; absent when there are no users. */
+  /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf?: (user: AuthUser) => Service;
   readonly access: AccessControl;
-  /** The headers that go with a request into the runs it starts. */
+  /** Which request headers are passed to the runs that a request starts. */
   readonly configurableHeaders: HeaderSelector;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** Limits how much of a turn long work takes, such as writing a list. */
+  /** Limits how much of a turn long work, such as writing a list, may take. */
   readonly budget: TimeBudget;
-  /** Limits the memory of responses that are no streams. The next field: of streams. */
+  /** Limits the memory of responses other than streams. The next field does so for streams. */
   readonly memory: MemoryBudget;
   readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
   readonly requestLog: LogLevel;
-  /** Makes the id of a request that came without one. */
+  /** Makes the id of a request that has none. */
   readonly newId: () => string;
   /** Resolves when the server can take work. @throws ServiceError `server.draining`, `storage.unavailable` */
   readonly ready: () => Promise<ReadyDetails>;
-  /** What the inspector shows. */
+  /** The settings of the inspector. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
   /** Finds a file of a page by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
@@ -67,7 +67,7 @@ export interface HttpDeps {
   readonly about: ServerInfo;
 }
 
-/** The dependencies of routes: without the service, which {@link RouteCall.service} gives as the client may use it. */
+/** The dependencies of routes. They lack the service: {@link RouteCall.service} provides it with the client's permissions. */
 export interface RouteDeps extends Omit<HttpDeps, "service" | "serviceOf"> {
   readonly sendList: SendList;
   readonly sendJson: SendJson;

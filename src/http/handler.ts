@@ -43,14 +43,14 @@ const noKey = new ServiceError(
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
-/** Fails rather than give a user the whole service. */
+/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
 
 /** The HTTP API as one function from request to reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
-  // Lists have a budget of their own: a long search holds up no other response.
+  // Lists have a budget of their own, so that a long search does not hold up other responses.
   const { service, serviceOf = noUsers, ...rest } = given;
   const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
@@ -86,7 +86,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const isLogged = logger.isOn?.(requestLog) ?? true;
 
   function dispatch(request: HttpRequest, reply: Reply, found: Match | undefined, client: CallClient): void {
-    // Also for a wrong method: clients retry a 405 for longer than they should.
+    // Used for a wrong method too: clients retry a 405 needlessly.
     if (found === undefined) return refuse(deps, reply, client.headers, notFound);
     const { route } = found;
     if (client.user !== undefined && route.access === undefined)
@@ -99,7 +99,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     }
   }
 
-  /** Responds to a client. `isKnown`: it has credentials, or needs none on this server. */
+  /** Responds to a client. `isKnown`: it is authenticated, or needs no credentials on this server. */
   function respond(
     request: HttpRequest,
     reply: Reply,
@@ -121,13 +121,13 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const hasRoute = found !== undefined;
     const asked = { request, reply, tenant, user, headers, hasRoute, next, count, onLateError };
     httpApp.handle(asked).catch((cause: unknown) => {
-      // The client has left, which is what it fails with.
+      // The error only means that the client has disconnected.
       if (reply.aborted) return;
       fail(deps, { request, id, answered: false, send: reply.send.bind(reply) }, cause);
     });
   }
 
-  /** Finds out who the user of a request is, and responds then. `logged`: the request's line in the log. */
+  /** Authenticates the user of a request, then responds. `logged`: the request's line in the log. */
   function authenticate(
     request: HttpRequest,
     reply: Reply,
@@ -166,7 +166,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       return out.send(204, { ...headers, ...access.preflight(request, decision) });
     }
     const isPublic = found?.route.access === "public";
-    // Before the route is known: a client without credentials learns nothing about routes.
+    // Decided before routing, so that a client without credentials learns nothing about routes.
     if (decision.tenant === undefined && !isPublic) {
       if (!access.hasUsers) return refuse(deps, out, headers, noKey);
       return authenticate(request, out, found, { id, headers }, logged);
@@ -188,8 +188,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
 }
 
 /**
- * Levels at which refusals are logged: errors that are no failure of the request. That the storage has failed is logged once, by the storage,
- * and not for each request.
+ * Log levels of errors that are not failures of this request. A failed storage is logged once, by the storage, and not for each request.
  */
 const REFUSAL_LEVELS: { readonly [code in ErrorCode]?: LogLevel } = {
   "server.draining": "info",

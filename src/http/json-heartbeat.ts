@@ -1,10 +1,10 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream } from "../ports/transport.ts";
 
-/** Milliseconds. */
+/** Milliseconds between two heartbeats. */
 const HEARTBEAT_MS = 2_000;
 
-/** Sends a newline to pending JSON responses at intervals, so that no proxy takes them for dead. One timer serves all of them. */
+/** Sends a newline to pending JSON responses at intervals, so that proxies do not time out. One timer serves all responses. */
 export class JsonHeartbeat {
   readonly #scheduler: Scheduler;
   readonly #waiting = new Set<ByteStream>();

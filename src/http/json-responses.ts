@@ -11,9 +11,9 @@ import type { RouteCall } from "./request-context.ts";
 
 /** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
 const PAGE = 64 * 1024;
-/** Bytes of an item from which a list waits for memory. */
+/** Bytes: a list waits for memory before it sends an item of this size or more. */
 const LARGE_ITEM = 256 * 1024;
-/** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
+/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
 const PIECE = 64 * 1024;
 
 interface Shape {
@@ -21,7 +21,7 @@ interface Shape {
   /** Text before and after the items. */
   readonly open?: string;
   readonly close?: string;
-  /** The response stream, when it has started already. */
+  /** The response stream, if the response has already started. */
   readonly stream?: ByteStream | undefined;
 }
 
@@ -64,7 +64,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const known = new LargePaths();
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
-  /** Within the read, so that the reads that follow know that the value is large. */
+  /** Set during the read, so that concurrent reads of the same path know that the value is large. */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {
       if (typeof value !== "string" && !isSmallJson(value)) known.add(pathOf(call));
@@ -72,7 +72,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
     });
   }
 
-  /** Sends a small value. False: it is large, or not read yet. */
+  /** Sends a small value. Returns false if the value is large or not read yet. */
   function sendSmall(call: RouteCall, value: object | string | null | undefined): boolean {
     if (typeof value === "string") call.send(200, JSON_HEADERS, value);
     else if (value !== undefined && isSmallJson(value)) call.json(value);
@@ -115,7 +115,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // Asked within the read: the first of many equal requests has shown by then that the value is large. Undefined: it is not read yet.
+    // Called during the read: by then, the first of many equal requests has shown that the value is large. Undefined if it has not been
+    // read yet.
     const value = memory.read(call.tenant, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
@@ -129,21 +130,21 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 
 const pathOf = ({ tenant, request }: RouteCall): string => `${tenant} ${request.path}?${request.query}`;
 
-/** Paths whose values were large when they were read last: the newest few. */
+/** Paths whose values were large at their last read; only the most recent ones. */
 class LargePaths extends BoundedSet<string> {
   constructor() {
     super(256);
   }
 
   override add(path: string): this {
-    // What a search finds depends on its body.
+    // Not remembered for searches, whose results depend on the request body.
     return /\/search\?/.test(path) ? this : super.add(path);
   }
 }
 
 /**
- * Responds with a list, item by item, as fast as the client takes it: memory holds one page of text and one item, however long the list is.
- * An error before the first page is sent becomes an ordinary error response; after that the connection is cut, so that no client takes a
+ * Responds with a list, item by item, as fast as the client reads: memory holds one page of text and one item, however long the list is. An
+ * error before the first page is sent becomes an ordinary error response; after that the connection is cut, so that clients do not take a
  * partial list for a complete one.
  */
 export function listSender({ budget, memory, logger }: Deps): SendList {
@@ -156,14 +157,15 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(tenant);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // Items wait for memory once one was large. Until then they wait for other reads alone, so that small lists are not held up by large ones.
+    // Items wait for memory only after a large item was seen. Until then they wait only for other reads, so that small lists are not held
+    // up by large ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {
       const step = await iterator.next();
       if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM) {
         waits = hasLarge = true;
-        // Within the read, so that the reads that follow know it.
+        // Set during the read, so that concurrent reads know that items are large.
         known.add(path);
       }
       return step;
@@ -227,7 +229,7 @@ class JsonOutput {
     this.#writer = stream && new Writer(call, headers, usage.onCut, stream);
   }
 
-  /** True when the client is gone. */
+  /** True when the client has disconnected. */
   get isOver(): boolean {
     return this.#call.reply.aborted || this.#writer?.isOver === true;
   }
@@ -241,7 +243,7 @@ class JsonOutput {
     this.#text += json;
   }
 
-  /** Adds a value after `separator`. False: nothing more is wanted. */
+  /** Adds a value after `separator`. Returns false when the client needs nothing more. */
   async value(value: unknown, separator = ""): Promise<boolean> {
     this.#text += separator;
     for (const piece of jsonPieces(value)) {
@@ -267,7 +269,7 @@ class JsonOutput {
     this.#writer.end();
   }
 
-  /** An error: thrown again while nothing has been sent, else the connection is cut. */
+  /** Handles an error: throws it again if nothing has been sent, else cuts the connection. */
   fail(cause: unknown, logger: Logger): void {
     if (this.#writer === undefined) throw cause;
     this.#writer.cut();
@@ -299,7 +301,7 @@ class Writer {
     call.reply.onAbort(() => this.#over());
   }
 
-  /** Resolves when the client has taken nearly all of it; false when the client is gone. */
+  /** Resolves when the client has read nearly all of it, or with false when the client has disconnected. */
   async write(text: string, progress: () => void): Promise<boolean> {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += PIECE) {

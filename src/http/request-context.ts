@@ -9,10 +9,10 @@ import { invalidUuid, JSON_HEADERS } from "../schemas/error-responses.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
 
-/** Who a request comes from, and what that client gets. */
+/** The client of a request, and the response headers for it. */
 export interface CallClient {
   readonly tenant: string;
-  /** Undefined for the holder of a key, and where no credentials are needed. */
+  /** The user; undefined for the holder of a key, and if no credentials are needed. */
   readonly user: AuthUser | undefined;
   readonly service: Service;
   readonly id: string;
@@ -25,7 +25,7 @@ export class RouteCall {
   readonly reply: Reply;
   readonly tenant: string;
   readonly user: AuthUser | undefined;
-  /** The service as this client may use it. */
+  /** The service, restricted to what this client may do. */
   readonly service: Service;
   /** The id of the request, in the log and in the response. */
   readonly id: string;

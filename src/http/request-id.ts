@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../ports/transport.ts";
 
-/** Ids that may be used in a log line and a header as they are. */
+/** Ids that are safe to write into a log line and a header. */
 const SANE = /^[\w.:@=+/-]{1,128}$/;
 
 /** The request id that the client, or a proxy before this server, has set; otherwise a new one. */

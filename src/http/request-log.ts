@@ -1,14 +1,14 @@
 import type { ByteStream, HttpRequest, Reply } from "../ports/transport.ts";
 import type { HttpDeps } from "./deps.ts";
 
-/** The client of a logged request. What it is may be found out later. */
+/** The client of a logged request. It may become known only after authentication. */
 export interface LoggedClient {
   readonly id: string;
-  /** Undefined when the client is unknown, or not known yet. */
+  /** Undefined when the tenant is unknown, or not known yet. */
   tenant: string | undefined;
-  /** The identity of its user, when it has one. */
+  /** The identity of the user, if the request comes from one. */
   user?: string;
-  /** When the request arrived, by the clock's `mono`: it may have waited since. */
+  /** Arrival of the request on the monotonic clock: the request may have waited since. */
   readonly came: number;
 }
 

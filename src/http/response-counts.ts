@@ -1,7 +1,7 @@
 /** Responses, counted by the first digit of their status. */
 export type StatusCounts = number[];
 
-/** What identifies a route. */
+/** The method and path pattern of a route. */
 interface Served {
   readonly method: string;
   readonly path: string;

@@ -7,9 +7,9 @@ export interface Route {
   /** Segments between slashes; a segment that begins with a colon is a parameter. */
   readonly path: string;
   /**
-   * Who may use it. `public`: everybody, without a key. `users`: also users whom the project's own code authenticates, because all that it
-   * does goes through {@link RouteCall.service}, which asks what the user may do. Absent: only holders of a key; everybody where no
-   * credentials are needed.
+   * Which clients may use the route. `public`: everybody, without a key. `users`: also users authenticated by the project's own code,
+   * because all that the route does goes through {@link RouteCall.service}, which checks their permissions. Absent: only holders of a key,
+   * or everybody if no credentials are needed.
    */
   readonly access?: "public" | "users";
   handle(call: RouteCall): Promise<void> | void;
@@ -29,7 +29,7 @@ export interface Match {
 
 const newRouteNode = (): RouteNode => ({ named: new Map(), any: undefined, routes: new Map() });
 
-/** Finds routes by the segments of a path. A named segment wins over a parameter. */
+/** Finds routes by the segments of a path. A literal segment wins over a parameter. */
 export class Router {
   readonly #root = newRouteNode();
 

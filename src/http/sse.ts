@@ -27,13 +27,13 @@ export const SSE_HEADERS = {
 
 /** Bytes of small chunks that are joined into one write. */
 const JOIN = 64 * 1024;
-/** Bytes given to a connection at a time: the transport copies what a slow client has not taken. */
+/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
 const PIECE = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
 
 /**
- * Sends a run's events as server-sent events until the run ends, the log is cut off, or the client stops taking them. Call the returned
- * function when the client disconnects (`Reply.onAbort`).
+ * Sends a run's events as server-sent events until the run ends, the log is closed, or the client stops reading. Call the returned function
+ * when the client disconnects (`Reply.onAbort`).
  */
 export function pumpSse(reader: Reader, stream: ByteStream, options: SseOptions): () => void {
   return pumpRendered(reader, stream, (slice) => render(slice, options.view), options);
@@ -69,7 +69,7 @@ export function pumpRendered(
   return () => pump.left();
 }
 
-/** An error that is no event of a run: it has no id to continue from. */
+/** An error outside the run's events: it has no id to continue from. */
 const sseError = (cause: ServiceError): string =>
   `event: error\ndata: ${JSON.stringify(toPlainError(cause))}\n\n`;
 
@@ -80,10 +80,10 @@ class SseOutlet implements PumpOutput<SseOutput> {
   #parts: Uint8Array[] = [];
   #size = 0;
   #due = false;
-  /** Large outputs of which not everything is written yet. */
+  /** Large outputs that are not completely written yet. */
   readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  /** `resume` is called when other work has had its turn, as if the peer had drained. */
+  /** `resume` is called after other work has had its turn, as if the connection had drained. */
   constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
     this.#time = time;

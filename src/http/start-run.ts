@@ -50,7 +50,7 @@ export async function startThreadlessRun(
   const body = await call.body();
   const again = requestKey(call, "", body);
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
-  // Nobody else would get its result.
+  // No other client could read the result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await call.service.runs.startAlone(tenant, request, temporary, again);
@@ -67,7 +67,7 @@ export async function startBatch(deps: StartDeps, call: RouteCall): Promise<read
   );
 }
 
-/** Characters of an idempotency key. */
+/** Characters: the longest idempotency key. */
 const LONGEST_KEY = 255;
 
 /** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
@@ -94,7 +94,7 @@ export function handleDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // The run may have ended and be deleted with its thread. During a shutdown, the next start handles it.
+      // The run may have ended and be deleted with its thread. During a shutdown, the next start cancels it.
       const isOver =
         cause instanceof ServiceError &&
         (cause.code.endsWith(".not_found") || cause.code === "server.draining");

@@ -9,12 +9,12 @@ import type {
   ReplyHeaders,
 } from "../ports/transport.ts";
 
-/** Bytes that a stream may be ahead of its reader. */
+/** Bytes that may be buffered for a reader of a stream. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
- * Answers a web `Request` with a handler of HTTP requests. `openBody`: opens what collects its body. Rejects with the signal's reason when the
- * request is aborted before its response. `open`: where the request is while it is being answered.
+ * Answers a web `Request` with a handler of HTTP requests. `openBody`: opens the buffer for its body. `open`: the set of requests that are
+ * being answered. Rejects with the signal's reason when the request is aborted before its response.
  */
 export function respondToWebRequest(
   handle: Handlers["request"],
@@ -49,7 +49,7 @@ export class PendingWebRequests {
     this.#open.delete(request);
   }
 
-  /** The server has closed: what has no response gets 503, and streams break. */
+  /** Handles the end of the server: requests without a response get 503, and streams break off. */
   close(): void {
     this.#isClosed = true;
     for (const request of this.#open) request.close();
@@ -197,10 +197,10 @@ async function receive(from: ReadableStream<unknown>, into: IncomingBody): Promi
   }
 }
 
-/** What the body of a response of Heddle's fails with when the server cuts it off, as it does at a stop. */
+/** The error of a response body that the server cuts off, for example at a stop. */
 class ConnectionClosedError extends Error {}
 
-/** The stream of a response's body. */
+/** The stream of a response body. */
 class WebStream implements ByteStream {
   readonly readable: ReadableStream<Uint8Array>;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -251,7 +251,7 @@ class WebStream implements ByteStream {
     this.#onEnd();
   }
 
-  /** `cause`: what the reader's next read fails with. */
+  /** `cause`: the error with which the next read fails. */
   close(cause: unknown = new ConnectionClosedError("the connection was closed")): void {
     const controller = this.#controller;
     this.#controller = undefined;
@@ -271,8 +271,8 @@ function webHeaders(headers: ReplyHeaders): Headers {
 }
 
 /**
- * The web `Request` of a request as a transport received it. `body` is called when somebody reads the body.
- * @throws ServiceError `route.not_found` when a web request cannot express it, such as one with the method TRACE
+ * The web `Request` of a request that a transport received. `body` is called when the application reads the body.
+ * @throws ServiceError `route.not_found` when no web request can represent it, such as one with the method TRACE
  */
 export function webRequestOf(
   request: HttpRequest,
@@ -297,7 +297,7 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
         controller.close();
       },
     },
-    // 0: nothing is pulled until somebody reads.
+    // 0: the stream is not pulled until somebody reads it.
     { highWaterMark: 0 },
   );
 }
@@ -306,9 +306,9 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
- * Sends a web `Response` as the reply to a request. `headers`: those of every response, unless the response has its own. `onAbort` is called
- * when the client leaves before the end; `onLateError` with what the body fails with after its first bytes were sent, when the connection is
- * cut off. Rejects with what it fails with before that.
+ * Sends a web `Response` as the reply to a request. `headers`: default headers of every response. `onAbort` is called when the client
+ * disconnects before the end. An error of the body before its first byte rejects; a later one cuts the connection and goes to
+ * `onLateError`.
  */
 export async function sendWebResponse(
   response: Response,
@@ -331,13 +331,13 @@ export async function sendWebResponse(
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  // A body of a known length is gathered, as far as it says the truth.
+  // A body of a known length is collected first, as long as it is not longer than announced.
   const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;
   const reader = body.getReader();
   let hasLeft = reply.aborted;
-  /** Goes on where the sending waits for the client. */
+  /** Continues after the client has read what was sent. */
   let proceed = (): void => undefined;
   const drained = (full: ByteStream) => new Promise<void>((resolve) => full.onDrain((proceed = resolve)));
   const leave = () => {
@@ -379,14 +379,17 @@ export async function sendWebResponse(
   else reply.send(status, headers, size === 0 ? undefined : Buffer.concat(gathered));
 }
 
-/** The bytes of a chunk of a body, for which a stream takes any value; text is encoded, as other servers do. @throws TypeError if it is neither */
+/**
+ * The bytes of a chunk of a body. A stream may yield any value; strings are encoded as UTF-8, as other servers do.
+ * @throws TypeError if it is neither bytes nor a string
+ */
 function bytesOfChunk(chunk: unknown): Uint8Array {
   if (typeof chunk === "string") return Buffer.from(chunk);
   if (chunk instanceof Uint8Array) return chunk;
   throw new TypeError(`the HTTP application's body has a chunk of the type ${typeof chunk}, not bytes`);
 }
 
-/** @throws TypeError when it is no response, or has a status that cannot be sent, as `Response.error()` has */
+/** @throws TypeError when the value is not a response, or has a status that cannot be sent, like `Response.error()` */
 export function assertSendable(response: unknown): asserts response is Response {
   const { status, headers } = (typeof response === "object" && response !== null ? response : {}) as {
     readonly status?: unknown;

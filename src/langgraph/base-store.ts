@@ -46,7 +46,7 @@ export class AttemptStoreAccess {
   }
 
   batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
-    // LangGraph batches the operations of all bodies of a run, so any open `io` will do.
+    // LangGraph batches the operations of all bodies of a run, so any open `io` is suitable.
     const [io] = this.#open;
     if (io !== undefined) return io.store(ops);
     return Promise.reject(
@@ -66,7 +66,7 @@ export function createBaseStore(library: Library, store: Pick<AttemptStoreAccess
       return resultOf(library, ops, own);
     });
   };
-  // The class must be the user's library's own. All of its methods go through `batch`.
+  // The base class must be that of the user's copy of the library. All of its methods call `batch`.
   const made = Object.create(library.checkpoint.BaseStore.prototype) as BaseStore;
   return Object.assign(made, { batch });
 }

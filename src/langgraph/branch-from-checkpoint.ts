@@ -99,11 +99,11 @@ interface Parts {
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
-  /** True when the run continues from the checkpoint that it names, or from one within it. */
+  /** True when the run continues from the checkpoint that it names, or from one of a subgraph below it. */
   readonly #goesBack: boolean;
-  /** True when the run continues from a subgraph's checkpoint. */
+  /** True when the run continues from the checkpoint of a subgraph. */
   readonly #isLed: boolean;
-  /** The checkpoint within, if the run continues from one, of each subgraph whose namespace stays the same. */
+  /** By subgraph namespace that stays the same, the checkpoint from which the run continues in it. */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
   readonly #forks = new Map<string, Promise<Position | null>>();
@@ -138,8 +138,8 @@ export class CheckpointBranch {
   }
 
   /**
-   * The position at which a graph begins on a branch, for a read of a checkpoint or of the newest (`id` null). Undefined when
-   * it begins at its own.
+   * The position at which a graph begins on a branch, for a read of one checkpoint or of the latest (`id` null). Undefined when the graph
+   * begins at its own position.
    */
   startPosition(ns: string, id: string | null): Promise<Position | null> | undefined {
     const made = this.#forks.get(ns);
@@ -160,12 +160,12 @@ export class CheckpointBranch {
     return made;
   }
 
-  /** A later read: the fork by its id or as the newest. LangGraph asks for the newest to find out whether it branches. */
+  /** A later read gets the fork, by its id or as the latest. LangGraph reads the latest to find out whether it has to branch. */
   #again(fork: Position | null, ns: string, id: string | null): Promise<Position | null> | Position | null {
     return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
   }
 
-  /** The root graph's fork; its checkpoint itself when that is the newest, which no branch leads off from. */
+  /** The root graph's fork, or its checkpoint itself if that is the latest: then there is nothing to branch from. */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;
     const newest = this.#isLed ? null : ((await stage.read("", null))?.head?.id ?? null);

@@ -28,7 +28,7 @@ export class CheckpointIdMap {
     return id;
   }
 
-  /** Notes the ids of a stored checkpoint that LangGraph reads. */
+  /** Records the ids of a stored checkpoint that LangGraph reads. */
   noteStored({ id, engine }: CheckpointHead): void {
     const own = storedLangGraphData(engine)?.id;
     if (own !== undefined) this.#stored.set(own, id);

@@ -237,7 +237,7 @@ function interruptsOf(written: unknown, { ns, name, task }: TaskSite): readonly 
 
 function errorOf(written: unknown): PlainError | null {
   if (written === undefined) return null;
-  // `asKept` has cut it to length. Older records may lack a name or a message.
+  // The message has already been cut to length by `asKept`. Older records may lack a name or a message.
   const { name = "Error", message = "" } = isObject(written) ? written : { message: String(written) };
   return { error: String(name), message: String(message) };
 }

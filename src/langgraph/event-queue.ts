@@ -22,7 +22,7 @@ export type LangGraphEvent =
   | { readonly kind: "ended"; readonly error: PlainError | null };
 
 /**
- * Queue of all events of one attempt: what LangGraph puts to its saver, streams, and calls. It delivers them in order, in
+ * Queue of all events of one attempt: LangGraph's calls of its saver and of nodes, and its streamed chunks. It delivers them in order, in
  * one batch for each turn of the event loop.
  */
 export class LangGraphEventQueue implements CallReceiver, SaverIo {
@@ -90,7 +90,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
-    // A task that throws after a stop was stopped: its error is not an error of the task.
+    // A task that throws after a stop was stopped: its error does not count.
     if (this.#stopped && raw.isError) return;
     this.#push({ kind: "writes", raw });
   }

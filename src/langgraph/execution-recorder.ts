@@ -229,7 +229,7 @@ export class ExecutionRecorder {
       loop.endingUpdate = update;
       return;
     }
-    // Results of tasks that ended earlier, or that were cached elsewhere.
+    // Results of tasks that ended earlier, or that came from a cache.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
       loop.addUpdate(name, value);
@@ -326,7 +326,7 @@ export class ExecutionRecorder {
   }
 }
 
-/** An event as JSON text. Runnables may be given anything: data that cannot be stored do not fail the run, and are left out. */
+/** An event as JSON text. Runnables may get any data: data that cannot be stored is left out and does not fail the run. */
 function eventText(event: StreamEvent): string {
   try {
     return stringifyJson(serialise(event));

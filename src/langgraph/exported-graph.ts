@@ -24,14 +24,14 @@ export interface LoadedLangGraph extends HostedGraph {
   graphFor(config: JsonObject, runtime?: FactoryRuntime): Eventually<CompiledGraph>;
   /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
-  /** Where its types are; absent for a graph that a program gave. */
+  /** Where the graph's types are declared; absent for a graph that a program passed. */
   readonly source?: GraphExport;
 }
 
-/** The export of a file (`found`), and the value that it gave: for a function its result, else the export itself. */
+/** The export of a file (`found`), and the value that it yields: the result if the export is a function, else the export itself. */
 export interface FileExport {
   readonly file: string;
-  /** The name of the export; absent for a value that a program gave. */
+  /** The name of the export; absent for a value that a program passed. */
   readonly name?: string;
   /** Further files that may have imported its LangGraph.js. */
   readonly alsoIn?: readonly string[];

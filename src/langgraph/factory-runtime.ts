@@ -1,6 +1,9 @@
 import type { JsonObject } from "../model/json.ts";
 
-/** What a factory gets beside the configuration: what its graph is for, and a run's context. It is the SDK's `ServerRuntime`. */
+/**
+ * The second argument of a graph factory, after the configuration: the purpose of the graph, and the context of the run. It is the SDK's
+ * `ServerRuntime`.
+ */
 export type FactoryRuntime =
   | {
       readonly accessContext: "threads.create_run";

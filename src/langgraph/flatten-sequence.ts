@@ -36,7 +36,7 @@ export function flattenNode(library: Library, whole: Runnable, body: unknown): R
   return library.makeRunnable(whole.getName(), async (input, options) => {
     if (isWatched(options)) return whole.invoke(input, options) as Promise<unknown>;
     let value = input;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- each part takes the result of the part before
     for (const step of steps) value = await step(value, options);
     return value;
   });
@@ -70,7 +70,7 @@ function writing(library: Library, writer: Writer): RunnableFunction {
   const copy = Object.assign(Object.create(Object.getPrototypeOf(writer) as object) as Writer, writer, {
     writes: writer.writes.map(bare),
   });
-  // oxlint-disable-next-line no-underscore-dangle -- so it is called
+  // oxlint-disable-next-line no-underscore-dangle -- LangGraph's own name for it
   return (value, options) => copy._write(value, options);
 }
 

@@ -36,7 +36,7 @@ function edgeOf({ source, target, conditional, data }: DrawnEdge): DrawnEdge {
   return { source, target, conditional, ...(data !== undefined && { data }) };
 }
 
-/** The outline from which a graph's statechart is made. Of a graph of the functional API, only the nodes are known. */
+/** The nodes and edges from which a graph's statechart is made. For a graph of the functional API, only its nodes are known. */
 export function langGraphOutline(graph: CompiledGraph): GraphOutline {
   const names = Object.keys(graph.nodes).filter((name) => name !== START);
   const edges = new Map<string, OutlineEdge[]>([START, ...names, END].map((name) => [name, []]));

@@ -106,12 +106,14 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
-/** True when the run asks for tokens. LangGraph streams them only then: they cost a handler for every call within the nodes. */
+/** True when the run requests tokens. Only then does LangGraph stream them, because they cost a handler for every call within the nodes. */
 export function wantsMessages({ kwargs }: RunRecord): boolean {
   return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
 }
 
-/** True when the run asks for LangChain's events. They are recorded only then: each has what its runnable was given, or gave. */
+/**
+ * True when the run requests LangChain's events. Only then are they recorded, because each contains the full input or output of a runnable.
+ */
 export const wantsEvents = ({ kwargs }: RunRecord): boolean => kwargs.stream_mode.includes("events");
 
 export function streamOptionsOf(run: RunRecord, position: Position, signal: AbortSignal): StreamOptions {
@@ -125,11 +127,11 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // Also for a run that is stored only at its end: its actor combines the steps.
+    // The same durability even for a run that is stored only at its end: its actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },
-    // Also an empty one: nodes read `runtime.context.key` without asking whether a run gave any.
+    // Set even if it is empty: nodes read `runtime.context.key` without checking whether the run has a context.
     context,
     ...(Array.isArray(tags) && { tags: tags.map(String) }),
     ...(typeof recursion_limit === "number" && { recursionLimit: recursion_limit }),

@@ -219,7 +219,9 @@ export class GraphProgress {
     return made;
   }
 
-  /** A checkpoint's metadata with the run's added. They are nearly always there already: LangGraph was given them. */
+  /**
+   * A checkpoint's metadata with the run's added. They are nearly always there already, because LangGraph got them with its configuration.
+   */
   #metadata(own: JsonObject): JsonObject {
     const { metadata } = this.#marks;
     for (const key of Object.keys(metadata)) if (own[key] !== metadata[key]) return { ...own, ...metadata };

@@ -5,7 +5,7 @@ import type { TypeSchemas } from "../ports/graph-types.ts";
 import type { Library } from "./user-library.ts";
 import type { CompiledGraph } from "./exported-graph.ts";
 
-/** Definitions that a LangGraph builder keeps. They are not public API, so each may be missing. */
+/** Definitions that a LangGraph builder stores. They are not public API, so each may be missing. */
 interface Builder {
   readonly _schemaDefinition?: unknown;
   readonly _inputDefinition?: unknown;
@@ -33,7 +33,7 @@ export function langGraphSchemas(
       const described = describe(graph);
       return isObject(described) ? (JSON.parse(JSON.stringify(described)) as JsonObject) : null;
     } catch {
-      // It has a part that JSON Schema cannot express, such as a date.
+      // The schema has a part that JSON Schema cannot express, such as a date.
       return null;
     }
   };
@@ -54,13 +54,13 @@ export function langGraphSchemas(
     output_schema: describeType(schema.getOutputTypeSchema) ?? annotated("output", output, state),
     state_schema:
       withoutRequired(describeType(schema.getUpdateTypeSchema)) ?? annotated("state", state, graph.channels),
-    // LangGraph.js has one schema for both.
+    // LangGraph.js has only one schema, for both configuration and context.
     config_schema: config,
     context_schema: config,
   };
 }
 
-/** The schemas of a graph, for which its types are read where it needs them. */
+/** The schemas of a graph. Reads the graph's types if they are needed for that. */
 export async function schemasWithTypes(
   library: Library,
   graph: CompiledGraph,
@@ -76,7 +76,7 @@ function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
   try {
     return isObject(schema.getUpdateTypeSchema(graph));
   } catch {
-    // They have a part that JSON Schema cannot express.
+    // The schemas have a part that JSON Schema cannot express.
     return true;
   }
 }

@@ -233,7 +233,7 @@ export class HostedExecution implements Execution {
     this.#called.set(task, called);
     this.#tries.set(task, (this.#tries.get(task) ?? 0) + 1);
     if (this.#settling.has(task)) {
-      // It failed, and LangGraph retries it.
+      // The call failed, and LangGraph retries it.
       this.#report([]);
       const writes = emptyWrites(this.#recorder.place(task));
       this.#answer(task, { kind: "again", writes, emissions: [] });
@@ -242,7 +242,7 @@ export class HostedExecution implements Execution {
   }
 
   #taskEnded(task: string): void {
-    // Tasks of its subgraphs have ended with it.
+    // Tasks of its subgraphs have ended at the same time.
     for (const inner of this.#settling.keys())
       if (this.#recorder.tasks.isWithin(inner, task))
         this.#settle(inner, settledFromWrites(this.#recorder, inner, null));

@@ -15,13 +15,13 @@ interface Scope {
   readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
   readonly within: string | null;
-  /** The scope around it of other owners: a node of one engine may start a run of another one in its process. */
+  /** The enclosing scope of another owner: a node of one engine may start a run of another engine in its process. */
   readonly outer: Scope | undefined;
 }
 
 /**
- * One for all: up to Node 22, each storage that was ever entered makes every later promise of the process slower, and an engine is made with
- * each app and each reload.
+ * One storage for all engines: up to Node 22, each storage that was ever entered slows down every later promise of the process, and every
+ * app and every reload creates an engine.
  */
 const currentScope = new AsyncLocalStorage<Scope>();
 
@@ -161,7 +161,7 @@ export class NodeCallContext {
   }
 }
 
-/** The scopes of other owners: as many as there are owners at most, however often their runs start each other. */
+/** The scopes of other owners: at most one for each owner, however often their runs start each other. */
 function without(owner: NodeCallContext, scope: Scope | undefined): Scope | undefined {
   if (scope === undefined) return undefined;
   const outer = without(owner, scope.outer);

@@ -173,11 +173,11 @@ function chunksOf(
   input: unknown,
   options: ReturnType<typeof streamOptionsOf>,
 ): AsyncIterable<Chunk> {
-  // oxlint-disable-next-line no-underscore-dangle -- so it is called
+  // oxlint-disable-next-line no-underscore-dangle -- LangGraph's own name for it
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The same chunks for a run whose other events are asked for, too: `onEvent` is called with each of these, in their common order. */
+/** The same chunks for a run that also requests other events: `onEvent` is called with each of these, in their common order. */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,
@@ -200,7 +200,7 @@ async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Prom
       checkpoint_ns: loop.ns,
       checkpoint_id: loop.id,
     };
-    // oxlint-disable-next-line no-await-in-loop -- one, or one for each level of a graph that failed
+    // oxlint-disable-next-line no-await-in-loop -- there is one position, or one for each level of a failed graph
     const { tasks } = await graph.getState({ configurable: checkpointConfig });
     loop.addNextTasks(tasks as Parameters<typeof loop.addNextTasks>[0]);
   }
@@ -214,7 +214,7 @@ function refuses(
 ): RunRefusal | null {
   const { command, config } = kwargs;
   if (command === null || !isResume(command) || interrupts === null) return null;
-  // The run answers an older checkpoint, whose interrupts are not known here.
+  // The run answers interrupts of an older checkpoint, which are not known here.
   if (typeof config.configurable.checkpoint_id === "string") return null;
   const pending = [...new Set(Object.values(interrupts).flatMap((all) => all.map(({ id }) => id)))];
   return answerRefusal(kwargs, pending, unfinished);

@@ -72,7 +72,7 @@ export class PendingWrites {
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };
   }
 
-  /** Notes the origin of interrupts. The innermost task writes an interrupt first, then the tasks around it repeat it. */
+  /** Records the origin of interrupts. The innermost task writes an interrupt first, then the tasks around it repeat it. */
   #noteOrigin(
     { ns, name, task }: Omit<TaskKey, "checkpoint"> & { readonly name: string },
     value: unknown,

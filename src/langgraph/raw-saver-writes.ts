@@ -3,8 +3,8 @@ import type { JsonObject } from "../model/json.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
- * A checkpoint as LangGraph puts it. Its values are serialised once, when they are first read. That MUST happen in the turn
- * in which it was put, before any further node runs.
+ * A checkpoint as LangGraph passes it to the saver's `put`. Its values are serialised once, when they are first read. That MUST happen in
+ * the turn in which it was put, before any further node runs.
  */
 export class SaverCheckpoint {
   readonly ns: string;
@@ -68,7 +68,7 @@ export class SaverCheckpoint {
   }
 }
 
-/** Writes of a task, as LangGraph puts them. They are serialised once, when they are first read. */
+/** Writes of a task, as LangGraph passes them to the saver's `putWrites`. They are serialised once, when they are first read. */
 export class RawWrites {
   readonly ns: string;
   readonly checkpoint: string;

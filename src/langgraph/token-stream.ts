@@ -5,7 +5,7 @@ import type { Library } from "./user-library.ts";
 import { PUSH } from "./graph-progress.ts";
 import { serialise } from "./serialisation.ts";
 
-/** Members of a message chunk that are not repeated: its fact has them, or every chunk has them. */
+/** Members of a message chunk that are left out of each piece, because its `message` fact has them or every chunk has the same. */
 const OWN: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
 /** Converts the messages that a run's nodes stream to facts. */
@@ -32,7 +32,7 @@ export class TokenStream {
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
     if (!isPiece || message.id === undefined) {
-      // Streamed again with the update of the node around its graph.
+      // LangGraph streams the message again, with the update of the node around its graph.
       if (message.id === undefined || !this.#whole.has(message.id))
         this.#emitMessage(site, serialise(message) as JsonObject);
       return;

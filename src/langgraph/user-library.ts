@@ -30,7 +30,7 @@ type Form = "import" | "require";
 const NAME = "@langchain/langgraph";
 const RANGE = ">=1.0 <2";
 
-/** The newest version that the tests run over. */
+/** The newest version that the tests cover. */
 export const NEWEST_TESTED = "1.7.3";
 
 /**
@@ -119,7 +119,7 @@ interface Package {
   readonly exports: unknown;
 }
 
-/** The package that a file gets by this name. It is not resolved by its main module, which may be missing in a format. */
+/** The package that a file would import by this name. Not resolved by its main module, which may be missing in one of the formats. */
 function packageAt(name: string, from: string): Package | undefined {
   for (const directory of createRequire(from).resolve.paths(name) ?? []) {
     const path = join(directory, name, "package.json");
@@ -167,7 +167,7 @@ function ownPackages(file: string): readonly string[] {
   }
 }
 
-/** Warnings about versions that are newer than those that the tests run over: one for each version. */
+/** Warnings about versions newer than those that the tests cover, one for each version. */
 export function versionWarnings(graphs: Iterable<{ readonly library: Library }>): readonly string[] {
   const versions = new Set([...graphs].map(({ library }) => library.version));
   return [...versions]

@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Caches the result of `read` for `ms` milliseconds after the call. For expensive readings. A failure is not cached. */
+/** Caches the result of `read` for `ms` milliseconds after the call, because the read is expensive. A failure is not cached. */
 export function cachedFor<T>(ms: number, clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let cached: Promise<T> | undefined;
   let until = 0;

@@ -3,7 +3,7 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds between two measurements. */
 const SAMPLE_INTERVAL_MS = 100;
-/** Milliseconds for which it goes on measuring after the last request for metrics. */
+/** Milliseconds for which measuring continues after the last request for metrics. */
 const UNASKED = 5 * 60_000;
 
 /** Lag of the event loop: how late a timer fires. It is measured only while metrics are requested. */

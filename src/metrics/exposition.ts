@@ -29,7 +29,7 @@ export class Exposition {
     return { type: registry.contentType, body: await registry.metrics() };
   }
 
-  /** Registers the metrics, at the first request: many servers get none, and a start must be fast. */
+  /** Registers the metrics at the first request: many servers never get one, and a start must be fast. */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();

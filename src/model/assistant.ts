@@ -39,7 +39,7 @@ export function matchesAssistant(
   return metadata === undefined || contains(assistant.metadata, metadata);
 }
 
-/** What the default assistants begin with, by the names of their graphs. */
+/** Initial settings of the default assistants, by graph name. */
 export interface AssistantDefaults {
   readonly [graph: string]: { readonly config: JsonObject; readonly context: JsonObject };
 }

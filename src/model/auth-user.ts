@@ -25,8 +25,8 @@ export function withoutUser(configurable: JsonObject): JsonObject {
 }
 
 /**
- * A `configurable` with the members by which graphs know the user. `user` as it is stored; null: the run has no user, so no client's word
- * about one is kept either.
+ * A `configurable` with the members by which graphs know the user. `user`: the user as stored. null: the run has no user, and members that
+ * the client has set are removed as well.
  */
 export function withUser(configurable: JsonObject, user: JsonObject | null): JsonObject {
   const own = withoutUser(configurable);
@@ -34,7 +34,7 @@ export function withUser(configurable: JsonObject, user: JsonObject | null): Jso
   const { identity, permissions } = user;
   return {
     ...own,
-    // The client's own word, if it has said one: only the members below can be relied on.
+    // A value that the client may have set: only the members below can be trusted.
     user_id: own["user_id"] === "" || own["user_id"] === undefined ? identity : own["user_id"],
     [USER]: user,
     [USER_ID]: identity,

@@ -1,4 +1,4 @@
-/** A set of the newest `max` entries: another one takes the place of the oldest. */
+/** A set of the newest `max` entries: a further one replaces the oldest. */
 export class BoundedSet<T> extends Set<T> {
   readonly #max: number;
 

@@ -1,6 +1,6 @@
 /**
- * An instance of a foreign class (a LangChain message, an error) as data: its members are its JSON form, and the name of its
- * class is kept beside them. A copy by spread is plain data. It is shared and MUST NOT be changed.
+ * An instance of a foreign class (a LangChain message, an error) as data: its members are its JSON form, and the name of its class is
+ * stored beside them. A copy by spread is plain data. It is shared and MUST NOT be changed.
  */
 export class ClassInstance {
   readonly #kind: string;

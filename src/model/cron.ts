@@ -24,7 +24,7 @@ export interface CronRecord {
   /** The request body of its runs, as it was sent. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
-  /** Whose runs it starts; null or absent (in older records): nobody's. */
+  /** The user for whom it starts runs; null or absent (in older records): none. */
   readonly user?: JsonObject | null;
   readonly created_at: number;
   readonly updated_at: number;

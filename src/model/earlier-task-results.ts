@@ -3,22 +3,22 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
-/** What an earlier run had of a planned task, as the event of its checkpoint shows it. */
+/** The results of a planned task in an earlier run, as the event of its checkpoint shows them. */
 export interface EarlierTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
   readonly result?: { readonly value: unknown };
-  /** Its node is a graph. */
+  /** True if its node is a graph. */
   readonly subgraph?: true;
 }
 
 export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
 
-/** True when the run's modes show what is known of planned tasks. Facts have it for such runs only. */
+/** True when the run's stream modes show the earlier results of planned tasks. Facts have them only for such runs. */
 export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 
-/** What is known of planned tasks, by id; undefined when nothing is. */
+/** The earlier results of planned tasks, by id; undefined if there are none. */
 export function earlierTaskResultsOf(
   next: readonly PlannedTask[],
   writesOf: (task: string) => TaskWrites | undefined,

@@ -57,7 +57,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** What the project's own code has decided about the response to a request that it refuses. */
+/** The response that the project's own code has chosen for a request that it refuses. */
 export interface RefusalResponse {
   /** 400 to 599. */
   readonly status: number;
@@ -101,11 +101,11 @@ export function withCauses(error: unknown): string {
 export const threadNotFound = (id: string): ServiceError =>
   new ServiceError("thread.not_found", `Thread with ID ${id} not found`);
 
-/** For those who wait for a run, or read its events, while its thread is deleted. */
+/** The error for clients that wait for a run, or read its events, while its thread is deleted. */
 export const threadDeleted = (): ServiceError =>
   new ServiceError("thread.not_found", "The thread was deleted");
 
-/** For those who read the events of a run while it is deleted. */
+/** The error for clients that read the events of a run while it is deleted. */
 export const runDeleted = (): ServiceError => new ServiceError("run.not_found", "The run was deleted");
 
 /** An error as it is stored and streamed: the class name and the message, never the stack. */
@@ -114,14 +114,14 @@ export interface PlainError {
   readonly message: string;
 }
 
-/** LangGraph's names for our failures, by the first word of the code. */
+/** LangGraph's names for our error codes, by the first part of the code. */
 const clientNames: { readonly [kind: string]: string } = {
   state: "InvalidUpdateError",
   value: "InvalidUpdateError",
   resume: "InvalidResumeError",
 };
 
-/** Characters: the most that are kept of a message, which is stored and sent with its run and its thread. */
+/** Characters of an error message at most: it is stored and sent with its run and its thread. */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>
@@ -147,7 +147,7 @@ export function toPlainError(thrown: unknown): PlainError {
     }
     return { error: "Error", message: short(String(thrown)) };
   } catch {
-    // A hostile getter or toString: the run still has to end with something readable.
+    // A getter or `toString` may throw: the run must still end with a readable error.
     return { error: "Error", message: "a value that cannot be described was thrown" };
   }
 }

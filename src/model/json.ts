@@ -43,7 +43,7 @@ export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
 }
 
-/** Characters: the most of a path that an error message shows. Its keys come from clients, and it is stored with a run. */
+/** Characters of a path that an error message shows at most. Keys in the path come from clients, and the message is stored with a run. */
 const LONGEST_PATH = 300;
 
 function refuse(at: string, what: string): never {
@@ -76,7 +76,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
   if (above.includes(value)) refuse(at, "it contains itself");
   if (value instanceof NonJsonValue) return value;
-  // Its `toJSON` gives null: the value would be lost without a word.
+  // Its `toJSON` returns null: the value would be lost silently.
   if (value instanceof Date && Number.isNaN(value.getTime())) refuse(at, "it is an invalid Date");
   const { toJSON } = value as { toJSON?: unknown };
   above.push(value);
@@ -108,10 +108,10 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-/** Comparisons: the most for one record, which take tens of milliseconds. */
+/** The largest number of comparisons for one record; they take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
-/** Entries up to which a list is searched for each one; for more, a set is used. */
-const FEW = 8;
+/** Lists up to this length are compared by searching; longer ones with a set. */
+const MAX_SEARCHED_LENGTH = 8;
 
 /**
  * True when `whole` contains `part`: objects by member, arrays as sets, other values when equal. Searches filter with it.
@@ -141,7 +141,7 @@ function holdsAll(
   part: readonly unknown[],
   comparisons: { left: number },
 ): boolean {
-  const plain = part.length <= FEW ? [] : part.filter((item) => !isNested(item));
+  const plain = part.length <= MAX_SEARCHED_LENGTH ? [] : part.filter((item) => !isNested(item));
   const missing = new Set(plain);
   for (let i = 0; i < whole.length && missing.size > 0; i++) missing.delete(whole[i]);
   if (missing.size > 0) return false;

@@ -1,17 +1,20 @@
 import { ClassInstance } from "./class-instance.ts";
 
-/** Values looked at, at most, where no other number is given: takes some milliseconds. */
+/** The default number of values to look at, which takes some milliseconds. */
 const MOST = 100_000;
 
 /**
- * Bytes: the approximate size of a value in memory. It looks at `most` values, including those inside others, and leaves out the rest. It
- * takes some 20 ns for each; Infinity is for what is decoded or encoded anyway, which takes longer.
+ * The approximate size of a value in memory, in bytes. It looks at `most` values, including nested ones, and ignores the rest. Each takes
+ * some 20 ns. Pass Infinity for a value that is also decoded or encoded, which takes longer anyway.
  */
 export function memorySizeOf(value: unknown, most = MOST): number {
   return sizeOf(value, { values: most });
 }
 
-/** `left`: counts the values that may still be looked at. A closure in its place would be made again by each call, several times a run. */
+/**
+ * `left`: counts the values that may still be looked at. It is a parameter because each call would otherwise create a closure, several
+ * times a run.
+ */
 function sizeOf(part: unknown, left: { values: number }): number {
   if (left.values-- <= 0) return 0;
   if (typeof part === "string") return part.length;

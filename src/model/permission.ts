@@ -5,7 +5,10 @@ export type ReadMember = (name: string) => unknown;
 
 /** Which resources of one kind a user may reach. */
 export interface Permission {
-  /** Members that the metadata of every such resource has, with their values: an index can look for them. {@link allows} checks them too. */
+  /**
+   * Members, with their values, that the metadata of every permitted resource has: an index can search for them. {@link allows} checks them
+   * too.
+   */
   readonly members: JsonObject;
   allows(read: ReadMember): boolean;
 }
@@ -13,7 +16,7 @@ export interface Permission {
 /** Whether a user may reach the resource with this metadata. */
 export type Permits = (metadata: JsonObject) => boolean;
 
-/** Undefined: every resource is permitted. */
+/** The permission of a key; undefined: every resource is permitted. */
 export function permitsOf(permission: Permission | undefined): Permits | undefined {
   if (permission === undefined) return undefined;
   return (metadata) => permission.allows((name) => memberOf(metadata, name));

@@ -1,6 +1,6 @@
 /** Bytes of the buffer; larger texts are not written here. */
 const SIZE = 64 * 1024;
-/** Bytes at the end of the buffer that are kept free for what is written without a check: a name, a number, a bracket for each depth. */
+/** Bytes at the end of the buffer that stay free for parts that are written without a check: a name, a number, a bracket for each level. */
 const SPARE = 256;
 /** Characters from which a string is written by the runtime; for shorter ones a loop is faster. */
 const LONG = 24;
@@ -8,14 +8,14 @@ const LONG = 24;
 const DEPTH = 64;
 /** The most names whose text is cached. */
 const NAMES = 512;
-/** Returned by the writers for a value that they do not write. */
+/** The value that writers return instead of an offset when they cannot write a value. */
 const NOT = -1;
 
 /** Characters that are escaped in JSON text, or that do not fit into one byte. */
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
 
-/** Where texts are written, one after the other. */
+/** The buffer that all texts are written to; only one at a time. */
 class Sheet {
   readonly bytes = Buffer.allocUnsafeSlow(SIZE);
   /** True while a text is being written. */
@@ -45,7 +45,7 @@ const { bytes } = sheet;
  * text of 200 characters, and the same for an object with one number.
  */
 export function flatJson(value: unknown): string | undefined {
-  // A getter of the value has called this function again.
+  // A getter in the value has called this function again, while the buffer is in use.
   if (sheet.isTaken) return undefined;
   sheet.isTaken = true;
   try {

@@ -30,7 +30,7 @@ export type Fact =
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
       readonly inline?: InlineState;
-      /** What is known of its next tasks, by id. Only runs that ask for `debug` or `checkpoints` have it. */
+      /** Earlier results of its next tasks, by id. Only runs that request `debug` or `checkpoints` have them. */
       readonly tasks?: EarlierTaskResults;
     }
   /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */

@@ -1,12 +1,12 @@
 import { contains, type JsonObject } from "./json.ts";
 import type { RunRecord, RunStatus } from "./run.ts";
 
-/** A run without what it was created with, which may be large. */
+/** A run without its arguments, which may be large. */
 export type RunWithoutKwargs = Omit<RunRecord, "kwargs">;
 
 /** A filter of the runs of all threads. A run must match every given member. */
 export interface RunFilter {
-  /** A run in progress is stored as `pending`: a filter by either finds both, and the caller tells them apart. */
+  /** A run in progress is stored as `pending`, so a filter by either status finds both, and the caller separates them. */
   readonly status?: RunStatus;
   readonly thread_id?: string;
   readonly assistant_id?: string;

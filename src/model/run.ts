@@ -54,7 +54,7 @@ export interface RequestedThreadModes {
   readonly modes: ReadonlySet<ThreadMode>;
   /** Modes in which every run is shown, besides its own if `modes` has `run_modes`. */
   readonly runModes: readonly StreamMode[];
-  /** True: events of subgraphs too, whether a run asked for them or not. */
+  /** True: includes events of subgraphs, even if the run did not request them. */
   readonly subgraphs?: boolean;
 }
 

@@ -5,7 +5,7 @@
 export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   #key: K | undefined;
   #value: V | undefined;
-  /** All entries, once there have been two at a time. */
+  /** All entries in a `Map`, once there have been two at the same time. */
   #all: Map<K, V> | undefined;
 
   get size(): number {
@@ -73,7 +73,7 @@ export class SmallMap<K extends string, V> implements ReadonlyMap<K, V> {
   }
 }
 
-/** A map of items by key; of several with the same key the last one stays. */
+/** A map of items by key. Of several items with the same key, the last one wins. */
 export function smallMapBy<K extends string, V>(items: readonly V[], keyOf: (item: V) => K): SmallMap<K, V> {
   const result = new SmallMap<K, V>();
   for (const item of items) result.set(keyOf(item), item);

@@ -8,9 +8,9 @@ export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
   /**
-   * Set in the key with which a user's request names a thread: whether the user may reach the thread with this metadata. It is checked on the
-   * record itself wherever one is read for the request, in the turn in which that is used: a thread may be deleted, and another be made under
-   * its id, while a request waits. A thread that is not permitted counts as one that does not exist.
+   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is checked on the record
+   * itself, in the turn in which the record is used, because the thread may be deleted and another one created under its id while a request
+   * waits. A thread that is not permitted counts as one that does not exist.
    */
   readonly permits?: Permits;
 }
@@ -87,8 +87,8 @@ export interface ThreadRecord {
   /** When it is deleted or pruned; null for never. */
   readonly ttl: ThreadTtl | null;
   /**
-   * Bytes in memory, about, of the largest of its states, with those of subgraphs; of a thread without large states, of the latest one.
-   * Null: not known, since a version of Heddle without this member wrote the record.
+   * Approximate bytes in memory of the largest of its states, including subgraphs; for a thread without large states, of the latest one.
+   * Null if unknown, because a version of Heddle without this member wrote the record.
    */
   readonly state_bytes: number | null;
 }
@@ -101,7 +101,7 @@ export interface DelayedRun {
 
 export const ttlStrategies = ["delete", "keep_latest"] as const;
 
-/** What expires. `delete`: the thread with everything that belongs to it. `keep_latest`: all checkpoints except the latest. */
+/** What is deleted on expiry. `delete`: the thread with everything that belongs to it. `keep_latest`: all checkpoints except the latest. */
 export type TtlStrategy = (typeof ttlStrategies)[number];
 
 /** Minutes: the longest time to live of a thread, a hundred years. */
@@ -127,7 +127,7 @@ export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): Thre
 export interface ThreadStart {
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime | null;
-  /** Set when it is made for one run: hidden, and deleted when the run has ended and its readers have seen that. */
+  /** Set if the thread is made for one run: it is hidden, and deleted once the run has ended and its readers have seen the end. */
   readonly temporary?: TemporaryKind | null;
 }
 

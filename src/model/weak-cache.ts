@@ -1,10 +1,7 @@
-/** Entries kept, those whose object is gone included. */
+/** Entries at most, including those whose objects have been collected. */
 const MAX_ENTRIES = 256;
 
-/**
- * Large objects by name, shared by those that read them at the same time: each decoded copy would take its own memory. It keeps no object
- * alive.
- */
+/** Large objects by name, so that concurrent readers share one decoded copy. It keeps no object alive. */
 export class WeakCache<T extends object> {
   readonly #objects = new Map<string, WeakRef<T>>();
 

@@ -3,7 +3,7 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
 
-/** `pending`: not delivered yet. `dead`: given up, and kept for people to look at. Deliveries that succeeded are deleted. */
+/** `pending`: not delivered yet. `dead`: not tried any more, and stored for people to look at. Deliveries that succeeded are deleted. */
 export type DeliveryStatus = "pending" | "dead";
 
 /** A webhook delivery: reports the end of a run to a URL. Times are epoch milliseconds. */

@@ -1,6 +1,6 @@
 /** Which webhooks a server allows, and how it sends them. */
 export interface WebhookPolicy {
-  /** True: no webhook is sent; runs are executed without theirs. */
+  /** True: no webhooks are sent, whether or not runs name some. */
   readonly isDisabled?: boolean;
   /** True: webhooks may go to loopback and private addresses. */
   readonly allowInternal: boolean;
@@ -10,7 +10,7 @@ export interface WebhookPolicy {
   readonly headers: { readonly [name: string]: string };
   /** Milliseconds: the most that one try may take. */
   readonly timeout: number;
-  /** Number of tries before a delivery is given up. */
+  /** Number of tries before a delivery becomes a dead letter. */
   readonly attempts: number;
   readonly requireHttps: boolean;
   /** Allowed host names, or `*.name` for subdomains; null for any. */

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { Random } from "../ports/random.ts";
 
 /**
- * Id of the machine's current boot. When the system gives none, each process counts as a boot of its own: a restart is then
- * taken for a power cut, which costs a gap in event ids and nothing else.
+ * The id of the machine's current boot. If the system has none, each process counts as a boot of its own: a restart is then handled like a
+ * power cut, which only leaves a gap in event ids.
  */
 export function bootId(random: Random, file = "/proc/sys/kernel/random/boot_id"): string {
   try {

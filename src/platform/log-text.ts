@@ -11,15 +11,15 @@ const STYLES = {
 } as const satisfies Readonly<Record<LogLevel, string>>;
 
 const INDENT = "  ";
-/** Causes of an error that are printed. */
+/** The number of causes of an error that are printed. */
 const MAX_CAUSES = 4;
-/** Fields whose ids are shortened to their last characters, as in the dashboard: the first ones are a time, which many share. */
+/** Fields whose ids are shortened to their last characters, as in the dashboard: the first characters are a time, which many ids share. */
 const SHORTENED: ReadonlySet<string> = new Set(["thread", "thread_id", "run", "run_id"]);
 const SHORT_ID = 8;
 
 /**
- * A line for people: local time, level, message, fields. What has several lines, such as a stack, stands indented below it. Control
- * characters are escaped: a logged value may be what a client sent.
+ * A log line for people: local time, level, message, fields. Values of several lines, such as a stack, are indented below it. Control
+ * characters are escaped, since a logged value may come from a client.
  */
 export function textLine(
   at: Date,
@@ -56,10 +56,10 @@ function word(name: string, value: unknown, encode: (value: unknown) => string):
   return /^[\w./:@-]+$/.test(value) ? value : escapeControls(encode(value));
 }
 
-/** By what tsx tells apart the loads of one file; terminals open a file by its plain path. */
+/** The suffix by which tsx distinguishes loads of one file. It is removed, because terminals open a file by its plain path. */
 const FRESH_FILE = /file:\/\/(\/[^\s?]*)\?tsx-namespace=[\w-]+/;
 
-/** Where an error came from is what is looked for; frames of packages and of Node stand back. */
+/** Frames of packages and of Node are dimmed, so that the user's own code stands out. */
 function blockLine(line: string, applyStyle: ApplyStyle): string {
   const text = escapeControls(line.replace(FRESH_FILE, "$1"));
   return /^\s+at .*(?:node_modules|node:)/.test(line) ? applyStyle("dim", text) : text;

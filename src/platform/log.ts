@@ -16,7 +16,7 @@ export interface LogOptions {
   readonly clock: Clock;
   /** The lowest level that is written. */
   readonly level?: LogLevel;
-  /** Lines of text for people, painted so; absent: JSON. */
+  /** How to colour lines of text for people; absent: JSON lines. */
   readonly text?: ApplyStyle;
   /** Called with each line, including its line break. */
   readonly write: (line: string) => void;
@@ -50,8 +50,8 @@ export function createLogger({ clock, level = "info", text, write }: LogOptions)
 }
 
 /**
- * A logger for requests. After the server `hasStopped`, requests in progress fail because their connections and the storage
- * are closed. That is no fault, so warnings and errors are then logged as information.
+ * A logger for requests. After the server `hasStopped`, requests in progress fail because their connections and the storage are closed.
+ * Such failures are expected, so warnings and errors are then logged at level `info`.
  */
 export function quietAfterStop(logger: Logger, hasStopped: () => boolean): Logger {
   const at =
@@ -77,7 +77,7 @@ export const silentLogger: Logger = {
 };
 
 function json(time: string, level: LogLevel, message: string, fields: LogFields | undefined): string {
-  // First for readability, and again last, so that a field cannot overwrite them.
+  // Written first for readability, and again last, so that a field cannot overwrite them.
   const own = { time, level, message };
   return `${encode({ ...own, ...fields, ...own })}\n`;
 }

@@ -1,7 +1,10 @@
 import { isObject } from "../model/json.ts";
 import type { LogFields, Logger, LogLevel } from "../ports/logger.ts";
 
-/** What `getLogger()` of `@langchain/langgraph-sdk/logging` looks for: every copy of every version looks in the same place. */
+/**
+ * The global key under which `getLogger()` of `@langchain/langgraph-sdk/logging` finds its logger; it is the same in every copy and
+ * version.
+ */
 const SDK_LOGGER = Symbol.for("langgraph.api.sdk-logger");
 
 /** The methods of the SDK's logger, with the levels of their lines. */
@@ -23,7 +26,7 @@ interface Server {
   readonly logger: Logger;
 }
 
-/** The loggers of this process's servers, in the order in which they have begun: the first gets the lines. */
+/** The loggers of this process's servers, in the order of their starts. The first one gets the lines. */
 const SERVERS = Symbol("heddle.loggers");
 
 type SdkLogger = {
@@ -33,14 +36,15 @@ type SdkLogger = {
 };
 
 /**
- * Gives `getLogger()` of the official SDK a logger, whose lines go to `logger`; without one, a graph file that calls it does not load. There is
- * one for the process: of several servers, the one that began first has it. The function that is returned takes it back; then the next has it.
+ * Provides the logger for `getLogger()` of the official SDK; without one, a graph file that calls it does not load. Its lines go to
+ * `logger`. There is one for the process: with several servers, it belongs to the one that started first. The returned function gives it up
+ * to the next server.
  */
 export function registerSdkLogger(logger: Logger): () => void {
   const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };
   const made = (holder[SDK_LOGGER] ??= createSdkLogger());
   const servers = made[SERVERS] as Server[] | undefined;
-  // It is somebody else's.
+  // Other code has set a logger: leave it alone.
   if (servers === undefined) return () => undefined;
   const own: Server = { logger };
   servers.push(own);
@@ -60,7 +64,7 @@ function createSdkLogger(): SdkLogger {
         const { message, fields } = lineOf(given);
         servers[0]?.logger[level](message, { ...fields, ...placeOf() });
       } catch {
-        // What cannot be printed must not fail a run.
+        // A value that cannot be printed must not fail a run.
       }
       return made;
     };
@@ -68,7 +72,10 @@ function createSdkLogger(): SdkLogger {
   return made;
 }
 
-/** The line of a call: a message and its metadata, or one object that is both. Metadata that is not an object is put into `data`. */
+/**
+ * The log line of a call with a message and its metadata, or with one object that contains both. Metadata that is not an object is put into
+ * `data`.
+ */
 function lineOf([first, ...rest]: readonly unknown[]): {
   readonly message: string;
   readonly fields: LogFields;
@@ -87,7 +94,7 @@ function lineOf([first, ...rest]: readonly unknown[]): {
   return { message: message === undefined ? "" : String(message), fields: { ...own, ...fields } };
 }
 
-/** Where LangChain keeps the configuration of the runnable that calls, and under which name. */
+/** The global key and the name under which LangChain stores the configuration of the calling runnable. */
 const STORAGE = Symbol.for("ls:tracing_async_local_storage");
 const CONFIG = Symbol.for("lc:child_config");
 
@@ -95,7 +102,7 @@ interface Storage {
   getStore?(): { readonly extra?: { readonly [CONFIG]?: unknown } } | undefined;
 }
 
-/** The node of LangGraph.js that calls, with its run and thread; nothing outside a node. */
+/** The calling node of LangGraph.js, with its run and thread; empty outside a node. */
 function placeOf(): LogFields {
   const storage = (globalThis as { readonly [STORAGE]?: Storage })[STORAGE];
   const config = storage?.getStore?.()?.extra?.[CONFIG];

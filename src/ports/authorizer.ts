@@ -1,7 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
 import type { Permission } from "../model/permission.ts";
 
-/** What a user asks for: a resource and an action, as LangGraph names them. */
+/** The action that a user requests, with its resource, in LangGraph's names. */
 export type AuthEvent =
   | "threads:create"
   | "threads:read"
@@ -31,8 +31,8 @@ export type AuthValue = Record<string, unknown>;
 /** The project's rules: what each user may do. */
 export interface Authorizer {
   /**
-   * Decides on a request. Resolves with the resources that the request may reach; undefined: all. What was changed in `value` by then is
-   * what the user asks for.
+   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: all. Handlers may have
+   * changed `value` by then: the request continues with the changed value.
    * @throws ServiceError `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
    */
   decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined>;

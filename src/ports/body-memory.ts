@@ -41,7 +41,7 @@ export class BodyMemory {
   }
 
   /**
-   * Hands large bodies over one after another, since parsing takes much time and memory: the next one when {@link done} is called for the
+   * Hands over large bodies one at a time, since parsing takes much time and memory: the next one when {@link done} is called for the
    * previous one. Tenants take turns.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {

@@ -33,16 +33,16 @@ export interface ThreadsFound {
 
 export interface RunSearch extends RunFilter {
   readonly limit: number;
-  /** {@link RunsFound.next} of the page before, of a search with the same filter and order. */
+  /** The cursor for the next page: {@link RunsFound.next} of an earlier page with the same filter and order. */
   readonly cursor?: string;
-  /** By creation. */
+  /** Sort order, by time of creation. */
   readonly sort_order: "asc" | "desc";
   /** A condition that the storage does not know. It is checked last. */
   readonly keep: (run: RunWithoutKwargs, thread: ThreadRecord) => boolean;
 }
 
 export interface RunsFound {
-  /** Fewer than asked for when there are no more, or when their records are large. */
+  /** The runs of the page. Fewer than the limit if there are no more, or if their records are large. */
   readonly runs: readonly RunWithoutKwargs[];
   /** The cursor of the next page, if there may be one. */
   readonly next: string | undefined;
@@ -51,12 +51,12 @@ export interface RunsFound {
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
   | { readonly kind: "assistant.version"; readonly version: AssistantVersion }
-  /** Deletes an assistant and the versions of it that are stored by then. */
+  /** Deletes an assistant and all of its versions that are stored at that time. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
 /**
- * Stored data that belong to no thread, and the indexes of threads and runs. Each `transact` is atomic and durable: it resolves when the
- * change would survive a power cut.
+ * Stored data outside of threads, and the indexes of threads and runs. Each `transact` is atomic and durable: it resolves when the change
+ * would survive a power cut.
  */
 export interface Catalog {
   assistant(tenant: string, id: string): Eventually<AssistantRecord | undefined>;
@@ -79,8 +79,9 @@ export interface Catalog {
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
   /**
-   * A page of the runs of all threads that match, those of temporary threads left out. A page MUST NOT cost more for the pages before it, and
-   * MUST NOT change with runs that are admitted later. Failed runs MUST be found without reading the others, and so must those of one thread.
+   * A page of the runs of all threads that match, without those of temporary threads. The cost of a page MUST NOT depend on how many pages
+   * came before it, and the page MUST NOT change when further runs are admitted. Failed runs, and runs of one thread, MUST be found without
+   * reading the others.
    */
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
   /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), earliest first. */

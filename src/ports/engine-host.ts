@@ -19,7 +19,7 @@ export interface Position {
   readonly writes: readonly TaskWrites[];
 }
 
-/** A task that is added to a step while other tasks of the step run. */
+/** A task that is added to a step while its other tasks run. */
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;

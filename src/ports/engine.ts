@@ -50,7 +50,7 @@ export type TaskOutcome =
       readonly error: PlainError;
       /** The host has logged the error. */
       readonly isLogged?: true;
-      /** There is no further try: it would fail as well, or is not wanted. */
+      /** True if the task is not tried again, because another try would also fail or is not wanted. */
       readonly final?: true;
       /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
       readonly waiting?: readonly Interrupt[];
@@ -64,7 +64,7 @@ export type TaskOutcome =
 export interface Backoff {
   /** The first pause. */
   readonly initial: number;
-  /** The factor by which each further pause is longer. */
+  /** The factor by which each pause is longer than the one before. */
   readonly factor: number;
   readonly max: number;
   /** True: each pause is longer by a random part, up to a quarter. */
@@ -134,8 +134,8 @@ export interface StreamedFact {
  */
 export interface Execution {
   /**
-   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) goes on
-   * where the earlier one stopped: when this run made the head, or its answers are stored there, they are not applied again.
+   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) continues where the
+   * earlier one stopped: if this run made the head, or its answers are stored there, they are not applied again.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<EngineStep>;
@@ -188,7 +188,7 @@ export interface Subgraph {
 export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread. It is `made`, if that is above them. */
+  /** A new checkpoint id, above every earlier one of the thread. It is `made` if that id is above them. */
   checkpointId(step: number, made?: string): string;
 }
 

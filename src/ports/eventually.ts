@@ -6,12 +6,12 @@ export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventual
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** All values, in their order; a promise only when one of them is. */
+/** All values, in order. A promise only if one of the values is a promise. */
 export function allOf<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
 }
 
-/** Calls `next` for each item, one after the other: synchronously, unless one of the calls has to be waited for. */
+/** Calls `next` for each item, in order and never overlapping: synchronously, unless one of the calls returns a promise. */
 export function forEachInOrder<T>(
   items: readonly T[],
   next: (item: T, index: number) => Eventually<void>,
@@ -33,18 +33,18 @@ async function finishInOrder<T>(
 }
 
 /**
- * A computation with several reads, written as a generator: it yields the promises that it has to wait for, see {@link wait}. One source
- * serves storages that answer synchronously and those that do not. A generator costs some hundred bytes: what each run does, and seldom has
- * to wait, is written with {@link andThen}.
+ * A computation with several reads, written as a generator that yields the promises it has to wait for, see {@link wait}. The same code
+ * serves storages that answer synchronously and those that do not. A generator costs some hundred bytes, so code that every run executes
+ * and that seldom has to wait uses {@link andThen} instead.
  */
 export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
 
-/** Within {@link Steps}: `yield* wait(value)` is the value. Pauses only for a promise. */
+/** Waits for a value within {@link Steps}: `yield* wait(value)` evaluates to it. Pauses only if it is a promise. */
 export function* wait<T>(value: Eventually<T>): Steps<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 
-/** Runs the steps to their end: in this turn, unless they have to wait. Throws or rejects with their error. */
+/** Runs the steps to their end: synchronously, unless they have to wait. Throws or rejects with their error. */
 export function runSteps<T>(steps: Steps<T>): Eventually<T> {
   const step = steps.next();
   return step.done === true ? step.value : finish(steps, step.value);

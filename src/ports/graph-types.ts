@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 
-/** JSON Schemas (draft 7) of one graph, made of its types; null for a part that has no type. */
+/** JSON Schemas (draft 7) of one graph, made from its TypeScript types; null for a part that has no type. */
 export interface TypeSchemas {
   readonly input: JsonObject | null;
   readonly output: JsonObject | null;

@@ -1,8 +1,8 @@
 /** Bytes of the heap of the server's thread. */
 export interface Heap {
-  /** The used part, with uncollected garbage, and the memory outside the heap that its objects refer to. */
+  /** The used part, including uncollected garbage, and the memory outside the heap that its objects refer to. */
   readonly used: number;
-  /** The most that it may be: the process ends when it needs more. */
+  /** The limit of the heap: the process ends when it needs more. */
   readonly limit: number;
 }
 

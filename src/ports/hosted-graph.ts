@@ -1,4 +1,4 @@
-/** A loaded graph that another library made. Only the engine of its kind knows its other members. */
+/** A loaded graph of another library. Only its own engine knows its other members. */
 export interface HostedGraph {
   /** A hash that changes with the definition of the graph. */
   readonly hash: string;

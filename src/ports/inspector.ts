@@ -28,7 +28,7 @@ export interface InspectedState {
   readonly children: readonly string[];
   readonly tags: readonly string[];
   readonly output?: JsonObject;
-  /** The state of a graph. Present only when values are asked for. */
+  /** The state of a graph. Present only when the client requests values. */
   readonly values?: JsonObject;
 }
 

@@ -9,7 +9,10 @@ import type { StoredSizes } from "../model/stored-sizes.ts";
 import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./progress.ts";
 
-/** The stored version that a writer expects. An append with another one is refused: another writer has replaced this one. */
+/**
+ * The version of a thread that a writer expects to be stored. An append that expects another version is refused: a newer writer has
+ * replaced this one.
+ */
 export interface Fence {
   /** The thread's epoch; 0 for a new thread. */
   readonly epoch: number;
@@ -22,7 +25,7 @@ export interface Append {
   readonly key: ThreadKey;
   readonly fence: Fence;
   /**
-   * What the change is, in a word: `created`, `admitted`, `started`, `stepped`, `settled`, ... For the journal and for people.
+   * The kind of change in one word: `created`, `admitted`, `started`, `stepped`, `settled`, ... It is stored in the journal, for people.
    */
   readonly kind: string;
   /**
@@ -40,7 +43,7 @@ export interface Append {
   /** Runs to delete, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[] | undefined;
   /**
-   * The request that it carries out, with the idempotency key of its client. {@link Journal.once} finds it when it is sent
+   * The request that this append carries out, with its client's idempotency key. {@link Journal.once} finds it when the request is sent
    * again.
    */
   readonly once?: IdempotentRequest | undefined;
@@ -59,7 +62,7 @@ export interface IdempotentRequest {
   readonly at: number;
 }
 
-/** A {@link IdempotentRequest} that was carried out, with its thread. */
+/** An {@link IdempotentRequest} that was carried out, with its thread. */
 export interface CompletedRequest extends IdempotentRequest {
   readonly thread: string;
 }
@@ -88,31 +91,31 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * Bytes, as stored, after which no more are read: then there may be more. At least one is read, if there is one. With this, a large one is
-   * the first of a page, so that few are in memory together.
+   * Stored bytes after which the read ends, although there may be more checkpoints. At least one is read, if there is one. A large
+   * checkpoint then begins a page, so that few large ones are in memory together.
    */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */
   readonly before?: string;
-  /** Only checkpoints newer than this one, and of these the ones next to it. */
+  /** Only checkpoints newer than this one, beginning with the oldest of them. */
   readonly after?: string;
 }
 
-/** A damage of the storage: a value that differs from what was written, or a gap in a sequence. */
+/** Damage to the storage: a value that differs from what was written, or a gap in a sequence. */
 export interface Damage {
   readonly key: ThreadKey;
   readonly what: string;
 }
 
-/** At least this many chunks of a run are read in one turn of the event loop, however long that takes. */
+/** Chunks of a run that are always read in one turn of the event loop, however long that takes. */
 export const MIN_CHUNKS = 16;
 
 /**
  * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see records, never storage keys.
  *
- * Writes to a thread take effect in the order of the calls; where small reads are answered in the same turn, so do those to
- * different threads. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer
- * from a damaged value: they throw `journal.damaged`.
+ * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers small reads in the
+ * same turn. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer from a damaged value:
+ * they throw `journal.damaged`.
  */
 export interface Journal {
   // --- threads ---
@@ -125,8 +128,8 @@ export interface Journal {
   // --- runs ---
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /**
-   * Like {@link run}, for readers of events and states: those that read a run with a large input at the same time share one copy of it,
-   * which MUST NOT be changed. So do the records of {@link started}.
+   * Like {@link run}, for readers of events and states: concurrent readers of a run with a large input share one copy of it, which MUST NOT
+   * be changed. The records of {@link started} are shared in the same way.
    */
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
@@ -135,9 +138,9 @@ export interface Journal {
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
-   * Runs that have started, in order of their first event in the thread: from the last run that starts at or below event
-   * number `seq`, or from the first run. Returns `limit` runs, fewer when there are no more, or when these are large. Runs start in the order of
-   * their admission, except delayed ones. MUST NOT read each run of the thread to find the first one.
+   * Runs that have started, in order of their first event in the thread: from the last run that starts at or below event number `seq`, or
+   * from the first run. Returns `limit` runs, or fewer when there are no more or they are large. Runs start in the order of their
+   * admission, except delayed ones. MUST NOT read each run of the thread to find the first one.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
@@ -153,24 +156,24 @@ export interface Journal {
   /** The state at a checkpoint. */
   values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;
   /**
-   * The same for readers of states: those that read a large value at the same time share one copy of it, which MUST NOT be changed. With
-   * `channels`, only these, so that reading a small channel is cheap.
+   * The same for readers of states: concurrent readers of a large value share one copy of it, which MUST NOT be changed. With `channels`,
+   * reads only these channels, so that reading a small one is cheap.
    */
   sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
 
   /**
-   * The rows and bytes that the thread has stored. It reads all of the thread, so it MUST yield to other work. Nothing is counted for a thread that
-   * does not exist.
+   * The rows and bytes that the thread has stored. It reads the whole thread, so it MUST yield to other work. All counts are 0 for a thread
+   * that does not exist.
    */
   storage(key: ThreadKey): Promise<StoredSizes>;
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns about `limit`
-   * chunks at most, and at least one if there is one; {@link MIN_CHUNKS}, if there are so many, are read before anything
-   * can delete them. Only an empty result means the end, never a short one.
+   * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns at most about `limit`
+   * chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in one turn, so that nothing can delete them meanwhile.
+   * Only an empty result means the end, never a short one.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
@@ -179,13 +182,13 @@ export interface Journal {
 
   // --- writing ---
   /**
-   * Waits for write capacity. Callers MUST wait for it before they begin something new, such as a run. Undefined while few
-   * writes are in flight; else a promise that resolves in the order of the calls. It never rejects, and always resolves.
+   * Waits for write capacity. Callers MUST call it before they begin something new, such as a run. Returns undefined while few writes are
+   * in flight, else a promise that resolves in the order of the calls. It never rejects, and always resolves.
    */
   waitForCapacity(): Promise<void> | undefined;
   /**
-   * Undefined while writes are accepted. After a failed write, a promise that resolves when they are accepted again, or the storage is closed; it
-   * never rejects. Callers that repeat a write SHOULD wait for it before they do.
+   * Undefined while writes are accepted. After a failed write, a promise that resolves when writes are accepted again, or the storage is
+   * closed; it never rejects. Callers SHOULD wait for it before they repeat a write.
    */
   whenWritable(): Promise<void> | undefined;
   /** The error of every write at present; undefined while writes are accepted. */
@@ -202,7 +205,7 @@ export interface Journal {
    * by epoch. The chunk MUST begin where the run's last one ended, or above it.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
-  /** Frees the memory of a thread without work. Using it again costs a read. */
+  /** Frees the memory of a thread without work. Its next use costs a read. */
   release(key: ThreadKey): void;
   /** Deletes a thread with everything that belongs to it. Its pending webhook deliveries stay. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;
@@ -222,9 +225,9 @@ export interface Journal {
 
   // --- maintenance ---
   /**
-   * Deletes the events of runs that ended before `before` (epoch milliseconds); `events` returns none for such a run from
-   * then on. It checks about `most` threads after `from` (null: the first ones), and resolves with the thread to go on
-   * after; null when it has checked all. Runs that have a reader (`isRead`) keep their events, so that no reader misses any.
+   * Deletes the events of runs that ended before `before` (epoch milliseconds); from then on, `events` returns none for such a run. Checks
+   * about `most` threads after `from` (null: from the first). Resolves with the thread to continue after, or null when all were checked.
+   * Runs that have a reader (`isRead`) keep their events, so that no reader misses any.
    */
   expireEvents(
     before: number,

@@ -5,7 +5,7 @@ import type { TimeBudget } from "./time-budget.ts";
 export interface WriteOperation {
   /** ASCII, some hundred bytes at most. */
   readonly key: string;
-  /** The bytes of the value. Some kilobytes as a rule; a large value of a state may take megabytes. */
+  /** The bytes of the value: usually some kilobytes; a large value of a state may take megabytes. */
   readonly value: Buffer | null;
 }
 
@@ -26,24 +26,24 @@ export interface ScanRange {
  * crons, the store's items) is built on it.
  *
  * One process writes to it at a time. A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch
- * is in flight sees all of the batch or nothing. Values MUST NOT be changed by the store after they were handed over, nor by the caller.
+ * is in flight sees all of the batch or nothing. After values were passed to the store, neither it nor the caller may change them.
  *
  * Every failure MUST be a ServiceError: `journal.damaged` when the store knows that its bytes are not what was written,
  * `storage.unavailable` otherwise, also while it is closed.
  *
  * The members with a question mark are optional. Backup (`heddle backup`), repair, the check of tables at the start, the size on the disk
- * and the memory of the cache are about LevelDB's files: with another store, use its own tools, and these figures are absent.
+ * and the memory of the cache work on LevelDB's files: for another store, use its own tools; these figures are absent.
  */
 export interface KeyValueStore {
-  /** Optional: set before `open`. Long scans of a store in this process should ask it after each entry, so that they yield to other work. */
+  /** Optional: set before `open`. Long scans of an in-process store should check it after each entry, so that they yield to other work. */
   budget?: TimeBudget | undefined;
   /** Opens the store, also again after a close: everything stored before MUST be there. */
   open(): Promise<void>;
   /**
-   * Reads a value. A store in this process should answer with the value itself, so that a read costs no turn; a store over a network answers
-   * with a promise. Promises may resolve in any order. MUST throw or reject while the store is closed.
-   * `isSlow`: the value is known to take long to read, because it is large, or stored beside a large one. A store in this process should read it
-   * in another thread then, so that the event loop is free.
+   * Reads a value. An in-process store should return the value itself, so that a read costs no turn; a store over a network returns a
+   * promise. Promises may resolve in any order. MUST throw or reject while the store is closed. `isSlow`: the value is known to take long
+   * to read, because it is large, or stored beside a large one. Then an in-process store should read it in another thread, so that the
+   * event loop is free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
@@ -52,11 +52,14 @@ export interface KeyValueStore {
    * same key.
    */
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void>;
-  /** The entries as of one moment, which is not before the call. MUST end only at the end of the range, and reject when it cannot go on. */
+  /**
+   * The entries at one point in time, which is not before the call. MUST end only at the end of the range, and reject when it cannot
+   * continue.
+   */
   entries(range: ScanRange): AsyncIterable<KeyValueEntry>;
-  /** Like {@link entries}, but only keys, in pages. The first page should come soon, for callers that want only a few. */
+  /** Like {@link entries}, but only keys, in pages. The first page should come soon, for callers that need only a small number. */
   keys(range: ScanRange): AsyncIterable<readonly string[]>;
-  /** Optional: the whole store, for a store that hides quarantined data from readers. */
+  /** Optional: the unfiltered store, of a store that hides quarantined data from readers. */
   readonly unguarded?: KeyValueStore;
   /**
    * Optional: called after a failed write. Rejects while another write would surely fail, so that the store stays open for reading. Absent

@@ -17,7 +17,7 @@ export interface RecordedEnd {
   readonly status: TerminalStatus;
   readonly error: PlainError | null;
   readonly next_event: number;
-  /** True when its end was stored before, and with it its webhook delivery. */
+  /** True if its end was already stored, together with its webhook delivery, and then overwritten. */
   readonly wasStored: boolean;
 }
 
@@ -27,6 +27,6 @@ export interface LostRunEnds {
   readonly areNone: boolean;
   /** Searches all threads, until `stop`. It may wrongly yield runs of threads that change meanwhile. */
   find(stop?: AbortSignal): AsyncIterable<RunWithLostEnd>;
-  /** Notes that all of them have ended, so no later start needs to search. Ignored when some threads could not be read. */
+  /** Records that all of them have ended, so that later starts need not search. Ignored if some threads could not be read. */
   noteNone(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Eventually } from "./eventually.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 
 export interface MemoryLimits {
-  /** Bytes of one tenant's responses that clients have not taken yet. One response may exceed them. */
+  /** Bytes of one tenant's responses that clients have not read yet. One response may exceed them. */
   readonly tenant: number;
   /** The same for the responses of all tenants. */
   readonly all: number;
@@ -11,28 +11,28 @@ export interface MemoryLimits {
 }
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
-/** Milliseconds after which a client that takes nothing is cut off, if others wait for the memory. */
+/** Milliseconds after which a client that reads nothing is cut off, if others wait for the memory. */
 const STALLED = 10_000;
 const EVERY = 1_000;
-/** Tenants whose records are kept while they have no responses: a busy one would make a new record for each request. */
+/** Tenants without responses whose records stay in memory: a busy tenant would otherwise create a new record for each request. */
 const KEPT = 64;
 
 /** The memory use of one tenant's responses. */
 interface TenantUsage {
   bytes: number;
   reading: number;
-  /** Bytes of the large value that was read last: reads in progress are taken to give as much. */
+  /** Bytes of the last large value: the estimate for reads in progress. */
   expected: number;
   /** Responses being written, and reads. When there are none, this record may be dropped. */
   shares: number;
   /** Responses that wait for bytes. */
   readonly waiting: MemoryShare[];
-  /** Reads that wait for other reads alone. */
+  /** Reads that wait only for other reads, not for memory. */
   readonly reads: (() => void)[];
 }
 
 /**
- * A budget for the memory of responses that are being written: lists, large values and events. Clients that ask for large data and take it
+ * A budget for the memory of responses that are being written: lists, large values and events. Clients that request large data and read it
  * slowly wait for each other, but not for those of other tenants.
  */
 export class MemoryBudget {
@@ -58,8 +58,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Reads a value of unknown size, when not too many reads of the tenant are in progress. What becomes of the value is counted by the
-   * {@link MemoryShare} of its response.
+   * Reads a value of unknown size once there are not too many reads of the tenant in progress. The {@link MemoryShare} of the response
+   * counts the memory of the value.
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
@@ -90,7 +90,7 @@ export class MemoryBudget {
     return this.#looks;
   }
 
-  /** A share waits for the tenant's others, never for itself: it would wait for ever. */
+  /** A share waits only for other shares of the tenant, never for itself, which would never end. */
   hasMemory({ use, bytes: own }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
     if (use.reading >= reads) return false;
@@ -103,7 +103,7 @@ export class MemoryBudget {
     share.use.waiting.push(share);
   }
 
-  /** Called when a tenant uses more or fewer bytes, or reads a value less. Admits what waits. */
+  /** Called when a tenant uses more or fewer bytes, or a read has ended. Admits waiting responses and reads. */
   changed(use: TenantUsage, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);
@@ -112,7 +112,7 @@ export class MemoryBudget {
   }
 
   #admit(use: TenantUsage): void {
-    // Reads first: what they read may be what others wait for.
+    // Reads come first, because responses may wait for their results.
     while (use.reads.length > 0 && use.reading < this.#limits.reads) {
       use.reading++;
       use.reads.shift()?.();
@@ -219,13 +219,13 @@ export class MemoryShare {
     this.#moved = this.#budget.looks;
   };
 
-  /** Sets how the response is cut off. */
+  /** Registers how to cut off the response. */
   readonly onCut = (cut: () => void): void => {
     this.#cut = cut;
   };
 
   isStalled(looks: number): boolean {
-    // What waits for others is not slow itself.
+    // A response that waits for memory is not a slow client.
     return this.#bytes > 0 && this.#admitted === undefined && this.#budget.looks - this.#moved >= looks;
   }
 

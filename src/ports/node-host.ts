@@ -13,7 +13,7 @@ export interface NodeIo {
    * operations that were already on their way.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
-  /** The body has ended: from now on, calls do nothing, such as tokens of a message that it began. */
+  /** The body has ended: from now on, calls do nothing, for example tokens of a message that it began. */
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;

@@ -1,10 +1,10 @@
-/** How far a piece of long work has come. */
+/** The progress of long work. */
 export interface Progress {
-  /** What is being done, such as "reading the tables". */
+  /** The current work, such as "reading the tables". */
   readonly work: string;
-  /** How much of it is done, in `unit`. Absent where that is unknown. */
+  /** The amount that is done, in `unit`. Absent if unknown. */
   readonly done?: number;
-  /** How much there is to do, in `unit`. Absent where that is not known before. */
+  /** The total amount, in `unit`. Absent if it is not known in advance. */
   readonly total?: number;
   readonly unit?: "bytes" | "keys" | "threads";
 }

@@ -9,8 +9,8 @@ export interface Scheduler {
    */
   soon(task: () => void, isLast?: boolean): void;
   /**
-   * Runs `task` once after `ms` milliseconds. MUST NOT fire early for delays beyond 2^31-1 ms (Node fires those at
-   * once), and MUST NOT keep the process alive by itself, unless `isAwaited`: then work is in progress that `task` continues.
+   * Runs `task` once after `ms` milliseconds. MUST NOT fire early for delays beyond 2^31-1 ms (Node fires those at once). MUST NOT keep the
+   * process alive by itself, unless `isAwaited`: then `task` continues work that is in progress.
    */
   after(ms: number, task: () => void, isAwaited?: boolean): Cancel;
 }

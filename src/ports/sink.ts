@@ -6,10 +6,10 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Emission } from "./engine-host.ts";
 
 /**
- * The writing end of a run's event log. Facts do not pass the run's mailbox: a thousand tokens in it would delay an interrupt
- * by a thousand turns.
+ * The writing end of a run's event log. Facts do not pass through the run's mailbox: a thousand tokens there would delay an interrupt by a
+ * thousand turns.
  *
- * Readers see a fact only when it is stored (or as `streams.sync` is configured), in order, exactly once.
+ * Readers see a fact only once it is stored (or as `streams.sync` is configured), in order, exactly once.
  */
 export interface Sink {
   /**
@@ -20,11 +20,10 @@ export interface Sink {
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds facts, and takes all that are not on their way to storage yet, for the caller to store them in its own append. The
-   * caller MUST then call `stored` with that chunk, in the order of the takes, or `abandon` when the append failed.
-   * `emissions`: facts as {@link emit} gets them, except that the states to which they refer are stored by that append only.
-   * Where they are too large for one chunk, the first ones are stored before it, but no reader sees them before `stored`:
-   * a crash in between takes back the states.
+   * Adds facts, and takes all facts whose write has not begun, for the caller to store them in its own append. The caller MUST then call
+   * `stored` with that chunk, in the order of the takes, or `abandon` if the append failed. `emissions`: facts as for {@link emit}, but the
+   * states to which they refer are stored only by that append. If the facts are too large for one chunk, the first ones are stored before
+   * the append, but readers do not see them before `stored`, because a crash in between would lose their states.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;
@@ -53,10 +52,10 @@ export interface Sinks {
   /** True when somebody reads the events of this run, or of all runs of its thread: they must not be deleted then. */
   isRead(key: ThreadKey, run: string): boolean;
   /**
-   * The thread is about to be deleted, and these runs of it are cancelled for that. Their readers do not learn of the end before the returned
-   * function is called, which MUST be done once.
+   * Announces that the thread is about to be deleted, and that these runs are cancelled for that. Their readers learn of the end only when
+   * the returned function is called, which MUST be done once.
    */
   removing(key: ThreadKey, runs: readonly string[]): (isDeleted: boolean) => void;
-  /** The thread was deleted: notifies all of its readers. Its runs have ended before. */
+  /** Notifies all readers of the thread that it was deleted. Its runs have ended before. */
   removed(key: ThreadKey): void;
 }

@@ -6,13 +6,14 @@ import type { Command } from "../model/run.ts";
 export interface StateWrite {
   /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
-  /** A command in place of `values`, as a node returns it: an update and where to go. One with `resume` is refused earlier. */
+  /**
+   * A command in place of `values`, as a node returns it: an update and the next nodes. A command with `resume` has already been refused.
+   */
   readonly command?: Command | null;
   /**
-   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`, the node before the
-   * first; `__input__`, an input, which the next run applies; `__end__` without values, nothing is left to run; `__copy__`
-   * without values, a copy of the checkpoint as a fork. Null: the node that ran last, or, when nothing is written either, a
-   * copy of the checkpoint.
+   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`, the node before the first;
+   * `__input__`, an input, which the next run applies; `__end__` (without values), no node runs next; `__copy__` (without values), a copy
+   * of the checkpoint as a fork. Null: the node that ran last, or a copy of the checkpoint if nothing is written either.
    */
   readonly as_node: string | null;
   /** Prefix of its field names in error messages: `""`, or `supersteps[0].updates[1].` */
@@ -27,8 +28,8 @@ export interface StateUpdate {
   /** At least one write. Several count as the writes of parallel tasks, and each has an `as_node`. */
   readonly writes: readonly StateWrite[];
   /**
-   * True when the position is the thread's latest, and not one that the client named. Then the pending writes of finished
-   * tasks are applied too. Unfinished tasks are dropped in either case, with their interrupts.
+   * True if the position is the thread's latest one, not one that the client named. Then the pending writes of finished tasks are applied
+   * too. Unfinished tasks and their interrupts are dropped in either case.
    */
   readonly latest: boolean;
   /** Metadata of the checkpoint, without source, step and parents. */

@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Epoch milliseconds without jumps: the wall clock at the start of the process, advanced by the monotonic clock. For stored due
- * times, such as that of the next try of a webhook: setting the wall clock must neither delay nor advance them.
+ * Epoch milliseconds without jumps: the wall clock at the start of the process, advanced by the monotonic clock. For stored due times, such
+ * as that of a webhook's next attempt, which a change of the wall clock must neither delay nor advance.
  */
 export class SteadyTime {
   readonly #clock: Clock;

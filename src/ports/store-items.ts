@@ -9,12 +9,12 @@ export interface ThreadFence {
   readonly epoch: number;
 }
 
-/** An item without its value: what a search reads first. */
+/** An item without its value: a search reads this first. */
 export interface ItemHead extends ItemKey {
   /** Epoch milliseconds. */
   readonly created_at: number;
   readonly updated_at: number;
-  /** Milliseconds that it lives after a put or a refresh; null for ever. */
+  /** Milliseconds that it lives after a put or a refresh; null: without limit. */
   readonly ttl: number | null;
   /** Epoch milliseconds; null: never. */
   readonly expires_at: number | null;
@@ -38,7 +38,7 @@ export type ItemChange =
       readonly ttl: number | null;
     })
   | (ItemKey & { readonly kind: "delete" })
-  /** Restarts its time to live. Does nothing when the item is gone, has expired, or never expires. */
+  /** Restarts its time to live. Does nothing if the item no longer exists, has expired, or never expires. */
   | (ItemKey & { readonly kind: "refresh" })
   /** For an item that {@link StoreItems.expiring} listed: deletes it if it has expired, and its index entry in any case. */
   | (ItemKey & { readonly kind: "expire"; readonly expires_at: number });
@@ -77,9 +77,9 @@ export interface StoreItems {
   /** The first `limit` items of all tenants by expiry time. MUST read no others. */
   expiring(limit: number): Promise<readonly Expiring[]>;
   /**
-   * Makes all changes, in their order, or none. Each applies to the result of all earlier changes, stored or in flight: a put
-   * keeps the `created_at` of the item that it replaces, unless that has expired.
-   * Rejects with `journal.fenced` when the thread is gone or at another epoch than the fence's, or `storage.unavailable`.
+   * Makes all changes, in order, or none. Each applies to the result of all earlier changes, stored or in flight: a put keeps the
+   * `created_at` of the item that it replaces, unless that has expired. Rejects with `journal.fenced` if the thread no longer exists or its
+   * epoch is not that of the fence, or with `storage.unavailable`.
    */
   change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void>;
 }

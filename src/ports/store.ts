@@ -6,7 +6,7 @@ export interface StoreCaller {
   readonly tenant: string;
   /** Present when the caller is an attempt of a run: its writes are refused when the thread has another epoch. */
   readonly fence?: ThreadFence;
-  /** Called in the turn in which something is written. It throws when the caller may no longer write. */
+  /** Called in the turn in which something is written. It throws if the caller may not write any more. */
   readonly check?: () => void;
   /**
    * Limits the items that the caller may reach; absent: all. It tests the members of an item's value, with `namespace` and `key` in place

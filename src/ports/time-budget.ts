@@ -10,17 +10,17 @@ const BYTES = 256 * 1024;
 /** Milliseconds: a turn that took longer than `LONG` is followed by a pause of twice its length, at most `LONGEST_PAUSE`. */
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
-/** Requests of a turn that begin without a check of the clock. */
-const FEW = 16;
-/** The most waiting tasks that are scheduled in one turn. Usually fewer fit. */
+/** Requests that begin in a turn without a check of the clock. */
+const UNTIMED_REQUESTS = 16;
+/** Waiting tasks that are scheduled in one turn at most. Usually the turn is over before that. */
 const MAX_TASKS_PER_TURN = 256;
 
 /**
- * A time budget for work in each turn of the event loop. All work that grows with what a client sends, or with what is stored,
- * uses one: work that does not fit into the turn waits for the following turns, so that other events are handled in between.
+ * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored data uses one: work
+ * that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests begin with {@link take}. Long work asks its {@link BudgetShare} after each item whether it may go on, so a turn takes no
- * longer however much work there is. Waiting work goes on in order, one of each lane in turn (a lane is a tenant).
+ * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn takes no longer however much
+ * work there is. Waiting work continues in order, round robin over the lanes (a lane is a tenant).
  */
 export class TimeBudget {
   readonly #clock: Clock;
@@ -42,12 +42,12 @@ export class TimeBudget {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `begin` now, or in a later turn when this one is full. `tenant`: whose request it is, as far as that is known. */
+  /** Calls `begin` now, or in a later turn if this one is full. `tenant`: the tenant of the request, if it is known. */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
     // Scheduled before `begin`, which may throw: otherwise no turn would end again, and all later requests would wait.
-    if (++this.#begun === FEW) this.#watch();
-    if (this.#begun < FEW || !this.#isOver(this.#clock.mono())) begin();
+    if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
+    if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
   }
 
@@ -63,7 +63,7 @@ export class TimeBudget {
     this.#watch();
   }
 
-  /** The time and the number of the turn, for a share. `isOver`: nothing more fits into this turn. */
+  /** The time and the number of the turn, for a share. `isOver`: the turn has used up its time. */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
@@ -87,7 +87,7 @@ export class TimeBudget {
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
     if (took < LONG) this.#begin();
-    // It keeps the process alive: a command such as `heddle check` would end here, in the middle of its work.
+    // Keeps the process alive: a command such as `heddle check` would end here otherwise, in the middle of its work.
     else this.#scheduler.after(Math.min(2 * took, LONGEST_PAUSE), this.#begin, true);
   };
 
@@ -97,9 +97,9 @@ export class TimeBudget {
     this.#since = undefined;
     const { size } = this.#waiting;
     // While work waits, new requests wait behind it.
-    this.#begun = size === 0 ? 0 : FEW + 1;
+    this.#begun = size === 0 ? 0 : UNTIMED_REQUESTS + 1;
     if (size === 0) return;
-    // A task of its own for each: its microtasks run before the next one, and count for the budget.
+    // Each is a macrotask of its own: its microtasks run before the next one begins, and count for the budget.
     for (let i = Math.min(size, MAX_TASKS_PER_TURN); i > 0; i--) this.#scheduler.soon(this.#next);
     this.#watch();
   };
@@ -111,7 +111,7 @@ export class TimeBudget {
 
 /** The share of one piece of long work in the current turn. */
 export class BudgetShare {
-  /** True if this work alone has taken long in the turn in which {@link isSpent} was called last. */
+  /** True if this piece of work alone has taken long in the turn of the last {@link isSpent}. */
   isSlow = false;
   readonly #budget: TimeBudget;
   readonly #tenant: string;
@@ -143,7 +143,7 @@ export class BudgetShare {
   }
 }
 
-/** Waiting work by lane. It takes one of each lane in turn. */
+/** Waiting work by lane. It takes one item from each lane in turn. */
 export class Lanes {
   readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;

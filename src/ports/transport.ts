@@ -10,7 +10,10 @@ export interface HttpRequest {
   /** The raw query without the `?`; empty when there is none. */
   readonly query: string;
   header(name: string): string | undefined;
-  /** All headers, in any order; one that is repeated comes once, or as often as it was sent. Valid as long as {@link header} is. */
+  /**
+   * All headers, in any order. A repeated header comes once with joined values, or as often as it was sent. Valid as long as {@link header}
+   * is.
+   */
   headers(): Iterable<readonly [name: string, value: string]>;
   /**
    * The whole body; empty when there is none.
@@ -28,9 +31,9 @@ export interface IncomingBody {
   readonly isDropped: boolean;
   push(piece: Uint8Array): void;
   finish(): void;
-  /** It breaks off. `cause`: what reading it fails with, unless that is just this. */
+  /** Handles a body that breaks off. `cause`: the error with which reading it fails; by default, one that says this. */
   cut(cause?: ServiceError): void;
-  /** Nobody will read it. */
+  /** Discards the body, because nobody will read it. */
   drop(): void;
   /** See {@link HttpRequest.body}. */
   read(tenant: string | undefined): Promise<Uint8Array>;
@@ -40,14 +43,14 @@ export interface IncomingBody {
 
 export type Headers = { readonly [name: string]: string };
 
-/** Headers of a reply; several values, each in a line of its own, where the header is `set-cookie`. */
+/** Headers of a reply. Several values are joined, except those of `set-cookie`, which are sent in separate lines. */
 export type ReplyHeaders = { readonly [name: string]: string | readonly string[] };
 
 /** A response whose body is sent piece by piece, with chunked encoding. */
 export interface ByteStream {
   /**
-   * Sends a piece. False: the peer does not keep up; the piece was accepted, but callers MUST NOT write more until
-   * `onDrain` fires. MUST do nothing when the peer is gone.
+   * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more until `onDrain`
+   * fires. MUST do nothing if the peer has disconnected.
    */
   write(piece: Uint8Array | string): boolean;
   /** Registers the one listener. It is called each time the peer has caught up. */
@@ -70,12 +73,12 @@ export interface Reply {
 
 export interface Socket {
   /**
-   * Sends a message. False: the peer does not keep up; the message was accepted, but callers MUST NOT send more until
-   * `onDrain`.
+   * Sends a message. Returns false if the peer does not keep up: the message was accepted, but callers MUST NOT send more until `onDrain`.
    */
   send(message: Uint8Array | string): boolean;
   /**
-   * Runs `work` and sends its messages in as few writes as possible. False as with `send`, even if each `send` returned true.
+   * Runs `work` and sends its messages in as few writes as possible. Returns false if the peer does not keep up, even if each `send`
+   * returned true.
    */
   together(work: () => void): boolean;
   onDrain(listener: () => void): void;
@@ -104,11 +107,11 @@ export interface TransportOptions {
   readonly maxBody: number;
   /** Bytes: the most received data of all bodies that is not read yet. Default 128 MiB, at least two of the largest bodies. */
   readonly maxBodies?: number;
-  /** The budget of all bodies, where others share it; `maxBodies` is not used then. */
+  /** A budget for all bodies that is shared with other transports; `maxBodies` is ignored then. */
   readonly bodyMemory?: BodyMemory;
   /** The most open connections; a further one is closed at once. Default: no limit. */
   readonly maxConnections?: number;
-  /** For pings, and for the timeouts of slow peers. */
+  /** The scheduler of pings, and of timeouts of slow peers. */
   readonly scheduler: Scheduler;
 }
 
@@ -123,8 +126,8 @@ export interface Transport {
   /** The address at which it listens, with the real port; port 0 for `none`. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * From now on the server is about to close: each response that is sent whole is the last of its connection, and says so (`Connection:
-   * close`), unless its request is still arriving. New connections are accepted until `close`.
+   * Announces that the server is about to close: each complete response is from now on the last of its connection, and says so
+   * (`Connection: close`), unless its request is still arriving. New connections are accepted until `close`.
    */
   startDraining(): void;
   /** Accepts no new connections, and closes every connection. */

@@ -4,7 +4,7 @@ export interface WorkerThread<Out, In> {
   post(message: Out): void;
   /** Registers the receiver of messages. Called once, before anything is posted. */
   onMessage(take: (message: In) => void): void;
-  /** Registers a listener of its end. `why` says, for people, how it ended: by itself, by an uncaught error, or terminated. */
+  /** Registers a listener of its end. `why`: for people, how it ended: by itself, by an uncaught error, or terminated. */
   onEnd(listener: (why: string) => void): void;
   /** Ends it immediately. Resolves when it has ended. */
   terminate(): Promise<void>;

@@ -16,7 +16,7 @@ const MAX_LIST_MEMBERS = 1000;
 /** Bytes of a body above which it is parsed in steps. */
 const LARGE = 512 * 1024;
 
-/** Whom a body's memory is counted for, and how its parsing shares the event loop. */
+/** The tenant to which a body's memory is charged, and the budget for parsing it. */
 export interface BodySender {
   /** The tenant that the body's memory is counted for. */
   readonly tenant: string;
@@ -75,12 +75,12 @@ async function parsedInSteps(request: HttpRequest, bytes: Uint8Array, sender: Bo
     const turns = sender.workShare();
     await turns.next();
     const structure = new StructureCheck(bytes, "body");
-    // oxlint-disable-next-line no-await-in-loop -- one step after another
+    // oxlint-disable-next-line no-await-in-loop -- a pause between two steps lets other work run
     while (!structure.check(PARSE_STEP_BYTES)) if (turns.isSpent()) await turns.next();
     const body = await parseInSteps(bytes, structure.longer, turns).catch((cause: unknown) => {
       throw cause instanceof ServiceError ? cause : malformed("body", cause);
     });
-    // The caller's work starts in a turn of its own.
+    // The caller continues in a turn of its own.
     await turns.next();
     return body;
   } finally {
@@ -95,7 +95,7 @@ function checkEncoding(request: HttpRequest): void {
   throw new ServiceError("body.encoded", message);
 }
 
-/** Parses bytes that came in another way; `name` is their name in errors. Throws as {@link readObject} does. */
+/** Parses bytes that are not a request body; `name` is their name in errors. Throws as {@link readObject} does. */
 export function parseObject(bytes: Uint8Array, name = "body", nulls: Nulls = "missing"): RawBody {
   return membersOf(parseJson(bytes, name), name, nulls);
 }

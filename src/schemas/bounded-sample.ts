@@ -1,25 +1,26 @@
-/** Entries of a body that are searched for errors: this takes up to some hundred milliseconds. */
+/** Entries of a body that are searched for errors. More would take longer than some hundred milliseconds. */
 const ENTRIES = 4_000;
-/** Entries of one list or object: one more than any may have, so that an excess is reported. */
+/** Entries of one list or object. One more than the limit of any of them, so that exceeding it is reported. */
 const MAX_SAMPLE_ENTRIES = 1_001;
 /** Entries copied of each list or object once {@link ENTRIES} are used up. */
-const FEW = 8;
+const REDUCED_ENTRIES = 8;
 /** Entries copied of each once twice as many are used up. */
-const ONE = 1;
+const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * A copy of a body with only the first members and entries of each list and object, so that finding its errors takes a moment. To find all
+ * A copy of a body with only the first members and entries of each list and object, so that its errors are found quickly. Finding all
  * errors of a body of megabytes would take seconds. A small body is copied completely.
  */
 export function boundedSample(body: Record<string, unknown>): Record<string, unknown> {
   let left = ENTRIES;
   const sample: Record<string, unknown> = {};
   const waiting: (readonly [from: Container, to: Container])[] = [[body, sample]];
-  // Level by level, so that upper levels are kept first.
+  // Breadth first, so that the upper levels are complete.
   for (const [from, to] of waiting) {
-    const most = left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? FEW : ONE;
+    const most =
+      left >= MAX_SAMPLE_ENTRIES ? MAX_SAMPLE_ENTRIES : left > -ENTRIES ? REDUCED_ENTRIES : MIN_ENTRIES;
     let count = 0;
     const put = (name: string | number, value: unknown): void => {
       count++;

@@ -57,7 +57,7 @@ export const cronSearchSchema = compileBodySchema(
     offset: Type.Optional(Type.Integer({ minimum: PAGE_OFFSETS.least, maximum: PAGE_OFFSETS.most })),
     sort_by: Type.Optional(Type.Enum([...cronOrders])),
     sort_order: Type.Optional(Type.Enum(["asc", "desc"])),
-    // Older clients select a field that never existed.
+    // Older clients select a field that has never existed; it is accepted.
     select: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
   }),
 );

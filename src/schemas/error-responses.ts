@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
-  // The project's code gives a status of its own.
+  // For these codes the project's code chooses the status.
   "auth.refused": 403,
   "auth.failed": 500,
   "auth.unavailable": 503,
@@ -99,7 +99,7 @@ export function failureResponseOf(cause: unknown): FailureResponse {
   const own = cause instanceof ServiceError ? cause.response?.headers : undefined;
   return {
     status,
-    // The body's type stays, whatever the project's code says.
+    // The content type is never overwritten by the project's headers.
     headers: own === undefined ? headers : { ...headers, ...own, ...JSON_HEADERS },
     body: JSON.stringify(body),
   };

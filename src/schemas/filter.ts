@@ -7,7 +7,7 @@ import { Type } from "./typebox.ts";
 const ENTRIES = 1_000;
 /** Nesting levels of a filter. */
 const LEVELS = 32;
-/** Characters of all names and texts of a filter together. Longer ones are not in the index of threads by metadata either. */
+/** Characters of all names and texts of a filter together. The metadata index has no longer ones either. */
 const TEXT = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;

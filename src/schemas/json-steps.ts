@@ -32,12 +32,12 @@ const BLANK = /^[\t\n\r ]*$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** A byte order mark is no blank inside JSON. */
+/** A byte order mark is not whitespace inside JSON. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses JSON as `JSON.parse` does, a few hundred kilobytes at a time, and yields to other work in between: 16 MiB at once take up to half
- * a second. Longer lists and objects are assembled from parts, cut at their commas.
+ * Parses JSON as `JSON.parse` does, but a few hundred kilobytes at a time, yielding to other work in between: 16 MiB at once take up to
+ * half a second. Longer lists and objects are assembled from parts, split at their commas.
  * @throws SyntaxError, TypeError (not UTF-8), ServiceError `validation.failed` for text that is not Unicode
  */
 export async function parseInSteps(
@@ -62,7 +62,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 class Parsing {
-  /** Whether some string contains half of a surrogate pair. */
+  /** Whether any string contains half of a surrogate pair. */
   isOdd = false;
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;
@@ -76,7 +76,7 @@ class Parsing {
     this.#pace = pace;
   }
 
-  /** Parses any JSON at once. */
+  /** Parses JSON of any kind in one step. */
   text(from: number, to: number): unknown {
     return this.#parse(this.#decode(from, to));
   }
@@ -93,9 +93,9 @@ class Parsing {
     let from = start + 1;
     let member = from;
     let depth = 0;
-    /** Whether the member's value may begin: after a colon; in a list at once. */
+    /** Whether a value may begin here: in an object after the colon, in a list at once. */
     let hasName = built instanceof List;
-    /** Whether the member has been parsed already: only a comma may follow. */
+    /** Whether the current member is complete: then only a comma may follow. */
     let isRead = false;
     for (let i = start + 1; i < end; i++) {
       const byte = bytes[i];
@@ -133,7 +133,7 @@ class Parsing {
         hasName = built instanceof List;
         continue;
       } else continue;
-      // A long value, from `i` to `last`.
+      // Parses a long value, from `i` to `last`.
       if (isRead) throw new SyntaxError("a comma is missing");
       if (member > from) built.take(this.#decode(from, member - 1));
       const head = this.#decode(member, i);
@@ -157,25 +157,25 @@ class Parsing {
 
   parse = (text: string): unknown => this.#parse(text);
 
-  /** Parses a string part by part, given the positions of its quotes. A part without escapes is its own value. */
+  /** Parses a string in parts, given the positions of its quotes. A part without escapes needs no parsing. */
   async #long(open: number, close: number): Promise<string> {
     let value = "";
     for (let from = open + 1; from < close;) {
       const to = this.#partEnd(from, close);
       const text = this.#decode(from, to);
       value += ESCAPE.test(text) ? String(this.#parse(`"${text}"`)) : text;
-      // oxlint-disable-next-line no-await-in-loop -- one part after another
+      // oxlint-disable-next-line no-await-in-loop -- a pause between two parts lets other work run
       await this.#rest(to - from);
       from = to;
     }
     return value;
   }
 
-  /** Where a part of a string may end that begins at `from`: between two characters, and not within an escape. */
+  /** The end of the part that begins at `from`: between two characters, and not within an escape. */
   #partEnd(from: number, close: number): number {
     const bytes = this.#bytes;
     const least = from + PARSE_STEP_BYTES;
-    // A pair of surrogates may be two escapes: parts end after the last of many escapes in succession, unless there are too many.
+    // A surrogate pair may be written as two escapes, so a part does not end between successive escapes, unless there are too many.
     const most = least + PARSE_STEP_BYTES;
     for (let i = from; i < close; i++) {
       const byte = bytes[i] as number;

@@ -26,13 +26,13 @@ const ENTRIES = 2_000_000;
 /** Members of one object, at most: names that all differ are the slowest. */
 const WIDEST = 100_000;
 
-/** Characters of a string that are looked at one by one before its end is searched for: most strings are shorter. */
+/** Characters of a string that are checked one by one before its end is searched for: most strings are shorter. */
 const SHORT = 256;
 
 /** Start and end (the two brackets) of each list and object longer than {@link PARSE_STEP_BYTES}. */
 export type LongContainers = ReadonlyMap<number, number>;
 
-/** Malformed JSON; `name`: what it was, such as "body". */
+/** The error for malformed JSON; `name`: what was parsed, such as "body". */
 export function malformed(name: string, cause?: unknown): ServiceError {
   const where = name === "body" ? "request body" : `the ${name}`;
   return new ServiceError("body.malformed", `Malformed JSON in ${where}`, { cause });
@@ -103,15 +103,15 @@ export class StructureCheck {
     this.#strings = new StringEnds(bytes);
   }
 
-  /** What is long, once everything has been checked. */
+  /** The long lists and objects, once everything has been checked. */
   get longer(): LongContainers {
     return this.#longer;
   }
 
   /**
-   * Checks about so many bytes more. Returns true when all are checked.
+   * Checks about this many further bytes. Returns true when all are checked.
    * @throws ServiceError `validation.failed`, naming the member that is nested too deep; `body.too_large`; `body.malformed` when a long
-   *   list or object ends with the wrong bracket
+   * list or object ends with the wrong bracket
    */
   check(count: number): boolean {
     const bytes = this.#bytes;

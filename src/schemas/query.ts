@@ -24,7 +24,7 @@ export class QueryParams {
       .filter(Boolean);
   }
 
-  /** A namespace: labels with periods between them, repeated, or as a JSON array. A comma is part of its label. */
+  /** A namespace: labels separated by periods, as a repeated parameter, or as a JSON array. A comma is part of its label. */
   labels(name: string): readonly string[] {
     const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
     return given.flatMap((text) => listIn(text) ?? text.split("."));
@@ -44,7 +44,7 @@ export class QueryParams {
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // Reported below.
+      // The error is thrown below.
     }
     throw invalidField(name, "must be a JSON object");
   }

@@ -169,7 +169,7 @@ const records = {
   }),
 };
 
-/** The schemas of responses; the `Selected` ones are of requests that select fields. */
+/** The schemas of responses. Those named `Selected` are for requests that select fields. */
 export const responseSchemas = {
   ...records,
   SelectedThread: Type.Partial(records.Thread),

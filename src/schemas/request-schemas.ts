@@ -33,7 +33,7 @@ const place = {
 };
 const checkpoint = Type.Object(place);
 
-/** The configuration of a run or an assistant. Other members are kept as they are. */
+/** The configuration of a run or an assistant. Unknown members are stored as they are. */
 const config = Type.Object({
   tags: Type.Optional(Type.Array(Type.String(), { maxItems: 1000 })),
   recursion_limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -46,11 +46,11 @@ const command = Type.Object({
   goto: Type.Optional(Type.Union([Type.String(), send, Type.Array(target, { maxItems: 1000 }), Type.Null()])),
 });
 
-/** The name of the node that an update is made as. */
+/** The name of the node that counts as the writer of an update. */
 const asNode = Type.String({ maxLength: 128 });
 /** Supersteps of a new thread, and updates of one superstep, at most. */
 const MAX_STEPS = 1000;
-/** Minutes, alone or together with a strategy. */
+/** Minutes, either as a plain number or in an object with a strategy. */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
 const ttl = Type.Union([
   minutes,
@@ -225,7 +225,7 @@ export const runCreateSchema = compileBodySchema(
     // A year and a day: a longer wait is surely a mistake.
     after_seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 31_708_800 })),
     timeout_seconds: Type.Optional(Type.Number({ minimum: 0.001, maximum: 31_708_800 })),
-    // Accepted, but without effect here: a resume that nothing waits for is refused in any case.
+    // Accepted for compatibility, without effect: an answer is refused anyway if nothing waits for it.
     strict_resume: Type.Optional(Type.Boolean()),
   }),
 );

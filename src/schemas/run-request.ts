@@ -10,7 +10,7 @@ export function parseRunRequest(body: RawBody): ReturnType<typeof runCreateSchem
   return runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
 }
 
-/** Field names in camel case, as one version of the official client sends them in a batch, and the real names. */
+/** Field names in camel case, as one version of the official client sends them in a batch, with the documented names. */
 const ALIASES = new Map(
   [
     "assistant_id",

@@ -5,7 +5,7 @@ import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS, runSearchSchema } from "./request-schemas.ts";
 import { parseTime } from "./time.ts";
 
-/** Keys of an index have no other characters. */
+/** Cursors are index keys, which contain no other characters. */
 const CURSOR = /^[0-9A-Za-z_.:|%/-]+$/;
 
 /** Validates the body of a search of runs. @throws ServiceError `validation.failed` */
@@ -22,7 +22,7 @@ export function parseRunSearch(body: RawBody): RunSearchQuery {
   } = runSearchSchema.parse(body);
   if (cursor !== undefined && !CURSOR.test(cursor))
     throw invalidField("cursor", "must be the x-pagination-next of the page before");
-  // The index knows no time before 1970.
+  // The index has no times before 1970.
   const timeOf = (at: string, text: string) => Math.max(0, Math.ceil(parseTime(at, text)));
   return {
     ...rest,

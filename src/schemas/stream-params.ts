@@ -11,7 +11,9 @@ import type { QueryParams } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;
 
-/** The event id in the header, to continue after. Anything else means from the start: repeated events are better than a silent gap. */
+/**
+ * The event id in the header, after which to continue. Any other text means from the start: repeated events are better than a silent gap.
+ */
 export function lastEventIdInHeader(header: string | undefined): number {
   return header !== undefined && EVENT_ID.test(header) ? Number(header) : -1;
 }

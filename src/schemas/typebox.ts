@@ -4,7 +4,7 @@ import { type Static, type TSchema, Type as All } from "typebox";
 export { type Static, type TSchema } from "typebox";
 export { Compile, type Validator } from "typebox/compile";
 
-/** The range in which whole numbers are exact: `1e20` is an integer to JSON Schema, but cannot be counted with. */
+/** The range in which integers are exact: JSON Schema accepts `1e20` as an integer, but arithmetic with it is not exact. */
 const EXACT = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
 export const Type = {

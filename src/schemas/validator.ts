@@ -34,19 +34,19 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** The error when the invalid part lies behind thousands of entries. */
+/** The error if the invalid part was not found, because thousands of entries precede it. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
 /** Fields reported in one response. */
 const MAX_REPORTED_FIELDS = 20;
 
-/** Errors that are considered; a field may have several. */
+/** Errors that are examined; one field may have several. */
 const LOOKED_AT = 20 * MAX_REPORTED_FIELDS;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   const errors = all.slice(0, LOOKED_AT);
   const found = new Map<string, string[]>();
   for (const error of errors) {
-    // "None of several schemas matches" says less than what each of them requires.
+    // The errors of the alternatives say more than "none of several schemas matches".
     if (error.keyword === "anyOf" && errors.length > 1) continue;
     for (const [at, message] of errorEntries(error)) {
       const messages = found.get(at);
@@ -54,7 +54,7 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // If one of several schemas matches except for a part, that part is what is wrong.
+  // If one of several alternatives matches except for a part, the error is in that part.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest

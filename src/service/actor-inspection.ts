@@ -19,7 +19,7 @@ import type { Journal } from "../ports/journal.ts";
 import { permittedThread } from "./threads.ts";
 import { storedRunActors, storedThreadActor } from "./stored-actors.ts";
 
-/** A statechart that actors follow. */
+/** A statechart that actors run. */
 export interface MachineInfo {
   /** `thread`, `run`, `task`, or `graph:` and the graph's name. */
   readonly id: string;
@@ -31,7 +31,7 @@ export interface MachineInfo {
   readonly text: string;
 }
 
-/** Read access for the inspector: the statecharts, and the actors that follow them. It wakes no actor. */
+/** Read access for the inspector: the statecharts, and the actors that run them. It wakes no actor. */
 export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
   /** Undefined when no chart has this id. */
@@ -43,7 +43,10 @@ export interface ActorInspection {
    * or its thread is not permitted
    */
   threadOf(tenant: string, run: string, permits?: Permits): Promise<string>;
-  /** What may be shown of a scope. @throws ServiceError `auth.*` */
+  /**
+   * The part of a scope that the user may see.
+   * @throws ServiceError `auth.*`
+   */
   scopeOf(scope: InspectScope): Eventually<InspectScope>;
   /**
    * The stored state of a thread, of one of its runs (null: the latest) and of that run's graph. For actors that are not in memory.
@@ -56,7 +59,7 @@ export interface ActorInspection {
   watch(scope: InspectScope, inspector: Inspector): () => void;
 }
 
-/** The inspection of the server itself, which need not ask anybody. */
+/** The server's own inspection, which has no permission checks. */
 export interface ServerInspection extends ActorInspection {
   machines(): readonly MachineInfo[];
   machine(id: string): MachineInfo | undefined;
@@ -88,7 +91,7 @@ export function createActorInspection({ system, journal, engine }: Deps): Server
 
     async threadOf(tenant, run, permits) {
       const live = system.live.threadOf(tenant, run);
-      // A run that was started without a thread has one whose id is derived from the run's.
+      // The id of a thread that was made for a run without one is derived from the run's id.
       const thread = live ?? pairedId(run);
       const key = { tenant, thread, ...(permits && { permits }) };
       const isReachable = permits === undefined || (await permittedThread(journal, key)) !== undefined;

@@ -93,14 +93,14 @@ export function apiThreadStorage(
 
 const apiRows = ({ count, bytes }: StoredRows): JsonObject => ({ count, bytes });
 
-/** Facts about a run that are not in its record. */
+/** Facts about a run that its record does not contain. */
 export interface RunProgress {
   readonly isRunning: boolean;
   /** Position in the queue, counted from 1; undefined when the run is not queued. */
   readonly position: number | undefined;
 }
 
-/** A run as the search over all threads shows it: how it went, without what it was created with. */
+/** A run as the search over all threads returns it: its outcome, without its arguments. */
 export function apiRunSummary(run: RunWithoutKwargs, isRunning: boolean): JsonObject {
   const { run_id, thread_id, assistant_id, graph_id, metadata, multitask_strategy, attempt } = run;
   const timeOf = (at: number | null) => (at === null ? null : toIso(at));
@@ -186,7 +186,7 @@ export interface StateParts {
   readonly within?: ReadonlyMap<string, TaskSubgraph>;
 }
 
-/** A subgraph in a task: its namespace, and its state if that was asked for. */
+/** A subgraph in a task: its namespace, and its state if the client requested it. */
 export type TaskSubgraph =
   | { readonly ns: string; readonly state?: undefined }
   | { readonly ns: string; readonly state: JsonObject };
@@ -260,7 +260,7 @@ function taskOf(
     id: task.id,
     name: task.name,
     path: task.path,
-    // JSON text: clients parse it into an error of that name.
+    // JSON text: clients parse it into an error with that name.
     error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
     interrupts: left === undefined ? [] : interruptsOf(left, later !== undefined),
     checkpoint:

@@ -123,7 +123,7 @@ export function createAssistants(deps: Deps): Assistants {
       isReachable(found, permits) ? found : refuse("assistant.not_found", "Assistant not found"),
     );
 
-  /** Changes an assistant; changes of the same assistant wait for each other. */
+  /** Changes an assistant. Changes of the same assistant never overlap. */
   async function change<T>(
     tenant: string,
     name: string,

@@ -9,7 +9,7 @@ interface Deps {
   readonly engine: Engine;
   /** Epoch milliseconds: the creation time that default assistants show. */
   readonly started: number;
-  /** What they begin with, by their graphs; the others begin empty. */
+  /** Initial settings of default assistants, by graph; the others begin empty. */
   readonly begins: AssistantDefaults;
 }
 
@@ -63,7 +63,7 @@ export class DefaultAssistants {
     return found;
   }
 
-  /** Notes what is stored of a default assistant now; null: nothing. */
+  /** Updates the cache with the stored form of a default assistant; null: none is stored. */
   noteStored(tenant: string, id: string, stored: AssistantRecord | null): void {
     if (this.initial(id) !== undefined) this.#stored.set(`${tenant}/${id}`, stored);
   }

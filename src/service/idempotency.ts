@@ -17,8 +17,8 @@ export interface IdempotencyKey {
   readonly neverExpires?: true;
 }
 
-/** Makes the record of the idempotency key, stored together with the run that the request starts. */
-export type MakeOnceRecord = (run: string) => IdempotentRequest;
+/** Makes the idempotency record for the run that the request starts; both are stored together. */
+export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 
 /** Carries out each request with an idempotency key once. */
 export class IdempotentRequests {
@@ -39,7 +39,7 @@ export class IdempotentRequests {
   async once(
     tenant: string,
     request: IdempotencyKey,
-    start: (mark: MakeOnceRecord) => Promise<RunRecord>,
+    start: (mark: MakeIdempotencyRecord) => Promise<RunRecord>,
   ): Promise<RunRecord> {
     const name = sha256Hex(request.key);
     return this.#exclusive.run(`${tenant}/${name}`, () => this.#find(tenant, name, request, start));
@@ -49,7 +49,7 @@ export class IdempotentRequests {
     tenant: string,
     name: string,
     { content: says, neverExpires: lasting }: IdempotencyKey,
-    start: (mark: MakeOnceRecord) => Promise<RunRecord>,
+    start: (mark: MakeIdempotencyRecord) => Promise<RunRecord>,
   ): Promise<RunRecord> {
     const done = await this.#journal.once(tenant, name);
     const at = this.#clock.now();

@@ -1,4 +1,4 @@
-/** A mutex by name: work under the same name runs one after another; different names do not wait for each other. */
+/** A mutex by name: work under the same name never overlaps; work under different names does not wait. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 

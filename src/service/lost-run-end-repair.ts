@@ -9,7 +9,7 @@ export interface UnendedRunRepairDeps {
 }
 
 /**
- * Ends, in the background, runs that shutdowns of older versions left without an end. When that is done, later starts do not look again.
+ * Ends, in the background, runs that shutdowns of older versions left without an end. Once that is done, later starts do not search again.
  */
 export class LostRunEndRepair {
   readonly #deps: UnendedRunRepairDeps;

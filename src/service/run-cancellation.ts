@@ -6,11 +6,11 @@ import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 import { permittedThread, visibleThread } from "./threads.ts";
 
-/** Which unfinished runs are meant: those that have not started, those that run, or both. */
+/** Which unfinished runs to cancel: those that have not started, those in progress, or both. */
 export type CancelTarget = "pending" | "running" | "all";
 
 export interface CancelOptions {
-  /** Resolves when the run has ended, not already when the cancellation is accepted. */
+  /** Wait until the run has ended, not only until the cancellation is stored. */
   readonly wait?: boolean;
   /** Stored with the run as `cancel_reason`. */
   readonly reason?: string;
@@ -33,7 +33,7 @@ export interface RunCancellation {
   ): Promise<void>;
   /** Cancels these runs. @throws ServiceError `run.not_found` (then none is cancelled), `thread.not_found` */
   cancelSome(key: ThreadKey, runs: readonly string[], action: CancelAction): Promise<void>;
-  /** Cancels all unfinished runs of a tenant, of the threads that are permitted. */
+  /** Cancels all unfinished runs of a tenant's permitted threads. */
   cancelEverywhere(
     tenant: string,
     action: CancelAction,
@@ -53,7 +53,7 @@ interface Deps {
   readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
 }
 
-/** The cancel reason that clients give, and look for later, when another run has taken over the run's input. */
+/** The cancel reason that clients give if another run has taken over the run's input, and check for afterwards. */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
@@ -128,7 +128,7 @@ export function createRunCancellation({ system, journal, find }: Deps): RunCance
   };
 }
 
-/** Ignores that the run or thread is gone: it has ended, or was rolled back, since the lookup. */
+/** Ignores an unknown run or thread: the run has ended, or was rolled back, since the lookup. */
 function ignoreMissing(cause: unknown): void {
   if (cause instanceof ServiceError && (cause.code === "run.not_found" || cause.code === "thread.not_found"))
     return;

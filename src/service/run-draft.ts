@@ -58,11 +58,11 @@ export interface RunRequest {
   readonly timeout_seconds?: number;
   /** Refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse it. */
   readonly strict_resume?: boolean;
-  /** Where the client's own tracing finds the run; stored with its config. */
+  /** The project and session of the client's own tracing; stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
 }
 
-/** A request whose runs find these members in `configurable`. They win over what the request itself says. */
+/** Adds members to the `configurable` of a request's runs. They win over those of the request itself. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -75,7 +75,7 @@ export function withConfigurable<T extends Pick<RunRequest, "config">>(
   };
 }
 
-/** Who starts a run, where there are users. */
+/** The user who starts a run, if the server has users. */
 export interface RunStarter {
   readonly run_id: string;
   /** The user as it is stored with the run. */
@@ -84,14 +84,17 @@ export interface RunStarter {
   readonly mayUse?: Permits | undefined;
 }
 
-/** A draft with its user in `configurable`, where graphs look for it. null: it has none, so no client's word about one is kept either. */
-export function withStarter(draft: RunDraft, user: JsonObject | null): RunDraft {
+/**
+ * Puts the user into a draft's `configurable`, where graphs look for it. null: the run has no user, and members that the client has set are
+ * removed as well.
+ */
+export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;
   const configurable = withUser(config.configurable, user);
   return { ...draft, kwargs: { ...draft.kwargs, config: { ...config, configurable } } };
 }
 
-/** What a run's draft needs of its thread, which may not exist yet. */
+/** The part of a thread that a run's draft depends on. The thread may not exist yet. */
 export interface RunThread {
   readonly thread_id: string;
   readonly metadata: JsonObject;
@@ -172,7 +175,7 @@ export function runDraftOf(
   };
 }
 
-/** The configuration to show in the thread's record: the one of the last run. Most runs have none. */
+/** The configuration to show in the thread's record: that of its last run. Most runs have none. */
 function sharedConfig(assistant: JsonObject, run: JsonObject): JsonObject | undefined {
   if (isEmpty(assistant) && isEmpty(run)) return undefined;
   const config = { ...assistant, ...run };

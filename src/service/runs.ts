@@ -17,9 +17,9 @@ import type { Reader } from "../stream/run-reader.ts";
 import type { ThreadReader } from "../stream/thread-reader.ts";
 import type { Assistants } from "./assistants.ts";
 import { createRunCancellation, type RunCancellation } from "./run-cancellation.ts";
-import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withStarter } from "./run-draft.ts";
+import { runDraftOf, type RunThread, type RunRequest, type RunStarter, withRunUser } from "./run-draft.ts";
 import { apiRun, apiRunSummary } from "./api-records.ts";
-import { type MakeOnceRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
+import { type MakeIdempotencyRecord, IdempotentRequests, type IdempotencyKey } from "./idempotency.ts";
 import { runResultOf } from "./run-result.ts";
 import { resolveRunStart } from "./start-checkpoint.ts";
 import { storableObject } from "./storable-values.ts";
@@ -59,7 +59,7 @@ export interface RunListQuery {
 }
 
 export interface RunList {
-  /** Each run is read when it is asked for: together, with their inputs, they may be larger than memory. */
+  /** Each run is read only when the iterator reaches it: all runs together, with their inputs, may be larger than memory. */
   readonly runs: AsyncIterable<RunRecord>;
   /** The number of matches on all pages. */
   readonly total: number;
@@ -123,16 +123,13 @@ export interface Runs extends RunCancellation {
    * Like {@link find}, for reading a run's events: an ended run without a thread stays readable for a while. Throws as {@link find} does.
    */
   findForReading(key: ThreadKey, run: string): Promise<RunRecord>;
-  /**
-   * Calls `read`, which finds a run and begins to read it, and keeps a run without a thread readable meanwhile: reading the record may take
-   * time, in which the run may end.
-   */
+  /** Calls `read`, which finds a run and begins to read it. A run without a thread stays readable during that time, even if it ends. */
   keepForReading<T>(key: ThreadKey, read: () => Promise<T>): Promise<T>;
   /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
   /** Newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
-  /** The runs of all threads, without what they were created with. A page costs the same wherever it is. */
+  /** The runs of all threads, without their arguments. Every page costs the same, whatever its position. */
   search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;
   /**
    * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
@@ -159,7 +156,7 @@ interface Deps {
   readonly webhooks: Webhooks;
   /** The lifetime of threads that runs create; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether graphs may rely on what `configurable` says about a run's user. Default: false. */
+  /** Whether the server sets the user in `configurable`, so that graphs may trust it. Default: false. */
   readonly hasUsers?: boolean;
 }
 
@@ -172,8 +169,8 @@ export function createRuns(deps: Deps): Runs {
   const threadTtl = deps.threadTtl ?? null;
 
   function startedBy(draft: RunDraft, by: RunStarter | undefined): RunDraft {
-    if (by !== undefined) return withStarter(draft, by.user);
-    return deps.hasUsers === true ? withStarter(draft, null) : draft;
+    if (by !== undefined) return withRunUser(draft, by.user);
+    return deps.hasUsers === true ? withRunUser(draft, null) : draft;
   }
 
   async function findToRead(key: ThreadKey, id: string): Promise<RunRecord> {
@@ -228,12 +225,13 @@ export function createRuns(deps: Deps): Runs {
     requested: RunRequest,
     by?: RunStarter,
     isEvent = false,
-    mark?: MakeOnceRecord,
+    mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
-    // Avoids `await` on values that are there already: it costs a turn and 200 bytes. Returning a promise without `await` costs that twice.
+    // Avoids `await` on values that are available already, since it costs a turn and 200 bytes. Returning a promise without `await` saves
+    // as much again.
     const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = by === undefined ? newId() : by.run_id;
@@ -251,7 +249,7 @@ export function createRuns(deps: Deps): Runs {
     request: RunRequest,
     temporary: TemporaryKind,
     by?: RunStarter,
-    mark?: MakeOnceRecord,
+    mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const { key, draft } = await prepareAlone(tenant, request, temporary, by);
     return system.admit(key, mark === undefined ? draft : { ...draft, once: mark(draft.run_id) });
@@ -354,12 +352,12 @@ export function createRuns(deps: Deps): Runs {
       return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), next };
     },
 
-    // A run that was found ended is not looked up again: it may be deleted by now.
+    // Runs that had already ended are not looked up again: they may be deleted by now.
     result: async (key, run) => {
       if (isTerminal(run.status)) return runResultOf(deps, key, { run });
       const end = await system.ended(key, run.run_id);
       if (end.isThreadDeleted !== undefined && (await end.isThreadDeleted)) throw threadDeleted();
-      // It was rolled back, or deleted with its thread.
+      // The run was rolled back, or deleted with its thread.
       if (end.run === undefined && !run.kwargs.temporary && (await journal.thread(key)) === undefined)
         throw threadDeleted();
       return runResultOf(deps, key, end);

@@ -41,7 +41,7 @@ export interface ServiceDeps {
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
-  /** Whether runs may be of users, see {@link createRuns}. */
+  /** Whether runs may belong to users, see {@link createRuns}. */
   readonly hasUsers?: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface Service {
   readonly store: Store;
 }
 
-/** The service of the server itself: nobody is asked what it may do. */
+/** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
 }

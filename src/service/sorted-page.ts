@@ -2,8 +2,8 @@
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in another order than the scan's. At most some thousand entries are in memory; for the entries behind
- * them the scan is run again.
+ * Pages over the results of a scan, in an order other than the scan's. At most some thousand entries are in memory; for the entries after
+ * them the scan runs again.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;
@@ -45,12 +45,12 @@ export class SortedPages<T> {
   }
 }
 
-/** Keeps the first entries of all that are added. */
+/** Collects the first entries, by sort order, of all that are added. */
 class FirstEntries<T> {
   readonly #compare: (a: T, b: T) => number;
   readonly #size: number;
   readonly #entries: T[] = [];
-  /** The last entry kept; entries behind it are dropped. */
+  /** The last of the collected entries; entries after it are dropped. */
   #last: T | undefined;
   #isAll = true;
 
@@ -64,7 +64,7 @@ class FirstEntries<T> {
       this.#isAll = false;
       return;
     }
-    // Sorted and cut only now and then: a few comparisons for each entry, as with a heap.
+    // Sorted and cut only now and then, which takes a few comparisons for each entry, like a heap.
     if (this.#entries.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 

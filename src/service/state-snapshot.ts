@@ -74,7 +74,7 @@ async function within(
     if (context.selection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
     else {
       const selection = { subgraphs: true };
-      // oxlint-disable-next-line no-await-in-loop -- they are few, and each is a read of its own
+      // oxlint-disable-next-line no-await-in-loop -- a task has few subgraphs, and parallel reads would not be faster
       (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...context, selection }, ns) });
     }
   }

@@ -2,7 +2,7 @@ import type { Command } from "../model/run.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import { storable } from "./storable-values.ts";
 
-/** A change of the state, as clients ask for it. */
+/** A change of the state that a client requests. */
 export interface UpdateRequest {
   readonly values?: unknown;
   readonly command?: Command;

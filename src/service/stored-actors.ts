@@ -57,7 +57,7 @@ export function storedRunActors(
   return [shown, { actor, state: { ...ACTIVE, context: base, ...graphStateAt(run, head, chart) } }];
 }
 
-/** Where the graph stopped: at its end, or, if the latest checkpoint is this run's, at the nodes that are next there. */
+/** The position of the graph: at its end or, if the latest checkpoint is this run's, at the nodes that run next. */
 function graphStateAt(
   run: RunRecord,
   head: CheckpointHead | undefined,

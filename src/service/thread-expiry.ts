@@ -18,10 +18,10 @@ export interface ThreadExpiryDeps {
   readonly interval: number;
 }
 
-/** Milliseconds: the default time between two passes, and so the longest that a thread outlives its expiry. */
+/** Milliseconds: the default time between two passes, and so the longest time that a thread stays after its expiry. */
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
-/** Milliseconds before the first pass. Short, so that a server that restarts often gets to it too. */
+/** Milliseconds before the first pass. Short, so that a server that restarts often runs a pass too. */
 const FIRST_SWEEP_MS = 60_000;
 
 /** Threads deleted in one batch. */
@@ -64,7 +64,7 @@ export class ThreadExpiry {
   /** `failed`: threads whose deletion failed in this pass. They remain the first ones due, so each batch reads past them. */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;
-    // The storage refuses each deletion.
+    // Stops the pass: the storage refuses every deletion.
     if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();
@@ -91,7 +91,7 @@ export class ThreadExpiry {
       await threads.expire(key);
       return true;
     } catch (cause) {
-      // The thread has been deleted by somebody else.
+      // The thread was deleted by a client meanwhile.
       if (cause instanceof ServiceError && cause.code === "thread.not_found") return true;
       if (!this.#stopped && journal.whenWritable() === undefined) {
         logger.warn("an expired thread could not be deleted; retrying later", {

@@ -27,11 +27,11 @@ export interface CheckpointQuery {
   readonly before?: string;
 }
 
-/** Where to start reading a thread, so that all these subscribers get what they need. */
+/** The positions from which to read a thread, so that all these subscribers get the events they need. */
 export interface FollowStart {
   /** Some subscriber is new: it gets the last few runs from their start. */
   readonly isNew: boolean;
-  /** For each other subscriber, the thread's event number up to which it has seen everything. */
+  /** For each other subscriber, the number of the last thread event that it has seen. */
   readonly after: readonly number[];
 }
 
@@ -44,8 +44,8 @@ export interface ThreadProtocol {
   start(key: ThreadKey, request: RunRequest): Promise<RunRecord>;
   /**
    * Answers interrupts of the thread, all in one run.
-   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` when the thread does not wait, or not for these,
-   *   `resume.conflict` when another run answers them; and as {@link Runs.start} does
+   * @throws ServiceError `run.not_found` on a thread that never ran, `resume.invalid` if the thread does not wait for these answers,
+   * `resume.conflict` if another run answers them; and as {@link Runs.start} does
    */
   respond(
     key: ThreadKey,
@@ -60,11 +60,12 @@ export interface ThreadProtocol {
   checkpoints(key: ThreadKey, query: CheckpointQuery): Promise<readonly JsonObject[]>;
   /** The status of the thread's current or last run. @throws ServiceError `thread.not_found`, `run.not_found` */
   tree(key: ThreadKey): Promise<JsonObject>;
-  /** The thread's number of its latest event; 0 when it has none. */
+  /** The number of the thread's latest event; 0 if it has none. */
   lastEventNumber(key: ThreadKey): Promise<number>;
   /**
-   * Reads the complete events of the thread's runs, future runs included, as far as the key permits the thread when each of them begins. The
-   * thread need not exist yet. The reader MUST be closed. @throws ServiceError `thread.not_found` for a temporary thread
+   * Reads the complete events of the thread's runs, including future ones. The key's permission is checked when each run begins. The thread
+   * need not exist yet. The reader MUST be closed.
+   * @throws ServiceError `thread.not_found` for a temporary thread
    */
   follow(key: ThreadKey, start: FollowStart): Promise<ThreadReader>;
 }
@@ -97,7 +98,7 @@ export function createThreadProtocol({ journal, hub, runs, threads, states }: De
       try {
         return await runs.start(key, { ...rest, command: { resume: input } });
       } catch (cause) {
-        // Another client has answered meanwhile: then this is an ordinary input.
+        // Another client has answered meanwhile, so this becomes an ordinary input.
         if (!isAnswered(cause)) throw cause;
         return runs.start(key, request);
       }

@@ -26,7 +26,7 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
 }
 
 export interface ThreadSearchPage {
-  /** Each thread is read when it is asked for: together, with their states, they may be larger than memory. */
+  /** Each thread is read only when the iterator reaches it: all threads together, with their states, may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
   /** The number of matches. When there are many more than this page it may be lower than the truth, but is above this page's end. */
   readonly total: number;
@@ -100,7 +100,10 @@ function selected(
   return { ...filter, keep };
 }
 
-/** The selection without threads that are not allowed. What is known of the others' metadata is left to the index. */
+/**
+ * The selection without threads that are not permitted. Known metadata conditions of the permission are added to the filter, so that the
+ * index can use them.
+ */
 function permitted({ keep, ...filter }: ThreadSelection, permission: Permission): ThreadSelection {
   const permits = permitsOf(permission);
   return {

@@ -38,7 +38,7 @@ function pendingInterruptReader(journal: Journal): (key: ThreadKey) => Promise<r
       for (const asked of Object.values(interrupts).flat()) {
         const ns = asked.ns.slice(0, -1).join("|");
         const task = asked.ns.at(-1)?.split(":").at(-1) ?? "";
-        // oxlint-disable-next-line no-await-in-loop -- one read for each graph that asks
+        // oxlint-disable-next-line no-await-in-loop -- sequential, so that few writes are in memory together
         const left = known.get(ns) ?? (await leftAt(key, ns, checkpoint));
         known.set(ns, left);
         const schemas = left.get(task)?.schemas;
@@ -69,8 +69,9 @@ export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
   at(key: ThreadKey, position: StatePosition, selection: StateSelection): Promise<JsonObject>;
   /**
-   * The states of all branches, newest first; the thread's current state comes first of all. Each is read when it is asked for: together
-   * they may be larger than memory. @throws ServiceError `thread.not_found`, `checkpoint.not_found`
+   * The states of all branches, newest first; the thread's current state comes first of all. Each is read only when the iterator reaches
+   * it: all together may be larger than memory.
+   * @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
   history(key: ThreadKey, request: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
   /**
@@ -176,7 +177,10 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     }
   }
 
-  /** A state of a list; undefined when a rollback has deleted it since the list was started. @throws ServiceError */
+  /**
+   * A state of a list; undefined if a rollback has deleted it since the list was started.
+   * @throws ServiceError `journal.damaged` if it is missing for another reason
+   */
   async function listed(
     context: SnapshotContext,
     record: ThreadRecord,

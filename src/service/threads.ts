@@ -48,9 +48,10 @@ export interface ThreadUpdate {
 
 export interface Threads {
   /**
-   * Creates a thread, with its state if supersteps are given: all of it or nothing.
+   * Creates a thread, with its state if supersteps are given: all of it or nothing. `permits`: which existing thread `do_nothing` may
+   * return; another one throws `thread.exists`.
    * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
-   *   errors. `permits`: which thread `do_nothing` may return; another one throws `thread.exists`
+   * errors
    */
   create(tenant: string, request: NewThread, permits?: Permits): Promise<JsonObject>;
   /** The stored record of a thread, without its state. @throws ServiceError `thread.not_found` */
@@ -75,20 +76,21 @@ export interface Threads {
    */
   copy(key: ThreadKey, metadata?: JsonObject): Promise<JsonObject>;
   /**
-   * Deletes these threads, or all their checkpoints but the latest. Threads that do not exist are skipped; so are, unless they are to be
-   * deleted, threads with work. Resolves with the number of threads changed.
+   * Deletes these threads, or all their checkpoints except the latest. Skips threads that do not exist and, unless threads are to be
+   * deleted, those with work. Resolves with the number of threads changed.
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
-   * The rows and bytes that the thread has stored: its checkpoints, values and pending writes, which `total_bytes` sums up, and apart from
-   * these its runs, events and records. @throws ServiceError `thread.not_found`
+   * The rows and bytes that the thread has stored: its checkpoints, values and pending writes, whose sum is `total_bytes`, and separately
+   * its runs, events and records.
+   * @throws ServiceError `thread.not_found`
    */
   storage(key: ThreadKey): Promise<JsonObject>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
   state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
   /**
-   * The latest state as JSON text. It is cached if it is short and nothing is left to run, for clients that poll. A large state is returned
-   * as an object instead, to be written piece by piece.
+   * The latest state as JSON text. The text is cached for clients that poll, if it is short and no task is planned. A large state is
+   * returned as an object instead, to be written piece by piece.
    */
   stateText(key: ThreadKey, selection: StateSelection): Eventually<string | JsonObject>;
 }
@@ -110,7 +112,7 @@ const MAX_CACHED_CHARACTERS = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {
   const { system, journal, catalog, newId, engine, forgetCrons, threadTtl } = deps;
-  /** Cached state texts by the thread's record: the journal returns a new record object once anything of the thread has changed. */
+  /** Cached state texts by thread record: the journal returns a new record object after each change of the thread. */
   const texts = new WeakMap<ThreadRecord, string>();
 
   async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
@@ -193,7 +195,7 @@ export function createThreads(deps: Deps): Threads {
         ...({ limit: 100, offset: 0, sort_by: "created_at", sort_order: "asc" } as const),
       };
       for (;;) {
-        // Threads that were found are gone by the next search, so the first page is always the next one.
+        // The search no longer finds threads that were deleted, so the next page is always the first one.
         const { threads } = await catalog.searchThreads(tenant, page);
         if (threads.length === 0) return;
         for (const { thread_id: thread } of threads)
@@ -255,7 +257,7 @@ export function visibleThread(journal: Journal, key: ThreadKey): Eventually<Thre
   });
 }
 
-/** A thread's record, also of a temporary thread; undefined when there is none, or none that the request may reach. */
+/** A thread's record, including that of a temporary thread; undefined if there is none that the request may reach. */
 export function permittedThread(journal: Journal, key: ThreadKey): Eventually<ThreadRecord | undefined> {
   return andThen(journal.thread(key), (record) =>
     record !== undefined && isPermitted(key, record) ? record : undefined,
@@ -263,8 +265,8 @@ export function permittedThread(journal: Journal, key: ThreadKey): Eventually<Th
 }
 
 /**
- * Reads a thread together with what its record refers to. A rollback may delete that during the read; then all is read again. Missing data
- * in a thread that has not changed is damage.
+ * Reads a thread and the data to which its record refers. If a rollback deletes that data during the read, everything is read again.
+ * Missing data in a thread that has not changed is damage.
  */
 export async function readConsistently<T>(
   journal: Journal,

@@ -6,9 +6,9 @@ import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "..
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
-/** Entries fetched from a store at a time. */
+/** Entries fetched from the database at a time. */
 const PAGE = 512;
-/** Keys fetched first: a page of a list, and a few more. */
+/** Keys in the first fetch: enough for a page of a list, and some more. */
 const FIRST = 48;
 /** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
@@ -18,7 +18,7 @@ const SLOW_READS = 2;
 
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 
-/** The common part of all stores of the Level family. Each kind opens its store in its own file. */
+/** The common part of the stores over `abstract-level` databases. Each of them opens its database in its own file. */
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
@@ -38,7 +38,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     }
   }
 
-  /** LevelDB reads 14 MB in 10 to 40 ms: in a thread of its own, of which the event loop only sees the 4 ms of a copy. */
+  /** LevelDB reads 14 MB in 10 to 40 ms. In another thread, the read blocks the event loop only for the 4 ms of a copy. */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     if (this.#slowReads >= SLOW_READS) {
       await new Promise<void>((resolve) => this.#waitingReads.push(tenantOf(key), resolve));
@@ -74,7 +74,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     try {
       iterator = this.#opened().iterator({ ...range });
       for (;;) {
-        // A page may be short for LevelDB's own reasons (16 KiB fetched). Only an empty page is the end.
+        // LevelDB may return a short page (it fetches 16 KiB at a time). Only an empty page is the end.
         const page = await iterator.nextv(PAGE);
         if (page.length === 0) return;
         for (const entry of page) {

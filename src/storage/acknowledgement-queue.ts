@@ -3,13 +3,13 @@ import type { Scheduler } from "../ports/scheduler.ts";
 
 /** Milliseconds that one turn of the event loop may take for acknowledgements. */
 const BUDGET = 15;
-/** Acknowledgements made in one turn at least, however long they take. */
+/** Acknowledgements that are always made in one turn, however long they take. */
 const LEAST = 8;
 
 /**
- * Acknowledges stored writes in batches: each batch has as many as are expected to finish within {@link BUDGET}, according to the earlier
- * ones. A writer that is acknowledged continues its run, which takes between 0.2 ms and several. All at once, the writers of one batch of
- * streaming runs blocked the event loop for 80 ms.
+ * Acknowledges stored writes in batches. Each batch has as many as should finish within {@link BUDGET}, judged by the earlier ones. A
+ * writer that is acknowledged continues its run, which takes between 0.2 ms and several. When all writers of one batch of streaming runs
+ * were acknowledged at once, they blocked the event loop for 80 ms.
  */
 export class AcknowledgementQueue {
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class AcknowledgementQueue {
   #each = 0;
   /** The number of acknowledgements made in this turn. */
   #going = 0;
-  /** Monotonic milliseconds: when they started. */
+  /** When they started, in milliseconds of the monotonic clock. */
   #since = 0;
 
   constructor(clock: Clock, scheduler: Scheduler) {
@@ -45,17 +45,17 @@ export class AcknowledgementQueue {
   measure(): void {
     if (this.#going === 0) return;
     const took = (this.#clock.mono() - this.#since) / this.#going;
-    // Takes the longest recent time. Some writers only note the result, others start to run; with a hundred runs, those that end and those
+    // Uses the longest recent time. Some writers only record the result, others start to run; with a hundred runs, those that end and those
     // that start come in alternating batches.
     this.#each = Math.max(took, this.#each + (took - this.#each) / 8);
     this.#going = 0;
   }
 
-  /** Called when the committer becomes idle: the time of the last batch cannot be measured. */
+  /** Called when the committer becomes idle: the duration of the last batch cannot be measured. */
   skipMeasure(): void {
     this.#going = 0;
   }
 
-  /** Waits two turns, so that work that the writers put off to the next turn is measured too. */
+  /** Waits two turns, to include work that the writers deferred to the next turn. */
   readonly #later = (resolve: () => void): void => this.#scheduler.soon(() => this.#scheduler.soon(resolve));
 }

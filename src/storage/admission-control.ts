@@ -1,16 +1,16 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 
 /**
- * Writes queued or in flight up to which new work is admitted: about one full batch. With 256 concurrent clients, this limit saves a fifth
- * of the CPU for each run; half of it leaves the disk idle at times.
+ * New work is admitted while at most this many writes are queued or in flight: about one full batch. With 256 concurrent clients, this
+ * limit saves a fifth of the CPU for each run; with half of it the disk is idle at times.
  */
 export const CAPACITY = 56;
-/** Callers admitted after each batch at least, however much is in flight, so that none starves. */
+/** Callers that are admitted after every batch, however much is in flight, so that none starves. */
 const LEAST = 8;
 
 /**
- * Admission control for new work. Writes of runs in progress go first. Then fewer runs are in progress at once, their data is still in the
- * caches when they continue, and less of it survives garbage collections.
+ * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once, their data is still in
+ * the CPU caches when they continue, and less of it survives garbage collections.
  */
 export class AdmissionControl {
   readonly #scheduler: Scheduler;
@@ -33,7 +33,7 @@ export class AdmissionControl {
   admit(): void {
     if (this.#waiting.length === 0) return;
     this.#admitCallers(Math.max(LEAST, CAPACITY - this.#underWay()));
-    // Admitted callers may write nothing (their request is refused). Then no batch follows that would admit the next ones.
+    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows that would admit the next ones.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 

@@ -8,7 +8,7 @@ import { seal, unseal } from "./envelope.ts";
 export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];
-  /** Lists (by the prefix of their current span) that it makes longer, with their new lengths. */
+  /** Lists (by the prefix of their current span) to which the append adds items, with their new lengths. */
   spanEnds: SmallMap<string, number> | undefined;
   /** Bytes of the thread's record. */
   size = 0;
@@ -19,7 +19,7 @@ export class AppendDraft {
     this.#kv = kv;
   }
 
-  /** Adds a value. Returns the number of its bytes. */
+  /** Adds a value. Returns its size in bytes. */
   put(key: string, value: unknown): number {
     const bytes = seal(value);
     this.ops.push({ key, value: bytes });

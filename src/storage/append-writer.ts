@@ -48,12 +48,12 @@ import {
 } from "./records.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
-/** Namespaces whose latest checkpoint is cached; for others it is read. */
+/** Namespaces whose latest checkpoint is cached; for further ones it is read. */
 const NAMESPACES = 256;
 
 /**
- * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws when
- * something in the append cannot be stored; then nothing has changed. Until it ends, nothing else may be written to the thread.
+ * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws if a part of
+ * the append cannot be stored; then nothing has changed. Until it ends, nothing else may be written to the thread.
  */
 export function writeAppend(
   draft: AppendDraft,
@@ -135,7 +135,7 @@ function updateHead(
   for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
-/** The operations that remove a thread: afterwards nobody can find it. Its remaining keys are left to the sweeper. */
+/** The operations that remove a thread: afterwards no read can find it. The sweeper deletes its remaining keys. */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexKeysOf(key, thread))];
   return [
@@ -193,14 +193,14 @@ function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
   });
 }
 
-/** Notes the start of a delayed run, because its start is out of order with the other runs' admissions. */
+/** Records the start of a delayed run separately, because it starts out of the order of admission. */
 function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
   const { prefix } = draft.head;
   const late = delayedStartKey(prefix, run.seq_base, run.run_id);
   return andThen(draft.get(late), (known) => {
     if (known !== undefined) return;
     draft.putSealed(late, PRESENT_MARK);
-    // Before its start the run has changed nothing, so a rollback need not read the entries before.
+    // Before its start the run has changed nothing, so a rollback can skip the entries before.
     draft.put(orderKey(prefix, run.order, run.run_id), seq);
   });
 }

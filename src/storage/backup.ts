@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
-/** Attempts. Between two of them LevelDB has written a table, which it does at most every few seconds. */
+/** The number of attempts. An attempt fails if LevelDB has written a table meanwhile, which it does at most every few seconds. */
 const MAX_TRIES = 50;
 
 /** Files that never change once they are complete. */

@@ -15,15 +15,15 @@ import { crc32 } from "node:zlib";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Bytes of batches after which a new file is started. */
+/** Bytes of batches after which a new ledger file is started. */
 const SEGMENT = 40 * 1024 * 1024;
 /**
- * Files kept. LevelDB has at most two logs of 32 MiB each that are not in tables yet. The last two full files and the current one cover
- * more than that.
+ * The number of ledger files. LevelDB has at most two logs of 32 MiB each whose batches are not in tables yet. The last two full files and
+ * the current one cover more than that.
  */
 const SEGMENTS = 3;
 
-/** Bytes of the last file of an earlier process above which a new file is started. */
+/** Bytes: if the last file of an earlier process is larger, a new file is started. */
 const LARGE = 4 * 1024 * 1024;
 
 /** Milliseconds for which lines are collected before a write. */
@@ -31,11 +31,11 @@ const COLLECT_MS = 10;
 
 const NAME = /^(\d{16})\.log$/;
 
-/** A batch as the ledger has it. */
+/** A batch as recorded in the ledger. */
 export interface LedgerEntry {
   readonly number: number;
   readonly synced: boolean;
-  /** The scopes that it changed: prefixes of threads, and keys of no thread. */
+  /** The scopes that it changed: prefixes of threads, and keys that belong to no thread. */
   readonly touches: readonly string[];
 }
 
@@ -45,15 +45,15 @@ export interface LedgerSummary {
   readonly last: number;
   /** The boot id of the machine at the last process's start. */
   readonly boot: string;
-  /** Whether there is no readable line. Each start writes one, so only a directory that was never started has none. */
+  /** Whether there is no readable line. Each start writes one, so without one the directory was never started. */
   readonly isEmpty: boolean;
 }
 
 /**
- * Records, outside the database, which batches were written and what they changed. So a missing batch is noticed, even the last one, and
- * its content is known. Each batch is one line, with a checksum of its own; lines may stand in any order. Lines are written a few
- * milliseconds later and nobody waits for them: waiting would double the time of a synced batch. Lines that a killed process did not write
- * matter only if the database's log is cut at the same moment.
+ * Records, outside the database, which batches were written and what they changed. So a missing batch is noticed, even the last one, and it
+ * is known what it changed. Each batch is one line with its own checksum; lines may be in any order. Lines are written some milliseconds
+ * later, and no write waits for them, because that would double the time of a synced batch. Lines that a killed process did not write
+ * matter only if the database's log is cut off at the same moment.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -113,7 +113,7 @@ export class BatchLedger {
   /** Called before the first batch, with its number. `lost`: the missing batches that have been reported. */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // All older batches are in tables by now.
+    // All older batches are in tables already.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE)) {
       this.#segments.push(next);
       while (this.#segments.length > SEGMENTS) this.#drop();
@@ -166,7 +166,7 @@ export class BatchLedger {
     }
   }
 
-  /** Starts a new file, and goes on in the old one where that fails: the batch is stored, and must not fail for its line. */
+  /** Starts a new file. If that fails, continues in the old one: the batch is already stored, and must not fail because of its line. */
   #begin(next: number): boolean {
     const old = this.#fd as number;
     try {

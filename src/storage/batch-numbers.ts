@@ -10,7 +10,7 @@ interface Write {
   readonly thread?: string;
 }
 
-/** Old numbers deleted with each batch. More than one, so that those left by an earlier process are deleted too. */
+/** Old numbers deleted with each batch. More than one, so that those of an earlier process are deleted too. */
 const TRIMMED = 2;
 
 /**
@@ -20,7 +20,7 @@ const TRIMMED = 2;
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** Keys of numbers before the ledger's first are deleted, a few with each batch. This is the next one. */
+  /** The next number whose key is deleted. Keys before the ledger's first number are deleted, some with each batch. */
   #trimmed: number;
   /** The ledger's first number, in its envelope: the value of a batch's key. */
   #first: Buffer;
@@ -62,7 +62,7 @@ export class BatchNumbers {
   }
 }
 
-/** The scope that a changed key counts for: its thread, or the key itself. */
+/** The scope to which a changed key belongs: its thread, or the key itself. */
 function scopeOf(key: string): string {
   const thread = splitThread(key)?.key;
   return thread === undefined ? key : threadPrefix(thread);
@@ -78,7 +78,7 @@ export interface MissingBatches {
   readonly next: number;
   /** The first number whose key may still be stored. */
   readonly trimmed: number;
-  /** Whether the database has numbers, and a ledger that covers them. */
+  /** Whether the database has batch numbers, and a ledger that covers them. */
   readonly isCovered: boolean;
   /** Whether the ledger is missing, or has no readable line. */
   readonly isLedgerEmpty: boolean;
@@ -120,7 +120,7 @@ export async function checkChain(
   for (const { number, synced } of missing.values()) if (synced) lastSynced = Math.max(lastSynced, number);
   const [lost, unsynced]: [LedgerEntry[], number[]] = [[], []];
   for (const entry of [...missing.values()].toSorted((a, b) => a.number - b.number)) {
-    // A power cut loses the end of a log only, and nothing before a synced batch.
+    // A power cut loses only the end of a log, and nothing before a synced batch.
     if (isSameBoot || entry.number < greatest || entry.number <= lastSynced) lost.push(entry);
     else unsynced.push(entry.number);
   }
@@ -141,7 +141,7 @@ export async function checkChain(
   };
 }
 
-/** The first number without a ledger: the last batch holds the first number after which none is missing. */
+/** The first number, if there is no ledger: the last batch stores the first number after which none is missing. */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

@@ -1,5 +1,5 @@
 /**
- * In the package, what classic-level takes for `node-gyp-build`: bundled, it has no directory of its own any more in which that could
- * look for the compiled part, so it is asked where it was installed.
+ * Replaces `node-gyp-build`, which classic-level uses to find its compiled part. In the bundle, classic-level has no directory of its own
+ * to search, so the compiled part is loaded from where the package is installed.
  */
 module.exports = () => require("classic-level/binding.js");

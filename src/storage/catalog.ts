@@ -30,7 +30,7 @@ import {
   indexKey,
   threadIdsPrefix,
   lastSegment,
-  parseDue,
+  parseThreadExpiryKey,
   threadPrefix,
   assistantVersionKey,
   versionPrefix,
@@ -43,7 +43,7 @@ import { searchRuns } from "./run-search.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** How far to read after a page to count the other matches: in keys, or in records. */
+/** The distance to read after a page to count the other matches, in keys or in records. */
 const AHEAD = 25;
 
 /** The catalog over a key-value store. Its index of threads is maintained by the journal's appends. */
@@ -81,7 +81,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // A record stored again with another date is in the index twice; one entry is right.
+      // An assistant that was stored again with another date is in the index twice; only one entry is right.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }
@@ -233,7 +233,7 @@ export class KeyValueCatalog implements Catalog {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...THREAD_EXPIRIES_RANGE, limit })) {
-      const { due, key } = parseDue(at);
+      const { due, key } = parseThreadExpiryKey(at);
       if (due > now) break;
       found.push(key);
     }

@@ -16,7 +16,7 @@ const EMPTY_REFS: ChannelRefs = Object.freeze({});
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
 
-/** Spans of a list above which the whole list is written again: each edit adds a span, and each span costs a read. */
+/** The number of spans of a list above which the whole list is written again: each edit adds a span, and each span costs a read. */
 const MAX_SPANS = 64;
 
 /**
@@ -43,7 +43,7 @@ export function deriveChannels(
         delete refs[channel];
         break;
       case "set":
-        // Every array is stored as a list, whoever sets it, so that an append can continue it.
+        // Every array is stored as a list, whichever node wrote it, so that an append can continue it.
         if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
         else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
@@ -63,7 +63,7 @@ export function deriveChannels(
   return andThen(derived, () => refs);
 }
 
-/** Characters: the longest text that is stored in each later checkpoint instead of under a key of its own. */
+/** Characters: longer texts get a key of their own; shorter ones are repeated in each later checkpoint. */
 const SMALL = 48;
 
 function isSmall(value: unknown): boolean {
@@ -116,7 +116,7 @@ function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<bool
   return andThen(draft.get(prefix + ordinal(end)), (found) => found === undefined);
 }
 
-/** Starts a new span at index `start`, after the spans that are kept. It may be empty; then the next append fills it. */
+/** Starts a new span at index `start`, after the unchanged spans. It may be empty; then the next append fills it. */
 function begin(
   draft: AppendDraft,
   ns: string,
@@ -146,28 +146,28 @@ function cut(spans: Spans, keep: number): Spans {
   return kept;
 }
 
-/** Where the values of a checkpoint are read from. */
+/** The source of a checkpoint's values. */
 export interface ValueSource {
   readonly prefix: string;
   readonly key: ThreadKey;
   readonly ns: string;
   get(key: string): Eventually<Buffer | undefined>;
-  /** Keys whose values take long to read, as far as that is known. Absent: they are read like others. */
+  /** Keys that are known to take long to read. Absent: none are known. */
   readonly slowKeys?: Set<string>;
-  /** Shares decoded values with other reads; absent: each value is decoded. */
+  /** Shares decoded values with other reads. Absent: each read decodes its values. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 
 /**
- * Why the read of a value stops: for a promise that it has to wait for, for a later `turn`, or, with undefined, so that other work may go
- * on if this turn has taken long enough.
+ * Why a read pauses: for a promise that it waits for; for a later `turn`; or, with undefined, so that other work may run if this turn has
+ * taken long enough.
  */
 export type PauseReason = Promise<unknown> | "turn" | undefined;
 
-/** A read that can be done in pieces. */
+/** A read that can be paused. */
 export type PausableRead<T> = Generator<PauseReason, T, unknown>;
 
-/** Reads everything at once. */
+/** Reads everything without pauses. */
 function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   let step = read.next();
   while (step.done !== true) step = read.next(step.value instanceof Promise ? yield step.value : undefined);
@@ -178,8 +178,8 @@ function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
 export const LARGE_VALUE = 256 * 1024;
 
 /**
- * Reads stored bytes. A large value waits for a turn of its own: to decode it takes some 20 ms. One that was not known to be large is read
- * again then, so that it takes no memory meanwhile.
+ * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large, it
+ * is dropped and read again in that turn, so that it takes no memory meanwhile.
  */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;
@@ -192,7 +192,7 @@ function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | und
   return yield* wait(source.get(key));
 }
 
-/** Reads and decodes what MUST be stored. `what` and `is` name it in errors. */
+/** Reads and decodes a value that MUST exist. `what` and `is` name it in errors. */
 function* readStored(
   source: ValueSource,
   key: string,

@@ -6,7 +6,7 @@ import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readCheckpoint } from "./records.ts";
 
-/** Bytes of a stored checkpoint: a larger one begins a page, so that it is not in memory while those before it are sent. */
+/** Bytes of a stored checkpoint: a larger one begins a new page, so that it is not in memory while the ones before it are sent. */
 const LARGE = 256 * 1024;
 
 /** Checkpoints of a namespace, newest first. */
@@ -20,7 +20,7 @@ export async function readHistory(
   const prefix = threadPrefix(key);
   const range = prefixRange(checkpointPrefix(prefix, ns));
   const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
-  // The smallest key above it.
+  // The smallest key after that of the checkpoint.
   const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
   const reverse = after === undefined;
   let size = 0;

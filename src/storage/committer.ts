@@ -14,8 +14,8 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
- * Operations of a batch at most; those of about fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger one would
- * make a long turn.
+ * The largest number of operations in a batch; about those of fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger
+ * one would make a long turn.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -34,7 +34,7 @@ export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
   /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
   readonly durable: boolean;
-  /** Prefix of the keys of the one thread that it is about; undefined: the scopes are found by its keys. */
+  /** The key prefix of the thread that it changes, if it changes only one thread; undefined: the scopes are derived from its keys. */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -50,9 +50,9 @@ export interface CommitStats {
 export interface CommitterListener {
   /** A write failed. Called before any writer is informed. */
   failed(): void;
-  /** The store is open again, and its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
+  /** Called when the store is open again: its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
   reopened(): Promise<void>;
-  /** Writes are accepted again. */
+  /** Called when writes are accepted again. */
   healed(): void;
 }
 
@@ -64,12 +64,12 @@ export interface CommitterDeps {
   readonly largeWrites?: LargeWriteLimits;
 }
 
-/** Writes that are stored together; the number of their operations, and their bytes. */
+/** Writes that are stored together, with the number of their operations and their bytes. */
 interface Batch {
   readonly writes: readonly PendingWrite[];
   readonly ops: number;
   readonly bytes: number;
-  /** Whether they are from the queue of the large ones. */
+  /** Whether they come from the queue of large writes. */
   readonly isLarge: boolean;
 }
 
@@ -97,9 +97,9 @@ export class Committer {
   #queued = 0;
   /** The number of writes that were ever taken from it. */
   #taken = 0;
-  /** Whether the last batch was one of large writes. They alternate with the others. */
+  /** Whether the last batch was one of large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
-  /** Whether another tenant than that of the large writes has written something since the last large one. */
+  /** Whether a tenant other than that of the last large write has written since then. */
   #hasOthers = false;
   #isLargePaused = false;
   /** Set while it waits for {@link #pauseEnd}. */
@@ -110,9 +110,9 @@ export class Committer {
   #outage: WriteOutage | undefined;
   #closing = false;
   readonly #stop = new AbortController();
-  /** Settles when the outage is over, or the committer is closed. */
+  /** Resolves when the outage is over, or the committer is closed. */
   #healing: Promise<void> | undefined;
-  /** A check in progress, shared by all callers. */
+  /** A test write in progress, shared by all callers. */
   #check: Promise<void> | undefined;
   #idle: (() => void)[] = [];
   #batches = 0;
@@ -141,7 +141,7 @@ export class Committer {
     return this.#outage?.error;
   }
 
-  /** The {@link refusal} of a write that comes now, which is counted; undefined: it is accepted. */
+  /** The {@link refusal} for a new write, which is counted; undefined: the write is accepted. */
   refuse(): ServiceError | undefined {
     this.#outage?.refused();
     return this.refusal;
@@ -239,7 +239,7 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in the next turn: their writes share the next batch, and are counted before others are admitted.
+      // Runs whose start is stored begin in the next turn: their writes share the next batch, and must count before other work is admitted.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {
@@ -281,8 +281,8 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Lets no further large write begin for as long as the last one took, if writes of other tenants have come: a run stores its start and its
-   * end, and would otherwise wait for a large write both times.
+   * Pauses large writes for as long as the last one took, if other tenants have written meanwhile: a run stores its start and its end, and
+   * would otherwise wait for a large write both times.
    */
   #pauseLarge(took: number): void {
     if (!this.#hasOthers) return;
@@ -295,7 +295,7 @@ export class Committer {
     this.#deps.scheduler.after(Math.min(took, LONGEST_PAUSE), end, true);
   }
 
-  /** While large writes are paused: resolves when they are not, or there are others. */
+  /** While large writes are paused: resolves when the pause ends, or ordinary writes arrive. */
   #pauseEnd(): Promise<void> | undefined {
     if (this.#queue.length > 0) return undefined;
     return new Promise((resolve) => (this.#go = resolve));
@@ -306,7 +306,7 @@ export class Committer {
     this.#go = undefined;
   }
 
-  /** Takes the next batch. Those of large writes alternate with the others. */
+  /** Takes the next batch. Batches of large writes alternate with ordinary ones. */
   #take(): Batch {
     const isLargeNext =
       !this.#large.isEmpty && (this.#queue.length === 0 || (!this.#wasLarge && !this.#isLargePaused));

@@ -2,7 +2,14 @@ import type { CronRecord } from "../model/cron.ts";
 import type { CronBook, CronUpdater, CronKey, DueCron } from "../ports/cron-book.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
-import { cronRowKey, cronPrefix, parseSlot, CRON_SLOTS_RANGE, slotKey, prefixRange } from "./keys.ts";
+import {
+  cronRowKey,
+  cronPrefix,
+  parseCronSlotKey,
+  CRON_SLOTS_RANGE,
+  cronSlotKey,
+  prefixRange,
+} from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
@@ -63,7 +70,8 @@ export class KeyValueCrons implements CronBook {
   async next(limit: number): Promise<readonly DueCron[]> {
     const found: DueCron[] = [];
     if (limit < 1) return found;
-    for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS_RANGE, limit })) found.push(parseSlot(mark));
+    for await (const [mark] of this.#kv.entries({ ...CRON_SLOTS_RANGE, limit }))
+      found.push(parseCronSlotKey(mark));
     return found;
   }
 
@@ -79,7 +87,7 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Also when nothing changes: the record may be in flight, and the caller's next read must find it.
+      // Waited for even if nothing changes: the record may be in flight, and the caller's next read must find it.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
@@ -90,7 +98,7 @@ export class KeyValueCrons implements CronBook {
     return (after === undefined ? before : after) ?? undefined;
   }
 
-  /** Submits a change of a cron, if there is one. `inFlight`: the change that made it what it is now, if that is not stored. */
+  /** Submits a change of a cron, if there is one. `inFlight`: the previous change, if it is not stored yet. */
   #submit(
     key: CronKey,
     name: string,
@@ -102,11 +110,11 @@ export class KeyValueCrons implements CronBook {
     if (after === undefined) return { before, after, mine: inFlight };
     const ops: WriteOperation[] = [];
     if (before !== undefined && before.next !== null) {
-      ops.push({ key: slotKey(before.next, key.tenant, key.cron), value: null });
+      ops.push({ key: cronSlotKey(before.next, key.tenant, key.cron), value: null });
     }
     ops.push({ key: name, value: after === null ? null : seal(after) });
     if (after !== null && after.next !== null) {
-      ops.push({ key: slotKey(after.next, key.tenant, key.cron), value: PRESENT_MARK });
+      ops.push({ key: cronSlotKey(after.next, key.tenant, key.cron), value: PRESENT_MARK });
     }
     const mine = { cron: after, stored: this.#committer.store(ops, true) };
     this.#changing.set(name, mine);
@@ -115,7 +123,7 @@ export class KeyValueCrons implements CronBook {
   }
 }
 
-/** The crons of one tenant by thread. It may contain crons that are gone. */
+/** The crons of one tenant by thread. It may contain crons that were deleted. */
 class ThreadCrons {
   filled: Promise<void> = Promise.resolve();
   readonly #ids = new Map<string, Set<string>>();

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 
-/** A finding of damage, kept until it is accepted. */
+/** A damage finding, stored until the operator accepts it. */
 export interface DamageRecord {
   /** ISO 8601. */
   readonly found_at: string;
   readonly what: string;
-  /** Scopes that may have lost acknowledged writes: prefixes of threads, and keys of no thread. */
+  /** Scopes that may have lost acknowledged writes: prefixes of threads, and keys that belong to no thread. */
   readonly touches: readonly string[];
   readonly ranges: readonly KeyRange[];
-  /** The loss is unknown: it may be anything. */
+  /** It is unknown what was lost: anything may be. */
   readonly unknown: boolean;
 }
 
-/** Beside the database. */
+/** The file of findings, outside the database. */
 export const DAMAGE_FILE = "damage.json";
 /** The file with accepted findings, for people to look up. */
 const ACCEPTED = "damage-accepted.json";
@@ -70,7 +70,7 @@ function read(path: string): readonly DamageRecord[] {
     )
       return list;
   } catch {
-    // Reported below.
+    // The unreadable file is reported below.
   }
   throw new ServiceError(
     "journal.damaged",

@@ -23,7 +23,7 @@ import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.
 import { checkTable, EVERYTHING, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** The state of a manifest at some time. A manifest is append-only. */
+/** The identity of a manifest at some time: its name and size. A manifest is append-only. */
 export interface ManifestMark {
   readonly name: string;
   readonly size: number;
@@ -43,9 +43,9 @@ export interface ManifestTable {
   readonly size: number | undefined;
 }
 
-/** How the reading of a table shares the event loop. */
+/** Limits how much of the event loop the reading of a table takes. */
 export interface ReadPace {
-  /** Milliseconds of work between two rests. */
+  /** Milliseconds of work between two pauses. */
   readonly work: number;
   readonly rest: () => Promise<void>;
   /** Whether the result is no longer needed. */
@@ -144,7 +144,7 @@ export class DatabaseFiles {
     return found;
   }
 
-  /** Damage in one table; undefined when the table does not belong to the database any more, or the reading was cancelled. */
+  /** Damage in one table; undefined if the table is no longer part of the database, or the read was cancelled. */
   async check(
     table: ManifestTable,
     pace: ReadPace,
@@ -187,19 +187,22 @@ export class DatabaseFiles {
     return this.names().map((name) => ({ name, bounds: undefined, size: undefined }));
   }
 
-  /** Makes a block unreadable. Keeps a copy of its table. */
+  /** Makes a block unreadable for LevelDB. First copies its table to the directory of lost files. */
   disable(table: string, kindAt: number): void {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
-      // An invalid type of block.
+      // A block type that does not exist.
       if (kindAt < statSync(path).size) writeSync(file, Buffer.from([0xff]), 0, 1, kindAt);
     } finally {
       closeSync(file);
     }
   }
 
-  /** Builds a table again from its readable blocks. Keeps a copy. LevelDB can read nothing of a table without an index. */
+  /**
+   * Rebuilds a table without an index from its readable blocks, since LevelDB cannot read such a table at all. First copies it to the
+   * directory of lost files.
+   */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);
     const made = `${path}.tmp`;

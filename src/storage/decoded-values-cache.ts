@@ -5,10 +5,10 @@ import { checksumOf } from "./envelope.ts";
 /** Bytes of a stored value from which readers share one decoded copy. */
 const LARGE = 64 * 1024;
 
-/** Large values, shared by the states that are read at the same time: checkpoints of a thread have most of their values in common. */
+/** Large decoded values, shared by states that are read at the same time: checkpoints of a thread have most of their values in common. */
 export class DecodedValues {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
-  /** Keeps the entries of a state as long as the state: a value that is a text cannot be referred to weakly. */
+  /** Ties the lifetime of cache entries to that of the state: a `WeakRef` cannot refer to a string. */
   readonly #byState = new WeakMap<JsonObject, object[]>();
 
   /** The value of `state` that is stored under `key` in `bytes`. The checksum distinguishes it from values of an earlier thread with the same id. */

@@ -22,8 +22,8 @@ import type { WriteOrder } from "./write-order.ts";
 const PIECE = 200;
 
 /**
- * Deletes what is too much for one batch: all keys of a removed thread, or the events of a run. The batch that removed it stored a mark.
- * While the mark exists, nothing of it is read; after a crash the sweep continues.
+ * Deletes what does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that removed it stored a mark.
+ * While the mark exists, readers do not see any of the keys; after a crash the sweep continues.
  */
 export class DeletionSweeper {
   readonly #kv: KeyValueStore;
@@ -32,9 +32,9 @@ export class DeletionSweeper {
   readonly #logger: Logger;
   /** Keys of the stored marks. */
   readonly #marks = new Set<string>();
-  /** Marks in flight: nothing more may be written in their scope, but until the mark is stored the scope is still read. */
+  /** Marks in flight: nothing more may be written in their scope, but readers still see it until the mark is stored. */
   readonly #refusing = new Set<string>();
-  /** Marks of threads that are written in pieces, and hidden until they are complete. */
+  /** Marks of threads that are written in pieces, hidden until they are complete. */
   readonly #reserved = new Set<string>();
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
@@ -53,7 +53,7 @@ export class DeletionSweeper {
     );
   }
 
-  /** A batch is stored before its writer is acknowledged; in between, the store says whether the mark is there. */
+  /** A batch is stored before its writer is acknowledged. In between, only the store knows whether the mark is there. */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
     return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);
@@ -111,7 +111,7 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all marks after a failed write: then the stored marks count, see {@link readMarks}. */
+  /** Forgets all marks after a failed write: then only the stored marks count, see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -127,8 +127,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Continues the sweeps that an earlier process, or a failure, has interrupted. No request waits for their end, as one does that deletes a
-   * thread. So writes to such a thread wait here, until there is nothing left of it and it can be created again.
+   * Continues the sweeps that an earlier process, or a failure, interrupted. Unlike after a deletion, no request waits for their end.
+   * Writes to such a thread wait here until all of it is deleted and it can be created again.
    */
   resume(): void {
     for (const mark of this.#marks) {
@@ -143,8 +143,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Deletes all keys, with those of its runs in the index, then the mark. Rejects when the storage fails; then the mark remains.
-   * `isIndexed`: false when its runs are known to be in no index.
+   * Deletes all keys in the scope, including index entries of its runs, then the mark. Rejects if the storage fails; then the mark remains.
+   * `isIndexed`: false if its runs are known to be in no index.
    */
   async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);

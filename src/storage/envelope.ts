@@ -18,7 +18,7 @@ export function seal(value: unknown): Buffer {
 /** The checksum that the envelope states. */
 export const checksumOf = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
-/** The flaw of stored bytes; undefined when they are intact. */
+/** The flaw of stored bytes; undefined if they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
@@ -27,7 +27,7 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-/** The flaw of stored bytes that {@link unseal} has refused. */
+/** The flaw in bytes that {@link unseal} has refused. */
 export function flawOf(bytes: Buffer): string {
   return envelopeFlaw(bytes) ?? NOT_DECODABLE;
 }

@@ -27,7 +27,7 @@ interface Expiring {
 
 /**
  * Deletes the events of runs that ended before `before`, thread by thread. It jumps from thread to thread without reading their other keys,
- * so that a pass costs one lookup for each thread. Returns the last thread looked at; null at the end.
+ * so that a pass costs one lookup for each thread. Returns the last thread that was checked; null at the end.
  */
 export async function expireEvents(
   kv: KeyValueStore,
@@ -78,7 +78,7 @@ async function expireThread(
   }
 }
 
-/** When the run ended; null when it has not ended. Also null when its record is damaged: then its events are kept for a repair. */
+/** When the run ended; null if it has not ended. Also null if its record is damaged: its events stay for a repair. */
 async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<number | null> {
   try {
     const stored = await readStoredRun((at) => kv.get(at), key, threadPrefix(key), run);
@@ -90,7 +90,7 @@ async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<nu
 }
 
 async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
-  // Not the entry: its value may be large, and a copy of it in LevelDB's iterator is freed only by the garbage collector.
+  // Reads only the key: the value may be large, and LevelDB's iterator frees its copy only by garbage collection.
   for await (const [key] of kv.keys({ gte, lt, limit: 1 })) return key;
   return undefined;
 }

@@ -26,8 +26,8 @@ const SEGMENTS = 256;
 const BYTES = 256 * 1024;
 
 /**
- * Reads the state at a checkpoint: in the same turn while it is small, else in pieces that yield to other work. `shared`: large values that
- * others have read.
+ * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: cache of large values
+ * that other reads have decoded.
  */
 export function readValues(
   source: ValueSource,
@@ -45,7 +45,7 @@ class Reading {
   readonly values: Record<string, unknown> = {};
   readonly #source: ValueSource;
   readonly #segments: PausableRead<void>;
-  /** Bytes read since the turn began. */
+  /** Bytes read in this turn. */
   #bytes = 0;
 
   constructor(
@@ -82,7 +82,7 @@ class Reading {
     }
   }
 
-  /** Reads for one turn, or until it has to wait. `value`: what it has waited for. */
+  /** Reads until the turn is used up or a promise has to be waited for. `value`: the result of the last promise. */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
     let step = this.#segments.next(value);
@@ -105,7 +105,7 @@ class Reading {
   }
 }
 
-/** Chunks that were read, and whether that used up the share of the turn: then the caller should wait for a later one. */
+/** The chunks of one read. If they have used up the share of the turn, the caller should wait for a later turn. */
 export interface EventRead {
   readonly chunks: readonly EventChunk[];
   readonly isShareSpent: boolean;
@@ -124,8 +124,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `share`: limits how much of a turn the reading takes. `shared`: chunks that took others long to read. `slowKeys`: prefixes of
-   * threads whose small chunks do.
+   * `share`: limits how much of a turn the read takes. `shared`: cached chunks whose decoding took long. `slowKeys`: prefixes of threads
+   * whose small chunks are slow to read.
    */
   constructor(
     kv: KeyValueStore,
@@ -153,7 +153,7 @@ export class EventReader {
     );
   }
 
-  /** Consecutive chunks, up to the first gap, or fewer when they take long to read. */
+  /** Consecutive chunks, up to the first gap. Fewer if they take long to read. */
   #chain(first: number, limit: number): Eventually<EventRead> {
     return runSteps(this.#read(first, limit));
   }
@@ -173,7 +173,8 @@ export class EventReader {
         chunk = this.#decode(id, bytes);
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
-        // Small events may be in one of LevelDB's blocks with a large value: then each takes as long to read as that, 20 ms for 14 MB.
+        // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
+        // for 14 MB.
         if (share?.isSlow === true && bytes.length <= BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);

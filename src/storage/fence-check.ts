@@ -32,7 +32,10 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
   );
 }
 
-/** Rejects with `error` when the writes in flight are stored, so that a caller that reads the thread afterwards sees what overtook it. */
+/**
+ * Rejects with `error` once the writes in flight are stored, so that a caller that then reads the thread sees the write that replaced its
+ * own.
+ */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {
     throw error;

@@ -15,7 +15,7 @@ const READ: readonly unknown[] = [3, FORMAT];
 /** The marker file, outside the database. */
 export const MARKER_FILE = "heddle.json";
 
-/** A file outside the database which says that a database exists: without it, a lost database would look like a new one. */
+/** A file outside the database that records its existence: without it, a lost database would look like a new one. */
 export class FormatMarker {
   readonly #path: string;
   /** The format in the marker; undefined when there is no marker, or when it is damaged. */
@@ -76,7 +76,7 @@ function isConfiguration(path: string): ServiceError {
 }
 
 /**
- * Refuses a store of another format version. Marks a new store, and a store of an older version, which that version cannot read from now
+ * Refuses a store in an unsupported format. Marks a new store, and a store of an older format, which older versions cannot read from then
  * on.
  * @throws ServiceError `storage.version`
  */
@@ -88,7 +88,7 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
-    // LevelDB may have lost this key with others. Then the marker file is right, and `verify` reports what is missing.
+    // LevelDB may have lost this key with others. Then the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
     // A new store has no runs without an end, and none that is not in the index.
     for (const key of [RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY]) ops.push({ key, value: PRESENT_MARK });
@@ -97,7 +97,7 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
 }
 
 /**
- * Checks that a database says itself which format it has.
+ * Checks that the database itself records its format.
  * @throws ServiceError `storage.version`
  */
 export async function checkStoredFormat(kv: KeyValueStore, where: string): Promise<void> {

@@ -42,7 +42,7 @@ export async function expireOnceRecords(
   const submitted = order.run(keys, () =>
     andThen(allOf(expired.map(({ tenant, name }) => readOnceRecord(kv, tenant, name))), (found) => {
       const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
-      // The idempotency key may have been used again since: then its record is a newer one.
+      // The idempotency key may have been used again since then, with a newer record.
       for (const [i, { at }] of expired.entries())
         if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });
       return { stored: committer.store(ops, false) };

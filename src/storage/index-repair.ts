@@ -8,7 +8,7 @@ import {
   THREAD_EXPIRIES_RANGE,
   headKey,
   kwargsKey,
-  parseDue,
+  parseThreadExpiryKey,
   parseIndex,
   parseRunSortKey,
   runKey,
@@ -74,8 +74,8 @@ async function missingIndexOps(
 }
 
 /**
- * The thread that an index key names but that is not to be found there; undefined for every other key. Also undefined for a thread that has
- * lost its record but has other keys: that is reported as damage of the thread.
+ * The thread in an index key whose record does not exist; undefined for every other key. Also undefined for a thread that has lost only its
+ * record: that is reported as damage of the thread.
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -90,7 +90,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return parseIndex(at);
-  return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseDue(at).key : undefined;
+  return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 
 /** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
@@ -102,7 +102,7 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
     const stored = bytes && runAt(bytes, key, place);
-    // A run that has lost its record, and not the rest, is reported as damage of its thread.
+    // A run that has lost only its record is reported as damage of its thread.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);

@@ -36,7 +36,7 @@ export interface IndexScan {
   readonly ordered: boolean;
   /** Whether each candidate matches. Otherwise each record has to be read. */
   readonly sure: boolean;
-  /** Set when no later thread sorts before the current `at`, in the requested order. */
+  /** Set if all later threads sort after the current `at`, in the requested order. */
   readonly bounded?: true;
   candidates(): AsyncIterable<CandidatePage>;
 }
@@ -85,7 +85,7 @@ export class IndexScans {
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const scans: IndexScan[] = [];
     const members = membersAsked(metadata);
-    // Whether the index keys alone decide.
+    // Whether the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
     // Each match has a key under each of these prefixes; a busy thread is under the status it had last.
     const wide = metadataPrefix(this.#tenant, MANY_MEMBERS);
@@ -103,7 +103,7 @@ export class IndexScans {
       const candidates = among(() => this.#inStatus(status), true, statusPrefix(this.#tenant, status));
       scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
-    // With a status, the scan of that status serves this order.
+    // The index by status has the same order, and fewer keys.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
@@ -123,7 +123,7 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A state is not changed before its thread is created, nor after its thread's last change.
+        // A thread's state changes between its creation and its last change, which bounds the range.
         return {
           ordered: false,
           bounded: true,

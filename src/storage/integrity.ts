@@ -38,8 +38,8 @@ const LEDGER = "batches";
 const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
 /** The file with the verified tables; outside the database too. */
 const VERIFIED = "tables.json";
-/** Names in one line. */
-const NAMED = 20;
+/** The number of names in one log line. */
+const MAX_NAMES = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
 export class Integrity {
@@ -54,7 +54,9 @@ export class Integrity {
   /** Tables that were read at the start. */
   readonly #read = new Set<string>();
   #verifier: TableVerifier | undefined;
-  /** Whether a ledger was written here: the mark is stored after it. A backup has neither, and neither had directories of older versions. */
+  /**
+   * The mark that a ledger was written: it is stored after the ledger. A backup has neither, and directories of older versions had neither.
+   */
   readonly #hadLedger: boolean;
   #mark: Mark;
 
@@ -71,7 +73,7 @@ export class Integrity {
     for (const finding of this.findings.list) this.#quarantine(finding);
   }
 
-  /** The progress of the verification after the start; undefined when nothing is left. */
+  /** The progress of the verification after the start; undefined when it is complete. */
   get verifying(): Verifying | undefined {
     return this.#verifier?.left;
   }
@@ -130,9 +132,9 @@ export class Integrity {
   }
 
   /**
-   * Checks the batches after each opening of the database. Reports each loss, and returns the numbering of further batches. `isForced`:
+   * Checks the batches after each opening of the database. Reports each loss, and returns the numbers for further batches. `isForced`:
    * continues even if it is unknown what was lost.
-   * @throws ServiceError `journal.damaged` when it is unknown what was lost
+   * @throws ServiceError `journal.damaged` if it is unknown what was lost
    */
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
@@ -173,12 +175,15 @@ export class Integrity {
     return new BatchNumbers(this.#ledger, report);
   }
 
-  /** Notes the current manifest, after the database was opened. */
+  /** Records the current manifest, after the database was opened. */
   remember(): void {
     this.#store(this.#mark);
   }
 
-  /** Notes the manifest of the closed database. Where that fails, as on a full disk, the next start finds the note of the last start, as after a crash. */
+  /**
+   * Records the manifest of the closed database. If that fails, as on a full disk, the next start uses the record of the last start, as
+   * after a crash.
+   */
   rememberAtClose(): void {
     try {
       this.#store(this.#mark);
@@ -189,7 +194,7 @@ export class Integrity {
     }
   }
 
-  /** At each start: a finding itself is logged by the start that found it alone. */
+  /** Logged at each start, because a finding itself is logged only by the start that found it. */
   #warnOfFindings(): void {
     const findings = this.findings.list.length;
     if (findings === 0) return;
@@ -219,7 +224,7 @@ export class Integrity {
         this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
       );
     }
-    // Nothing is refused for it: there may be no loss at all.
+    // Nothing is quarantined, because perhaps nothing was lost.
     if (report.isLedgerEmpty && this.#hadLedger && found.length === 0)
       found.push(this.#finding(NO_LEDGER, {}));
     return found;
@@ -260,14 +265,14 @@ export class Integrity {
   }
 }
 
-/** Names of what a finding may affect: at most 20, and the number of the others. */
+/** The names of what a finding may affect: at most 20, and the number of further ones. */
 export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
   readonly names: readonly string[];
   readonly more: number;
 } {
   const held = touches.filter((touched) => !isMark(touched)).map(keyLabel);
   const all = unknown ? ["anything"] : [...new Set([...held, ...ranges.map(rangeLabel)])];
-  const names = all.slice(0, NAMED);
+  const names = all.slice(0, MAX_NAMES);
   return { names, more: all.length - names.length };
 }
 

@@ -57,7 +57,7 @@ import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
 
-/** Keys of values that take long to read: this many are known at a time. */
+/** The number of keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
 
 export class KeyValueJournal implements Journal {
@@ -172,7 +172,7 @@ export class KeyValueJournal implements Journal {
   ): Eventually<JsonObject> {
     const { ns } = checkpoint;
     const source = { prefix: threadPrefix(key), key, ns, get: this.#getValue, slowKeys: this.#slowKeys };
-    // Data that was deleted during the read is no damage.
+    // Data that was deleted during the read is not damage.
     const missing = (cause: unknown): Eventually<never> => {
       const { id, ns } = checkpoint;
       return andThen(this.checkpoint(key, ns, id), (found) => {
@@ -211,7 +211,7 @@ export class KeyValueJournal implements Journal {
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
-    // What was read is given, also if it is deleted before the next turn: as if the reader had not waited.
+    // Chunks that were read are returned even if they are deleted before the next turn, as if the reader had not waited.
     return andThen(found, ({ chunks, isShareSpent }) =>
       isShareSpent ? share.next().then(() => chunks) : chunks,
     );
@@ -250,14 +250,14 @@ export class KeyValueJournal implements Journal {
         updateHead();
         for (const run of forget) this.#sweeper.refuseWrites(key, run);
         const stored = this.#submitAppend(draft, append);
-        // The record of the request is not deleted as an older one while it is in flight.
+        // While the request's record is in flight, it is not deleted as an expired one.
         if (once !== undefined) this.#order.hold(records.slice(1), stored);
         return { stored: forget.length === 0 ? stored : stored.then(() => this.#sweepRuns(key, forget)) };
       });
     });
   }
 
-  /** Makes the operations of an append, when the budget of large writes allows it. */
+  /** Makes the operations of an append, once the budget of large writes allows it. */
   #encode(
     head: ThreadHead,
     append: Append,
@@ -276,7 +276,10 @@ export class KeyValueJournal implements Journal {
     });
   }
 
-  /** Deletes the events of runs that are forgotten. Only when that is stored: until then a crash may keep the runs, and readers may read them. */
+  /**
+   * Deletes the events of deleted runs, but only once the deletion is stored: until then a crash may restore the runs, and readers may read
+   * them.
+   */
   async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
     for (const run of runs) this.#sweeper.hide(key, run);
     for (const run of runs) await this.#sweeper.sweep(key, run);
@@ -298,7 +301,7 @@ export class KeyValueJournal implements Journal {
   }
 
   release(key: ThreadKey): void {
-    // After the writes that have not been submitted: they need the head.
+    // After the writes that were called but not submitted yet, since they need the head.
     void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
@@ -355,7 +358,7 @@ export class KeyValueJournal implements Journal {
   readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
     this.#kv.get(key, this.#slowKeys.has(key));
 
-  /** Reads something of a thread: `none` when the thread, or the log of `run`, is deleted, also when that happens during the read. */
+  /** Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, even if that happens during the read. */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
     return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
       if (isDeleted) return none;
@@ -395,7 +398,7 @@ export class KeyValueJournal implements Journal {
     }
   }
 
-  /** The head to write with. */
+  /** The head on which to base a write. */
   #open(key: ThreadKey): Eventually<ThreadHead> {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
@@ -440,7 +443,7 @@ export class KeyValueJournal implements Journal {
   }
 }
 
-/** What can make an append large. */
+/** The parts that can make an append large. */
 const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
   runs?.map(({ kwargs }) => kwargs),
   checkpoints?.map(({ changes }) => changes),
@@ -448,7 +451,7 @@ const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
   events?.facts,
 ];
 
-/** A write that is in flight. In an object, because a promise would be waited for. */
+/** A write in flight, wrapped in an object so that returning it does not wait for the promise. */
 interface Submitted {
   readonly stored: Promise<void>;
 }

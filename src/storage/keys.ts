@@ -201,13 +201,13 @@ export const cronRowKey = (tenant: string, id: string): string => cronPrefix(ten
 
 export const FORMAT_KEY = "!format";
 
-/** Present when no run was left without an end by an older version. */
+/** Present if no run of an older version lacks its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
 /** Present when the index of runs is complete: older versions stored runs without it. */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
-/** Never present: deleting it is a write that tests whether writes work. */
+/** Never present: deleting it is a write without effect, which tests whether writes work. */
 export const CHECK_KEY = "!check";
 
 /** Batch numbers; each batch stores its own. */
@@ -222,10 +222,10 @@ export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + 
 
 /** Threads of all tenants by their expiry. */
 export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
-export const dueKey = (key: ThreadKey, due: number): string =>
+export const threadExpiryKey = (key: ThreadKey, due: number): string =>
   `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
 /** The expiry and the thread in such a key. */
-export function parseDue(key: string): { readonly due: number; readonly key: ThreadKey } {
+export function parseThreadExpiryKey(key: string): { readonly due: number; readonly key: ThreadKey } {
   const [, due = "", tenant = "", thread = ""] = key.split("/");
   return {
     due: parseOrdinal(due),
@@ -248,9 +248,9 @@ export function parseDelayed(key: string): {
 
 /** Crons of all tenants, by their next slot. */
 export const CRON_SLOTS_RANGE = prefixRange("!cron/");
-export const slotKey = (slot: number, tenant: string, id: string): string =>
+export const cronSlotKey = (slot: number, tenant: string, id: string): string =>
   `!cron/${ordinal(slot)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
-export function parseSlot(key: string): {
+export function parseCronSlotKey(key: string): {
   readonly slot: number;
   readonly tenant: string;
   readonly cron: string;

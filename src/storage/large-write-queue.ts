@@ -8,7 +8,7 @@ export interface LargeWriteLimits {
   readonly most: number;
 }
 
-/** A write of a quarter of a megabyte takes the store and the event loop some milliseconds. */
+/** From a quarter of a megabyte on, a write takes the store and the event loop some milliseconds: it counts as large. */
 const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
 
 interface QueuedWrite {
@@ -19,10 +19,10 @@ interface QueuedWrite {
 }
 
 /**
- * Large writes, apart from the others: a write of a few hundred bytes does not wait for all large ones that were submitted before it. Those
- * of one thread keep their order; so a thread's later writes join its large one here. The tenants take turns, one write each.
+ * Queues large writes apart from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it. Writes
+ * of one thread keep their order, so a thread's later writes join its large one here. Tenants take turns, one write each.
  *
- * Also bounds the memory that large writes take: {@link waitForBudget} is called before one is encoded.
+ * Also bounds the memory of large writes: {@link waitForBudget} is called before one is encoded.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
@@ -56,7 +56,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Whether a write belongs here. One that names no thread never does: it keeps its place among the ordinary ones. `bytes`: its size.
+   * Whether a write must go through this queue. A write that names no thread never does: it stays among the ordinary ones. `bytes`: its
+   * size.
    */
   accepts({ thread }: PendingWrite, bytes: number): boolean {
     return (
@@ -78,8 +79,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes the writes of a batch: at least one, and more while they are within `maxBytes`. Empty when none may be taken yet: `ordinaryTaken` is
-   * the number of ordinary writes taken so far, and a write does not overtake those submitted before it.
+   * Takes the writes of a batch: at least one, and more up to `maxBytes`. Empty if none may be taken yet, because a write does not overtake
+   * the ordinary writes submitted before it. `ordinaryTaken`: the number of ordinary writes taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
     const writes: PendingWrite[] = [];
@@ -93,7 +94,7 @@ export class LargeWriteQueue {
     }
   }
 
-  /** Whether one of these writes belongs to another tenant than the large one that comes next. */
+  /** Whether one of these writes belongs to a tenant other than that of the next large write. */
   isOtherTenantIn(writes: readonly PendingWrite[]): boolean {
     for (const tenant of this.#queues.keys()) {
       return writes.some(({ thread }) => thread !== undefined && tenantOf(thread) !== tenant);
@@ -156,8 +157,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Admits one in each turn: others get the event loop between them. Its bytes are known when it is encoded; over a storage that answers reads
-   * later, several may be encoded at once.
+   * Admits one caller in each turn, so that the event loop can do other work in between. Its bytes are known when it is encoded; with a
+   * storage that answers reads later, several may be encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;
@@ -179,5 +180,5 @@ export class LargeWriteQueue {
   };
 }
 
-/** The first part of a thread's prefix, as it is escaped there. */
+/** The tenant in a thread's prefix, still escaped. */
 const tenantOf = (thread: string): string => thread.slice(0, thread.indexOf("/"));

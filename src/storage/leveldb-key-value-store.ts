@@ -25,9 +25,9 @@ const CACHE = 0;
 const ROOM = WRITE_BUFFER;
 
 /**
- * A batch by abstract-level's interface for implementers (its manual, "Private API"), which takes keys and values as they are stored. The
- * public methods look up encodings and copy each operation, which takes as long as handing the batch over; an array of operations takes
- * twice as long as that.
+ * A batch of abstract-level's interface for implementers (its manual, "Private API"), which takes keys and values in their stored form. The
+ * public methods look up encodings and copy each operation, which takes as long as passing on the batch; an array of operations takes twice
+ * as long.
  */
 interface NativeBatch {
   _put(key: string, value: Buffer): void;
@@ -44,8 +44,8 @@ interface NativeDb {
 }
 
 /**
- * Bytes of values from which a batch is handed over as an array. LevelDB's copy of it is then freed when it is written; that of a
- * {@link NativeBatch} is freed with the object, by a garbage collector that does not know how large the copy is.
+ * Bytes of values from which a batch is passed as an array. LevelDB's copy of an array is freed as soon as it is written; that of a {@link
+ * NativeBatch} is freed by the garbage collector, which does not know how large it is.
  */
 const LARGE_BATCH = 256 * 1024;
 
@@ -74,7 +74,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
         `The file CURRENT of the database in ${this.#directory} names no manifest that is there; run "heddle repair" to rebuild it`,
       );
     }
-    // LevelDB would create an empty database over the tables of a database that has lost this file.
+    // LevelDB would create an empty database over the tables of a database that has lost its `CURRENT` file.
     if (this.#mustExist() && !existsSync(join(this.#directory, "CURRENT"))) {
       throw new ServiceError(
         "journal.damaged",
@@ -126,12 +126,12 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
       const entries = ops.map(({ key, value }) =>
         value === null ? ({ type: "del", key } as const) : ({ type: "put", key, value } as const),
       );
-      // oxlint-disable-next-line no-underscore-dangle
+      // oxlint-disable-next-line no-underscore-dangle -- a method of abstract-level's private API
       return (db as unknown as NativeDb)._batch(entries, options);
     }
     const batch = db.batch();
     const native = batch as unknown as NativeBatch;
-    // oxlint-disable no-underscore-dangle
+    // oxlint-disable no-underscore-dangle -- methods of abstract-level's private API
     for (const { key, value } of ops) {
       if (value === null) native._del(key);
       else native._put(key, value);
@@ -144,7 +144,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     }
   }
 
-  /** Checks with a file of its own whether the disk is still full: closing the database to find out would end the reads. */
+  /** Checks with a file of its own whether the disk is still full. Closing the database to find out would interrupt reads. */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
     try {

@@ -78,7 +78,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
       const thread = await this.#thread(key, prefix);
-      // A temporary thread is deleted at the start, with its runs.
+      // The start deletes temporary threads, with their runs.
       if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;
       const run = await readRun((of) => this.#kv.get(of), key, prefix, id);
       if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };
@@ -110,7 +110,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 }
 
-/** Kinds of appends that include ends of runs, among other things. */
+/** Kinds of appends that may end runs. */
 const ENDS: ReadonlySet<string> = new Set(["settled", "withdrawn", "mended"]);
 
 function unknown({ run_id }: RunRecord): PlainError {

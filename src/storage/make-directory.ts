@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * Makes a directory, and those above it. Not by `mkdir` with `recursive`: where a file system answers ENOENT although the parent is
- * there, as /proc does, it never returns.
+ * Makes a directory and its missing parents. `mkdir` with `recursive` is not used: on a file system that answers ENOENT although the parent
+ * exists, such as /proc, it never returns.
  * @throws ServiceError `storage.unavailable`
  */
 export function makeDirectory(directory: string): void {
@@ -15,7 +15,7 @@ export function makeDirectory(directory: string): void {
   }
 }
 
-/** The error for a directory that cannot be used, with the cause and what helps. */
+/** The error for a directory that cannot be used, with its cause and a hint. */
 export function directoryError(what: string, cause: unknown): ServiceError {
   const { message, code } = cause as NodeJS.ErrnoException;
   return new ServiceError("storage.unavailable", `${what}: ${message}; ${remedyOf(code)}`, { cause });

@@ -11,7 +11,7 @@ export function memberKey(name: string, value: unknown): string | undefined {
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** Cached keys, which come from clients. */
+/** The number of cached keys. It is limited, because keys come from clients. */
 const MAX_CACHED_KEYS = 256;
 /** Characters of a cached name or value. */
 const LONGEST_KNOWN = 128;

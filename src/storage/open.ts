@@ -33,7 +33,7 @@ import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
-/** Bytes of the files in a folder. A file that is deleted meanwhile, as LevelDB does, counts as 0. */
+/** The size of the files in a folder, in bytes. Files that are deleted meanwhile, as LevelDB does, count as 0. */
 async function folderSize(folder: string): Promise<number> {
   const names = await readdir(folder);
   const sizes = await Promise.all(
@@ -76,9 +76,12 @@ export interface Storage {
   size(): Promise<number | undefined>;
   /** Bytes of memory that LevelDB's log buffers take; undefined without LevelDB. */
   memory(): number | undefined;
-  /** Counts of what is quarantined because data was lost: threads, other keys, and ranges of keys (which may include more of both). */
+  /**
+   * The numbers of quarantined threads, other keys, and ranges of keys, whose data was partly lost. A range may include further threads and
+   * keys.
+   */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
-  /** The threads that are refused because data was lost; one may come more than once. Reads all keys where ranges are quarantined. */
+  /** The threads that are refused because data was lost. A thread may occur more than once. Reads all keys in quarantined ranges. */
   refusedThreads(): AsyncIterable<ThreadKey>;
   /** The tables whose verification after the start is not finished; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
@@ -272,8 +275,8 @@ async function withoutServer(
 }
 
 /**
- * Copies a data directory to a new or empty directory, also while a server runs on it. The copy is the state at one moment during the
- * copying, with everything acknowledged before.
+ * Copies a data directory to a new or empty directory, even while a server runs on it. The copy is the state at one moment during the
+ * copying, and includes everything acknowledged before the call.
  * @throws ServiceError `storage.unavailable`
  */
 export async function backupStorage(
@@ -294,7 +297,7 @@ export async function backupStorage(
   }
 }
 
-/** Whether a directory holds the data of a server, also damaged ones. */
+/** Whether a directory contains the data of a server, even if they are damaged. */
 export function hasData(directory: string): boolean {
   return [databaseIn(directory), join(directory, MARKER_FILE)].some((path) => existsSync(path));
 }

@@ -107,7 +107,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   *#find(key: DeliveryKey): Steps<Delivery | undefined> {
-    // The first one again at the end: a dead delivery may have become pending meanwhile.
+    // Reads the first status again at the end, because a dead delivery may have become pending meanwhile.
     for (const status of [...STATUSES, STATUSES[0]]) {
       const bytes = yield* wait(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;

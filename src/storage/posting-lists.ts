@@ -10,12 +10,12 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * Thread ids of one condition in memory at most, to exclude threads by their ids. If a condition has more, many threads match it, and
- * matches are found soon anyway.
+ * The largest number of thread ids of one condition in memory, for excluding threads by id. If more threads meet a condition, matches are
+ * found soon without that.
  */
 const MAX_IDS = 4_096;
 /** Key lookups after which all ids of a condition are read into memory instead. */
-const PATIENCE = 200;
+const MAX_LOOKUPS = 200;
 /** The cost of one lookup, in keys of a range scan. */
 const LOOK = 3;
 
@@ -41,7 +41,7 @@ export class PostingLists {
       let looked = 0;
       // The first page is not filtered: where many threads match, it fills the result by itself.
       for (const list of first ? [] : lists) {
-        const ids = isPlaced && asked < PATIENCE ? null : await this.#members(list);
+        const ids = isPlaced && asked < MAX_LOOKUPS ? null : await this.#members(list);
         if (ids !== null) left = left.filter(({ thread }) => ids.has(thread));
         else if (isPlaced) {
           const [own, wide] = list;
@@ -78,7 +78,7 @@ export class PostingLists {
     return false;
   }
 
-  /** All threads that meet a condition; null when they are too many. */
+  /** All threads that meet a condition; null if there are too many. */
   #members(list: PostingList): Promise<ReadonlySet<string> | null> {
     const [own] = list;
     const known = this.#ids.get(own) ?? this.#readMembers(list);

@@ -5,7 +5,7 @@ import {
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
   parseDelayed,
-  parseDue,
+  parseThreadExpiryKey,
   parseIndex,
   parseThreadMark,
   splitThread,
@@ -22,7 +22,7 @@ const WHY =
 
 /** The data that may be older than what was acknowledged, because a part of the database was lost. */
 export class QuarantinedData {
-  /** Prefixes of threads, and keys of no thread. */
+  /** Prefixes of threads, and keys that belong to no thread. */
   readonly #touched = new Set<string>();
   readonly #ranges: KeyRange[] = [];
   #isEverything = false;
@@ -61,7 +61,7 @@ export class QuarantinedData {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
 
-  /** The quarantined threads: those that are named, and all that are stored in the ranges. A thread may come more than once. */
+  /** The quarantined threads: those that are named, and all with keys in a quarantined range. A thread may occur more than once. */
   async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
     for (const touched of this.#touched) {
       const key = splitThread(touched)?.key;
@@ -71,7 +71,7 @@ export class QuarantinedData {
     let prefix = "/";
     for await (const keys of kv.keys(ALL_KEYS)) {
       for (const at of keys) {
-        // The other keys of the same thread.
+        // Skips the other keys of the same thread.
         if (at.startsWith(prefix)) continue;
         const key = threadOf(at);
         if (key === undefined) continue;
@@ -100,14 +100,14 @@ function refusalOf(key: string): Error {
 /** The thread that a key belongs to, or that an index or mark names. */
 export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
-  if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseDue(key).key;
+  if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
   if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayed(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }
 
 /**
- * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists leave it out. With an empty quarantine it costs the
- * check of a flag.
+ * Hides quarantined data from readers: reading it throws `journal.damaged`, and lists omit it. An empty quarantine costs only the check of
+ * a flag.
  */
 export class QuarantiningKeyValueStore implements KeyValueStore {
   readonly unguarded: KeyValueStore;
@@ -167,14 +167,14 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Refuses a range within a quarantined thread, which asks for that thread. */
+  /** Refuses a range within a quarantined thread: only a request for that thread reads one. */
   #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }
 
-/** Without the limit, because quarantined entries are left out and must not count. */
+/** Without the limit, because omitted entries must not count. */
 function withoutLimit({ gte, lt, reverse = false }: ScanRange): ScanRange {
   return { gte, lt, reverse };
 }

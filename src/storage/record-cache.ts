@@ -9,8 +9,8 @@ interface Held {
 }
 
 /**
- * A cache of thread records as they are stored: most runs are on a thread that was just created, or had another run just before. It has two
- * generations: when the younger is full, it replaces the older. Evicting the oldest entry each time would need a search past deleted
+ * A cache of thread records in stored form: most runs are on a thread that was just created, or had another run just before. It has two
+ * generations: when the younger one is full, it replaces the older. Evicting the oldest entry each time would require a search past deleted
  * entries.
  */
 export class RecordCache {
@@ -46,7 +46,7 @@ export class RecordCache {
     this.#older.delete(name);
   }
 
-  /** Empties the cache, when it is unknown what is stored. */
+  /** Empties the cache, for when it is unknown what is stored. */
   clear(): void {
     this.#younger = new Map();
     this.#older = new Map();

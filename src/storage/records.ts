@@ -167,9 +167,9 @@ export const checkpointRows = createRowCodec<StoredCheckpoint>()(
   ],
 );
 
-/** The value of a key whose presence is all its meaning. */
+/** The value of keys whose presence alone counts. */
 export const PRESENT_MARK: Buffer = seal(true);
-/** The value of a mark of something hidden from clients. */
+/** The value of a mark for a thread that is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
 
 /** Small numbers, encoded once: sequence numbers of a thread's first runs. */
@@ -181,13 +181,13 @@ export function sealNumber(n: number): Buffer {
 
 type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** Checkpoints that an append can have: each gets a number derived from the append's. */
+/** The largest number of checkpoints in an append: each gets a number derived from the append's. */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
 /** Bytes of stored kwargs from which readers share one decoded copy. */
 const LARGE_KWARGS = 64 * 1024;
 
-/** `shared`: large kwargs that others have read. */
+/** `shared`: cache of large kwargs that other readers have decoded. */
 export function readRun(
   get: Get,
   key: ThreadKey,

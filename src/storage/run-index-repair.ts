@@ -15,7 +15,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY)) !== undefined) return;
   let ops: WriteOperation[] = [];
   let done = 0;
-  // Of all tenants: `"` is the first character after that of the server's own keys.
+  // Of all tenants: `"` is the first character after `!`, with which the server's own keys begin.
   for (let at = '"'; ;) {
     const key = await nextThread(kv, at);
     if (key === null) break;
@@ -31,7 +31,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
 }
 
-/** The writes of the index keys of each run of a thread, those that are there included. Unreadable records are left alone: a check reports them. */
+/** Writes of the index keys of each run of a thread, whether or not they exist already. Skips unreadable records, which a check reports. */
 export async function* runIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,

@@ -28,7 +28,7 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
   return hasFailed(run) ? [created, failedRunKey(key, run)] : [created];
 }
 
-/** Undefined when the record is damaged. */
+/** The run; undefined if its record is damaged. */
 export function runAt(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
     return runRows.record(unseal(bytes, key, at));

@@ -104,7 +104,7 @@ export class RunLists {
   async #inOrder(order: number, limit: number, shared: WeakCache<RunKwargs>): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
-      // One more than asked for: the first may be replaced by a delayed run.
+      // One more than requested, because a delayed run may replace the first.
       if (found.length > limit) break;
       const run = await readRun(this.#get, this.#key, this.#prefix, id, shared);
       // Skips runs that were deleted since the list was started, or withdrawn before they started.

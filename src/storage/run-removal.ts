@@ -28,9 +28,9 @@ import { runIndexKeys } from "./run-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /**
- * Deletes runs: their records, their checkpoints, and the values that only those checkpoints refer to. The journal says what was written
- * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are marked for
- * the sweeper.
+ * Deletes runs: their records, their checkpoints, and the values that only those checkpoints refer to. The journal lists what was written
+ * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are left to the
+ * sweeper.
  */
 export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {
   const { prefix, key } = draft.head;

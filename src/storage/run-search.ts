@@ -24,9 +24,9 @@ import { createdRunKey } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
- * What a search of runs costs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
- * matches. How many pages came before does not matter. Failed runs, those of one thread, and those that have not ended are found without
- * reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ * The cost of a search of runs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
+ * matches, however many pages came before. Failed runs, those of one thread, and unended ones are found without reading the others. Any
+ * other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
  */
 
 /** Bytes of records, as stored, after which a page ends. */
@@ -59,7 +59,7 @@ export async function searchRuns(
       if (bytes === undefined) continue;
       const stored = runRows.record(unseal(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
-      // The thread may have been deleted: its runs follow later.
+      // The thread may have been deleted, and its runs' index keys are deleted later.
       const record = await readThread(kv, key);
       if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
       runs.push(stored);
@@ -105,7 +105,7 @@ function rangeOf(
   return { gte: after > gte ? after : gte, lt };
 }
 
-/** The index keys of runs that have not ended. They are few, and their threads are marked, so all of them are read. */
+/** The index keys of unended runs. There are few of them, and their threads are marked, so all are read. */
 async function* unendedKeys(
   kv: KeyValueStore,
   tenant: string,

@@ -66,7 +66,7 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* wait(reading);
-      // A read that takes time may find the value of another version of the item: then both are read again.
+      // A read that takes time may find the value of another version of the item; then both are read again.
       if (reading instanceof Promise && (yield* wait(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
@@ -101,10 +101,10 @@ export class KeyValueItems implements StoreItems {
       const found = await this.#firstAlive(tenant, { gte, lt }, now);
       if (found === undefined) return;
       const namespace = found.slice(0, depth);
-      // Skips a namespace that was cut to the same as the previous one.
+      // Skips a namespace that is equal to the previous one after the cut.
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
-      // Jumps over the rest of the namespace, and over everything below it if that would be cut to the same.
+      // Jumps over the rest of the namespace, and over everything below it if the cut makes that equal.
       gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
         .lt;
     }
@@ -139,7 +139,7 @@ export class KeyValueItems implements StoreItems {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const records = changes.map((change) => itemRowKey(tenant, "s", change));
-    // No append of the thread comes between the check of the fence and the write.
+    // From here to the write nothing is waited for, so that no append of the thread comes between the check of the fence and the write.
     if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
     const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));
     const { mine, stored } = submitted instanceof Promise ? await submitted : submitted;
@@ -177,7 +177,7 @@ export class KeyValueItems implements StoreItems {
   ): Steps<ReadonlyMap<string, Stored | undefined>> {
     const found = new Map<string, Stored | undefined>();
     for (;;) {
-      // Again after each wait: a change that was in flight may have been stored, or may have failed.
+      // Checked again after each wait: a change in flight may have been stored, or may have failed.
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
@@ -267,5 +267,5 @@ const isSame = (a: Namespace, b: Namespace): boolean =>
 const bytesOf = (vector: Float32Array): Uint8Array =>
   new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 
-/** Copied, because floats need an aligned buffer, and these bytes are at any offset. */
+/** Copied, because a `Float32Array` needs aligned bytes, and these begin at any offset. */
 const floats = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);

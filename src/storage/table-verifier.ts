@@ -9,7 +9,9 @@ import type { VerifiedTables } from "./verified-tables.ts";
 const WORK = 2;
 /** Milliseconds between two turns. The work takes about 2 % of a core, and reads 10 MB a second. */
 const REST_MS = 100;
-/** Milliseconds between two looks for new tables; at least this multiple of the last look's duration. */
+/**
+ * The pause between two searches for new tables: at least `SCAN_INTERVAL_MS`, and at least `SHARE` times the duration of the last search.
+ */
 const SCAN_INTERVAL_MS = 10_000;
 const SHARE = 100;
 
@@ -19,7 +21,7 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** The remaining work of the verifier, of the tables that existed at the start. */
+/** The verifier's progress on the tables that existed at the start. */
 export interface Verifying {
   readonly tables: number;
   readonly bytes: number;

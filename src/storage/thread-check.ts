@@ -24,7 +24,7 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Whether the thread, or the log of one of its runs, is being deleted by the sweeper. Nobody reads it any more. */
+/** Whether the sweeper is deleting the thread, or the log of one of its runs. Readers do not see it any more. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
@@ -33,7 +33,7 @@ interface Chunk {
   readonly starts: boolean;
 }
 
-/** Checks one thread. It gets the thread's keys in their order, and at the end reports what does not fit together. */
+/** Checks one thread. It receives the thread's keys in order, and at the end reports inconsistencies. */
 export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;
@@ -46,7 +46,7 @@ export class ThreadCheck {
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
   readonly #ordered = new Set<string>();
-  /** Where delayed runs started: sequence numbers by run. */
+  /** The journal sequence numbers at which delayed runs started, by run. */
   readonly #late = new Map<string, number>();
   readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "changes">>();
   readonly #wholes = new Set<string>();

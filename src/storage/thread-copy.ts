@@ -27,8 +27,9 @@ const PIECE = 256;
 const BYTES = 256 * 1024;
 
 /**
- * Copies a thread as of one moment. It may be too large for one batch, so it is written in pieces, under a mark as if it were being
- * deleted. The last piece removes the mark and adds the record; before that nobody sees the copy, and after a crash the sweeper deletes it.
+ * Copies a thread as it was at one moment. It may be too large for one batch, so it is written in pieces, under a mark as if it were being
+ * deleted. The last piece removes the mark and adds the record; before that the copy is hidden from readers, and after a crash the sweeper
+ * deletes it.
  */
 export async function copyThread(
   deps: Deps,
@@ -54,13 +55,16 @@ export async function copyThread(
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {
-    // If this fails, the next start sweeps it.
+    // If this fails, the next start deletes the pieces.
     await sweeper.sweep(to, null).catch(() => undefined);
     throw cause;
   }
 }
 
-/** Takes the id for the copy. @throws ServiceError `journal.conflict` when there is such a thread */
+/**
+ * Reserves the id of the copy.
+ * @throws ServiceError `journal.conflict` if such a thread exists
+ */
 function reserve(
   { heads, sweeper, order }: Deps,
   to: ThreadKey,

@@ -20,7 +20,7 @@ export interface ThreadHead {
   seq: number;
   /** The order number of the next run; the runs below it are stored or in flight. */
   next_run: number;
-  /** Whether the thread is marked as having work. */
+  /** Whether the thread has a mark that it has work. */
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
@@ -30,18 +30,18 @@ export interface ThreadHead {
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. The same object need not be written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;
-  /** The id after the last event of each run, for runs that were written to. */
+  /** The id after the last event of each run that has been written to. */
   readonly ends: SmallMap<string, number>;
   /** The operations of writes in flight, oldest first; a deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
-  /** Settles with the last write in flight. */
+  /** Resolves when the last write in flight has ended, stored or not. */
   tail: Promise<void> | undefined;
   released: boolean;
-  /** False when a failed write, a deletion or a pruning has made it wrong. */
+  /** False once a failed write, a deletion or a pruning has made it wrong. */
   isValid: boolean;
 }
 
-/** Ends of spans remembered at most. */
+/** The number of span ends that are remembered. */
 const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
@@ -49,14 +49,14 @@ export class ThreadHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();
-  /** The latest read of each record that is being read. */
+  /** The latest of the reads in progress, by record. */
   readonly #reads = new Map<string, { isCurrent: boolean }>();
 
   constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 
-  /** The head to write with. MUST NOT be called again for the same thread before the head is there. */
+  /** The head on which to base a write. MUST NOT be called again for the same thread before it is returned. */
   get(key: ThreadKey): Eventually<ThreadHead> {
     const name = threadMapKey(key);
     const known = this.#heads.get(name);
@@ -90,10 +90,10 @@ export class ThreadHeads {
     return head;
   }
 
-  /** The thread's record as it is stored. */
+  /** The thread's record as stored. */
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     const name = threadMapKey(key);
-    // With an append in flight, the store may be newer than the cache, and what the cached record refers to may be gone.
+    // While an append is in flight, the store may be newer than the cache, and data to which the cached record refers may be deleted.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
@@ -107,7 +107,7 @@ export class ThreadHeads {
     });
   }
 
-  /** Notes a read that takes time. If the record is changed meanwhile, what was read may be older, and must not be cached. */
+  /** Registers a read that takes time. If the record changes meanwhile, the result may be outdated and must not be cached. */
   #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
     this.#overtake(name);
     const read = { isCurrent: true };
@@ -119,7 +119,7 @@ export class ThreadHeads {
     return read;
   }
 
-  /** The record changes, or another read of it begins: the read in progress does not count any more. */
+  /** Invalidates the read in progress, because the record changes or another read of it begins. */
   #overtake(name: string): void {
     const read = this.#reads.get(name);
     if (read === undefined) return;
@@ -161,7 +161,7 @@ export class ThreadHeads {
     head.inFlight.push(ops);
   }
 
-  /** Drops the head, because the thread is deleted, or changes in a way that the head does not know. */
+  /** Drops the head, because the thread is deleted or changed by something other than an append. */
   forget(head: ThreadHead): void {
     head.isValid = false;
     this.#records.delete(head.name);
@@ -183,12 +183,12 @@ export class ThreadHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Not if the head has been cleared and read again.
+    // Only if the head has not been dropped and read again meanwhile.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
 
-/** Whether a start must look at the thread. A temporary thread at least has to be deleted. */
+/** Whether the start of the server must read the thread. A temporary thread always counts, since it has to be deleted. */
 export function isUnsettled(thread: ThreadRecord): boolean {
   return hasWork(thread) || thread.temporary !== null;
 }

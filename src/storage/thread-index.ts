@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import { settledStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
   createdPrefix,
-  dueKey,
+  threadExpiryKey,
   indexKey,
   metadataPrefix,
   sortKey,
@@ -26,7 +26,10 @@ import { PRESENT_MARK } from "./records.ts";
  * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
  */
 
-/** Members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by members reads too. */
+/**
+ * The number of members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by
+ * members reads too.
+ */
 const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS = "*";
 
@@ -52,7 +55,7 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
     sortKey(restedPrefix(tenant), rested_at, id),
     sortKey(statusPrefix(tenant, settledStatus(thread)), created_at, id),
     ...membersOf(thread.metadata).map((member) => sortKey(metadataPrefix(tenant, member), created_at, id)),
-    ...(ttl === null ? [] : [dueKey(key, ttl.due)]),
+    ...(ttl === null ? [] : [threadExpiryKey(key, ttl.due)]),
   ];
 }
 
@@ -82,8 +85,8 @@ export function indexOps(
   }
   if (before.metadata !== after.metadata) moveMembers(ops, key, before, after, known);
   if (before.ttl?.due !== after.ttl?.due) {
-    if (before.ttl !== null) ops.push({ key: dueKey(key, before.ttl.due), value: null });
-    if (after.ttl !== null) ops.push({ key: dueKey(key, after.ttl.due), value: PRESENT_MARK });
+    if (before.ttl !== null) ops.push({ key: threadExpiryKey(key, before.ttl.due), value: null });
+    if (after.ttl !== null) ops.push({ key: threadExpiryKey(key, after.ttl.due), value: PRESENT_MARK });
   }
 }
 

@@ -32,7 +32,7 @@ export async function pruneThread(
   write: Write,
 ): Promise<void> {
   if (thread === undefined) return;
-  // Writes in flight belong to what remains.
+  // Waits for writes in flight: they belong to the data that stays.
   await tail;
   const { kept, gone } = await sort(kv, key, thread.checkpoint);
   const cut = kept.filter(({ parent }) => parent !== null);
@@ -56,7 +56,7 @@ export async function pruneThread(
     const end = at.lastIndexOf("/") + 1;
     return parseOrdinal(at.slice(end)) < (spans.get(at.slice(0, end)) ?? 0);
   });
-  // A synced write, so that the deletions before it are on the disk too.
+  // Synced, so that the deletions before it are on the disk too.
   await write([{ key: CHECK_KEY, value: null }], true);
 }
 

@@ -17,7 +17,7 @@ import type { IndexScan, ScanQuery } from "./index-scans.ts";
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;
-  /** Cost that may be spent after the page to count further matches. */
+  /** The cost that may be spent after the page to count further matches. */
   readonly ahead: number;
 }
 
@@ -28,7 +28,7 @@ export interface ThreadMatches {
   readonly isAll: boolean;
 }
 
-/** The cost of a candidate whose record is read; one whose key is enough costs 1. About 5 us to 1 us. */
+/** The cost of a candidate whose record is read (about 5 us); one whose key is enough (about 1 us) costs 1. */
 const RECORD = 5;
 /** Cost spent in one turn: half a millisecond. The first turns are shorter, since one of the scans may finish early. */
 const TURN_COST = 500;
@@ -46,7 +46,7 @@ export async function raceScans(
   share: BudgetShare,
 ): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
-  // If everything has to be counted, a scan whose keys are enough is the best one.
+  // If everything has to be counted, scans are preferred that need no records, only index keys.
   const sure = counts ? scans.filter((scan) => scan.sure) : [];
   const searches = (sure.length > 0 ? sure : scans).map((scan) =>
     scan.ordered || counts ? seek(scan, page, find, share) : collect(scan, wanted, page, find, share),
@@ -133,7 +133,7 @@ async function* collect(
   let turn = FIRST_TURN;
   let isAll = true;
   search: for await (const { found, seen } of scan.candidates()) {
-    // Keys that were skipped.
+    // The number of keys that were skipped.
     spent += seen - found.length;
     for (const { thread, at } of found) {
       const one = find(thread);

@@ -41,8 +41,8 @@ export const NOTHING_STORED: StoredSizes = {
 };
 
 /**
- * Sums up the rows of a thread as of one moment. No value is decoded, but LevelDB knows the size of a value only from the value itself: so
- * this reads all of the thread, page by page, within the tenant's share of the time budget.
+ * Sums up the rows of a thread at one moment. Values are not decoded, but LevelDB finds the size of a value only by reading it: so this
+ * reads the whole thread, page by page, within the tenant's share of the time budget.
  */
 export async function sumThread(kv: KeyValueStore, key: ThreadKey): Promise<StoredSizes> {
   const [checkpoints, writes, runs, events, thread] = [new Sum(), new Sum(), new Sum(), new Sum(), new Sum()];
@@ -52,7 +52,7 @@ export async function sumThread(kv: KeyValueStore, key: ThreadKey): Promise<Stor
   for await (const [at, value] of kv.entries(prefixRange(prefix))) {
     const [segment = "", , channel = "", task] = at.slice(prefix.length).split("/", 4);
     const kind = KINDS[segment];
-    // Without a task it only marks that the checkpoint has writes.
+    // A key without a task only marks that the checkpoint has writes.
     if (kind === undefined || (kind === "writes" && task === undefined)) continue;
     if (kind !== "values") {
       sums[kind].add(value.length);

@@ -1,9 +1,9 @@
 import { type Stats, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /**
- * The tables whose checksums were right, with the properties of their files at that time; stored in a file outside the database. LevelDB
- * never changes a table, so a start need not read these tables before it serves. A bit that flips on the disk later does not change the
- * properties: the {@link TableVerifier} finds that.
+ * The tables whose checksums were correct, with the properties of their files at that time; stored in a file outside the database. LevelDB
+ * never changes a table, so a start need not read these tables again before it serves. A bit that flips on the disk later does not change
+ * the properties; the {@link TableVerifier} finds that.
  */
 export class VerifiedTables {
   readonly #path: string;
@@ -15,7 +15,7 @@ export class VerifiedTables {
     this.#files = read(path);
   }
 
-  /** Whether the file is the one that was verified. */
+  /** Whether the file still has the properties that it had when it was verified. */
   has(name: string, stats: Stats): boolean {
     return this.#files.get(name) === describe(stats);
   }
@@ -48,7 +48,7 @@ function read(path: string): Map<string, string> {
   try {
     return new Map(Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>));
   } catch {
-    // Missing or torn: all tables are verified.
+    // If the list is missing or torn, all tables are verified.
     return new Map();
   }
 }

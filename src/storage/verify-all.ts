@@ -21,7 +21,10 @@ import { ThreadCheck, type IsDeleted } from "./thread-check.ts";
 import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
-/** Checks an item's key. Yields what is missing beside it; nothing for other keys. The value itself has been checked before. */
+/**
+ * Checks an item's key. Yields errors for missing values or index entries; nothing for other keys. The record itself has already been
+ * checked.
+ */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {
     const { tenant, due, ...place } = parseItemExpiry(at);
@@ -51,8 +54,8 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
 const PROGRESS_KEYS = 1_000;
 
 /**
- * Reads every value once, in key order, and checks each thread after its last key. Memory holds one thread's bookkeeping at a time, never
- * its data.
+ * Reads every value once, in key order, and checks each thread after its last key. Memory holds the state of one thread's check, never its
+ * data.
  */
 export async function* verifyAll(
   kv: KeyValueStore,
@@ -63,7 +66,7 @@ export async function* verifyAll(
   let done = 0;
   let prefix = "";
   let check: ThreadCheck | undefined;
-  /** Threads whose index keys were reported as wrong. */
+  /** Threads whose index keys have already been reported as wrong. */
   const reported = new Set<string>();
   const range = only === undefined ? ALL_KEYS : prefixRange(threadPrefix(only));
   for await (const [at, bytes] of kv.entries(range)) {
@@ -105,7 +108,10 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
   }
 }
 
-/** Checks an index key: its thread must exist and belong there. A thread that has lost its record is reported with its other keys. */
+/**
+ * Checks an index key: its thread must exist, and must have this index key. A thread that has lost its record is reported with its other
+ * keys.
+ */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);
   if (key === undefined || reported.has(threadPrefix(key))) return;

@@ -1,17 +1,17 @@
 import type { Eventually } from "../ports/eventually.ts";
 
 /**
- * Keeps the order of writes that read before they write. A write begins at once, and usually has ended when its call returns. Only over a
+ * Keeps the order of writes that read before they write. A write begins at once, and usually has ended when its call returns. Only with a
  * store that answers reads later does it take longer: then later writes of the same record wait for it, so that none overtakes it, and
- * nothing changes between its reads and its write. Records are named by their keys, or the prefix of their keys.
+ * nothing changes between its reads and its write. Records are identified by their keys, or a prefix of their keys.
  */
 export class WriteOrder {
-  /** The last write of each record that has not ended. Never rejects. */
+  /** The last unfinished write of each record. Never rejects. */
   readonly #last = new Map<string, Promise<void>>();
 
   /**
-   * Calls `write` when the earlier writes of all these records have ended: synchronously when none is in progress. Its result is that of
-   * `write`, which ends when it has handed its operations over; MUST NOT return the promise that they are stored.
+   * Calls `write` once the earlier writes of all these records have ended: synchronously if none is in progress. Returns the result of
+   * `write`, which ends when its operations are submitted. It MUST NOT return the promise that they are stored.
    */
   run<T>(records: readonly string[], write: () => Eventually<T>): Eventually<T> {
     const before = this.#last.size === 0 ? undefined : this.#before(records);

@@ -4,8 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 
 /**
- * The time from a failed write until a write is stored again. However long it is, and however many writes are refused, its start and its end are
- * one line each in the log, and one more for each new cause.
+ * The time from a failed write until a write is stored again. However long it lasts, and however many writes are refused, the log has one
+ * line for its start, one for its end, and one for each new cause.
  */
 export class WriteOutage {
   #error: ServiceError;
@@ -28,7 +28,7 @@ export class WriteOutage {
     });
   }
 
-  /** The error of every write meanwhile. */
+  /** The error of every write during the outage. */
   get error(): ServiceError {
     return this.#error;
   }
@@ -38,7 +38,7 @@ export class WriteOutage {
     this.#refused++;
   }
 
-  /** The storage could not be opened again, or did not store the write that tests it. */
+  /** Logs that the storage could not be opened again, or did not store the test write. */
   goesOn(cause: unknown): void {
     const message = innermostMessage(cause);
     if (message === this.#cause) return;
@@ -47,14 +47,14 @@ export class WriteOutage {
     this.#logger.warn("the storage is still not available", { error: withCauses(cause) });
   }
 
-  /** A write was stored again. */
+  /** Ends the outage: a write was stored again. */
   ended(): void {
     const seconds = Math.round((this.#clock.mono() - this.#since) / 100) / 10;
     this.#logger.info("the storage stores writes again", { seconds, refused: this.#refused });
   }
 }
 
-/** The message of the first cause, without what was wrapped around it. */
+/** The message of the innermost cause. */
 function innermostMessage(error: unknown): string {
   let one = error;
   while (one instanceof Error && one.cause !== undefined) one = one.cause;

@@ -11,8 +11,8 @@ import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
- * When readers see a fact. `os`: when it would survive the end of the process. `memory`: when the write of its chunk
- * starts; after a crash, a reader may have seen what the log no longer has.
+ * When readers see a fact. `os`: once it would survive the end of the process. `memory`: when the write of its chunk starts; after a crash,
+ * a reader may then have seen facts that the log does not contain.
  */
 export type StreamSync = "os" | "memory";
 
@@ -46,7 +46,7 @@ export class AttemptSink implements Sink {
   readonly #epoch: number;
   /** False when a newer attempt, or the end of the log, has replaced this writer. */
   #alive = true;
-  /** False after `close`. Chunks in flight are still followed until they are stored. */
+  /** False after `close`. Chunks in flight are still tracked until they are stored. */
   #open = true;
   #next: number;
   /** The chunk that is being filled. */
@@ -56,7 +56,7 @@ export class AttemptSink implements Sink {
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /** Chunks that the caller has taken to store them, in the order of the takes, each with the callbacks of those that wait for it. */
+  /** Chunks that the caller has taken to store them, in the order of the takes, each with the callbacks that wait for it. */
   #taken: { readonly entry: LogEntry; readonly waiting: readonly (() => void)[] }[] = [];
   /** While a take adds facts: callbacks of the chunks that became full meanwhile, see {@link Sink.take}. */
   #waiting: (() => void)[] | undefined;
@@ -119,7 +119,7 @@ export class AttemptSink implements Sink {
 
   close(): void {
     if (!this.#open) return;
-    // The run's record states how many events the run has: facts emitted since are dropped.
+    // The run's record already states how many events the run has, so later facts are dropped.
     this.#drop();
     this.#open = false;
     this.#log.close();

@@ -35,7 +35,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
-/** The configuration with which a run would resume from this checkpoint; whoever resumes is its user then. */
+/** The configuration with which a run would resume from this checkpoint, without its user, who may be another one then. */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
@@ -73,7 +73,7 @@ function plannedOf(
   };
 }
 
-/** Renders a checkpoint in full; nothing where its state is not stored any more. */
+/** Renders a checkpoint in full; renders nothing if its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
   context: RenderContext,
@@ -129,7 +129,7 @@ function envelope(type: string, step: number | null, at: number, payload: JsonOb
 
 /** A task as its checkpoint planned it, and the number of its step. */
 export interface TaskWithStep {
-  /** The step; null where the checkpoint is not stored any more. */
+  /** The step; null if the checkpoint is not stored any more. */
   readonly step: number | null;
   readonly planned: PlannedTask | undefined;
 }

@@ -11,18 +11,18 @@ export interface ExpiryDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds for which the events of an ended run are kept. */
+  /** Milliseconds after which the events of an ended run are deleted. */
   readonly ttl: number;
-  /** Milliseconds for which idempotency keys are kept. */
+  /** Milliseconds after which idempotency keys are deleted. */
   readonly repeats: number;
 }
 
-/** Milliseconds for which events are kept by default: a day. */
+/** Milliseconds: the default lifetime of events, a day. */
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** Threads per batch. */
 const PIECE = 100;
-/** Milliseconds between batches: a pass over many threads costs little at a time. */
+/** Milliseconds between batches, so that a pass over many threads takes little time at once. */
 const PAUSE_MS = 100;
 /** Milliseconds between passes: a tenth of the events' lifetime, within these limits. */
 const SHORTEST = 1_000;
@@ -41,7 +41,7 @@ export class EventExpiry {
     this.#between = Math.min(MAX_INTERVAL_MS, Math.max(SHORTEST, deps.ttl / 10));
   }
 
-  /** Starts with a pass soon, so that a server which restarts often gets to it too. */
+  /** The first pass starts soon, so that a server that restarts often completes one too. */
   start(): void {
     this.#after(Math.min(this.#between, 60_000), null);
   }
@@ -63,7 +63,7 @@ export class EventExpiry {
   async #piece(from: ThreadKey | null): Promise<void> {
     const { journal, hub, clock, ttl, repeats, logger } = this.#deps;
     try {
-      // oxlint-disable-next-line no-await-in-loop -- piece by piece, so that others get their turn
+      // oxlint-disable-next-line no-await-in-loop -- a batch at a time, so that other work runs in between
       while (from === null && (await journal.expireOnce(clock.now() - repeats, PIECE)));
       const next = await journal.expireEvents(clock.now() - ttl, from, PIECE, (...run) => hub.isRead(...run));
       this.#after(next === null ? this.#between : PAUSE_MS, next);

@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 
 /** Bytes: the size of an object without its members. */
 const BASE = 48;
-/** Items of a list, or members of an object, that are measured; the rest is taken to be like them. */
+/** The number of list items or object members that are measured; the rest is assumed to be similar. */
 const SAMPLE = 16;
 const DEPTH = 4;
 

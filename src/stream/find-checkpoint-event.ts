@@ -5,7 +5,7 @@ import type { Journal } from "../ports/journal.ts";
 /** Chunks: how many are read at a time. */
 const CHUNKS_PER_READ = 64;
 
-/** The id of the last event of a root checkpoint of a run; -1 where there is none. */
+/** The id of the last event of a root checkpoint of a run; -1 if there is none. */
 export async function checkpointEventId(
   journal: Journal,
   key: ThreadKey,

@@ -46,17 +46,17 @@ export interface Hub extends Sinks {
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
-   * The same, but each run from its first event, and with its end after its last: for readers that need every earlier
-   * event of a run to understand the next.
+   * The same, but each run from its first event, and with its end: for readers that need every earlier event of a run to understand the
+   * next.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
   /** Cuts all readers and breaks all live logs: the server is stopping. */
   close(): void;
-  /** `watches`: threads of which somebody reads all runs. */
+  /** `watches`: threads for which a reader follows all runs. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
-/** Milliseconds for which an ended log is kept for readers that are still behind. */
+/** Milliseconds that an ended log stays in memory for readers that have not reached its end. */
 const LINGER = 60_000;
 
 export function createHub(deps: HubDeps): Hub {
@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Threads that nobody watches cost no more than this check.
+    // Threads without readers cost no more than this check.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
@@ -142,7 +142,7 @@ class StreamHub implements Hub, LogOwner {
     return this.#follow(key, run, options).reader;
   }
 
-  /** `log`: that of the run, if it has one. */
+  /** `log`: the log of the run, if it has one. */
   #follow(
     key: ThreadKey,
     run: RunRecord,
@@ -157,7 +157,7 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // The record may be older than the log, and even than the end of the run: then a log that is made now will know.
+    // The record may be older than the log, and even than the end of the run. A log that is created now finds that out.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -234,7 +234,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Each log removes itself.
+    // Each log removes itself from the map.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);

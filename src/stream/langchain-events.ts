@@ -14,10 +14,9 @@ import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js emit them themselves, in runs
- * that ask for them. Else they are derived from what the run has stored: the graph is a chain, each node is a chain within
- * it, and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` says
- * where they are.
+ * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js emit them themselves, in runs that request
+ * them. For other graphs they are derived from the stored facts of the run: the graph is a chain, each node is a chain within it, and a
+ * streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` gives their position.
  */
 
 /** The name of the outermost chain: clients look for it. */
@@ -52,7 +51,10 @@ const derived = <T extends Kind>(render: EventRenderer<T>["put"]): EventRenderer
     andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
 });
 
-/** A slot of older versions: the output of a chain in pieces, which LangChain does not emit for graphs and their nodes. */
+/**
+ * An event slot of older versions: the output of a chain in pieces, which LangChain does not emit for graphs and their nodes. It stays,
+ * because event ids depend on it.
+ */
 const nothing = { put: () => undefined };
 
 export const runStarted = derived<"start">((_, id, context) => {

@@ -3,7 +3,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 
-/** The state that a fact refers to, while it is in memory, and the checkpoint itself where it is new. */
+/** The state that a fact refers to, while it is in memory, and the checkpoint itself if it is new. */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
@@ -11,7 +11,7 @@ export interface LiveState {
 
 /** Output that was rendered for one reader and is shared with the others. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** It holds the events above this one. */
+  /** It contains the events above this one. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
@@ -25,7 +25,7 @@ export class LogEntry {
   /** The states that its facts refer to, by the fact's index in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** Rendered output by the view's key: of the whole chunk, or, where that is large, the part that was rendered last. */
+  /** Rendered output by the view's key: that of the whole chunk or, if that is large, the part that was rendered last. */
   rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -36,7 +36,7 @@ export class LogEntry {
   }
 }
 
-/** The states that a stored chunk brings along. */
+/** The states that come with a stored chunk. */
 export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
   let states: Map<number, LiveState> | undefined;
   for (const [i, fact] of facts.entries()) {
@@ -53,14 +53,14 @@ export interface TailLimits {
   readonly facts: number;
 }
 
-/** Chunks: the rendered output of this many of the newest is kept. Readers that keep up need no others. */
+/** Rendered output is cached for this many of the newest chunks. Readers that keep up need no others. */
 const RENDERED = 8;
-/** Characters of output: larger output counts for the memory budget, and is kept of the newest chunk alone. */
+/** Characters: larger output counts for the memory budget, and is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;
 
 /**
- * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk, and every chunk that
- * is not stored yet: nothing else has those.
+ * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk and every chunk that is not stored yet,
+ * since these are only in memory.
  */
 export class LogTail {
   readonly #limits: TailLimits;
@@ -117,10 +117,10 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The first entry that ends above `id`: the one that contains it, where there is one. */
+  /** The first entry that ends above `id`: the one that contains it, if there is one. */
   find(id: number): LogEntry | undefined {
     const entries = this.#entries;
-    // Readers that keep up want the newest.
+    // Checked first, because readers that keep up need the newest entry.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

@@ -17,10 +17,7 @@ import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
 
 // --- messages-tuple ---
 
-/**
- * The event name. Tokens of subgraphs are always shown; the name has their namespace only for readers that asked for
- * subgraphs.
- */
+/** The event name. Tokens of subgraphs are always shown; the name includes their namespace only for readers that requested subgraphs. */
 function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   if (ns === "" || !subgraphs) return "messages";
   const leaf = meta["langgraph_checkpoint_ns"];
@@ -63,7 +60,7 @@ export const pieceTuple: EventRenderer<"piece"> = {
 
 export const completeTuple: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // Its tokens have been shown already.
+    // Skipped, because its tokens have already been shown.
     if (fact.streamed) return;
     const event = nameOf(fact.ns, fact.meta, context.subgraphs);
     context.put(id, event, json([fact.message, messageMeta(context.data.run, fact.meta)]));
@@ -108,7 +105,7 @@ export const inputComplete: EventRenderer<"checkpoint"> = {
   },
 };
 
-/** The state before the input was applied to give this checkpoint; undefined where no input gave it. */
+/** The state before the input was applied to make this checkpoint; undefined if an input did not make it. */
 function beforeInput(
   context: RenderContext,
   { id }: FactOf<"checkpoint">,

@@ -41,7 +41,7 @@ export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject 
         ? addUp(asObject(message["usage_metadata"]), usage_metadata)
         : (message["usage_metadata"] ?? usage_metadata),
     }),
-    // A piece cannot change these.
+    // Members that a later piece does not replace.
     id: message["id"],
     type: message["type"],
     example: message["example"],

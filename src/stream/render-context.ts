@@ -12,7 +12,7 @@ export type Kind = Fact["t"];
 export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
 type Slot<T extends Kind> = (typeof eventModes)[T][number];
 
-/** Context of a renderer: where it puts events, and how it reads what the current fact refers to. */
+/** Context of a renderer: its output, and access to the data to which the current fact refers. */
 export interface RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
@@ -20,9 +20,9 @@ export interface RenderContext {
   head(m: number): Eventually<MessageHead>;
   /** The streamed message `m` as received so far, with the current fact. Only for the mode `messages`. */
   partial(m: number): JsonObject;
-  /** The state at a checkpoint; null where it is not stored (any more). */
+  /** The state at a checkpoint; null if it is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null>;
-  /** A checkpoint without its state; null where it is not stored (any more). */
+  /** A checkpoint without its state; null if it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null>;
   /** `data` is JSON text on one line. */
   put(id: number, event: string, data: JsonText): void;
@@ -34,12 +34,15 @@ export interface EventRenderer<T extends Kind> {
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
 
-/** A mode with several slots of a kind has a renderer for each, in order. */
+/**
+ * The renderers of a mode by kind of fact and slot (see `Slot`). If several events of a kind share a slot, there is a list with one
+ * renderer for each.
+ */
 export type ModeTable = {
   readonly [T in Kind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
-/** True for facts to show: those of the root graph, and those of subgraphs if the reader asked for subgraphs. */
+/** True for facts to show: those of the root graph, and those of subgraphs if the reader requested subgraphs. */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const eventName = (event: string, ns: string): string =>

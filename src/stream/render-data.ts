@@ -19,13 +19,13 @@ export interface MessageHead {
   readonly after: string;
 }
 
-/** What the readers of all runs share. Checkpoints never change. */
+/** Caches that the readers of all runs share. Checkpoints never change. */
 export class SharedReads {
   /** By thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
   /** Decoded large states. */
   readonly states = new WeakMap<Checkpoint, JsonObject>();
-  /** Resolves when the tenant's long work may have a turn of the event loop. */
+  /** Resolves when long work of the tenant may use the event loop. */
   readonly turn: (tenant: string) => Promise<void>;
 
   constructor(turn: (tenant: string) => Promise<void>) {
@@ -39,10 +39,10 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** Message heads: this many are cached for one run; an older one is read again from its fact. */
+/** The number of message heads that are cached for one run; an older one is read again from its fact. */
 const HEADS = 1024;
 /**
- * Checkpoints: this many are cached for one run's tasks, the newest, for as many subgraphs as are likely to run at
+ * The number of checkpoints that are cached for the tasks of one run: the newest ones, enough for as many subgraphs as are likely to run at
  * once.
  */
 const SNAPSHOTS = 8;
@@ -85,7 +85,7 @@ export class RenderData {
     this.#recent = recent;
   }
 
-  /** The state at a checkpoint; null where it is not stored (any more). */
+  /** The state at a checkpoint; null if it is not stored (any more). */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return this.#memory.read(this.key.tenant, () =>
       andThen(this.#checkpoint(ns, checkpoint), (found) => {
@@ -105,7 +105,7 @@ export class RenderData {
     );
   }
 
-  /** The state at a checkpoint; null where it has been deleted since the checkpoint was read. */
+  /** The state at a checkpoint; null if it was deleted after the checkpoint was read. */
   #values(checkpoint: Checkpoint): Eventually<JsonObject | null> {
     const gone = (cause: unknown): null => {
       if (cause instanceof ServiceError && cause.code === "checkpoint.not_found") return null;
@@ -119,7 +119,7 @@ export class RenderData {
     }
   }
 
-  /** A checkpoint without its state; null where it is not stored (any more). */
+  /** A checkpoint without its state; null if it is not stored (any more). */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
     return andThen(
       this.#checkpoint(ns, id),
@@ -127,7 +127,7 @@ export class RenderData {
     );
   }
 
-  /** A stored checkpoint, which includes what its graph was given: that may be large. */
+  /** A stored checkpoint. It includes the input of its graph, which may be large. */
   #checkpoint(ns: string, id: string): Eventually<Checkpoint | undefined> {
     const { tenant, thread } = this.key;
     const name = `${tenant}\n${thread}\n${ns}\n${id}`;
@@ -154,7 +154,7 @@ export class RenderData {
     return undefined;
   }
 
-  /** The cached part of a checkpoint: the tasks that run from it refer to it again and again. */
+  /** The cached part of a checkpoint, since every task that runs from the checkpoint refers to it. */
   snapshot(id: string): Snapshot | undefined {
     return this.#snapshots.get(id);
   }
@@ -194,7 +194,7 @@ export class RenderData {
     if (recent !== undefined && this.#learnFrom(recent, id)) return;
     return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
-      // Its tokens are shown even so: text without metadata is better than none.
+      // Its tokens are shown anyway: text without metadata is better than none.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
   }
@@ -216,7 +216,7 @@ export class RenderData {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // For an id older than all that it holds, memory returns its oldest chunk.
+        // For an id older than its oldest chunk, the memory returns that chunk.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];

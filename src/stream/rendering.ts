@@ -31,8 +31,8 @@ export const newReaderState = (): ReaderState => ({
 });
 
 /**
- * Characters of output after which rendering stops within a slice: a chunk may refer to many states, each of them larger than its own
- * facts by far.
+ * Characters of output after which rendering stops within a slice: a chunk may refer to many states, each much larger than the facts of the
+ * chunk.
  */
 export const MAX_OUTPUT = 512 * 1024;
 
@@ -41,7 +41,7 @@ export interface ChunkSlice {
   readonly entry: LogEntry;
   readonly after: number;
   readonly data: RenderData;
-  /** True when several readers follow this run: rendered output is kept for the others. */
+  /** True if several readers follow this run, so that rendered output is cached for the others. */
   readonly shared: boolean;
   /** The state of the reader that read it. */
   readonly memo: ReaderState;
@@ -52,19 +52,16 @@ export interface ChunkSlice {
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
-/** What a reader wants to see, and in which format. Two views with the same key give the same output. */
+/** A reader's selection of events, and their format. Two views with the same key give the same output. */
 export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly renderers: Readonly<Record<Fact["t"], KindRenderers | undefined>>;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
-  /** True when it shows messages as received so far: each piece needs those before it. */
+  /** True if it shows messages as received so far: each piece then requires those before it. */
   readonly accumulates: boolean;
-  /**
-   * True when it shows more of a checkpoint than its own state: checkpoints are then cached for the tasks that run
-   * from them.
-   */
+  /** True if it shows more of a checkpoint than its state: checkpoints are then cached for the tasks that run from them. */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
   /** Characters of output after which rendering stops within a slice. */
@@ -80,7 +77,7 @@ export interface OutputFormat<Out> {
   begin(isShared: boolean): { put(id: number, event: string, data: JsonText): void; done(): Out };
 }
 
-/** Server-sent events; no bytes where the view shows nothing. */
+/** The format of server-sent events; no bytes if the view shows nothing. */
 export const sseFormat: OutputFormat<SseOutput> = {
   name: "sse",
   begin(isShared) {
@@ -119,7 +116,7 @@ export function createView<Out>(
   };
 }
 
-/** The output of a slice, and, where the view needs them, the messages that are being streamed at its end. */
+/** The output of a slice and, if the view needs them, the messages that are being streamed at its end. */
 interface Rendered<Out> {
   readonly out: Out;
   readonly partials: Partials | undefined;
@@ -127,7 +124,7 @@ interface Rendered<Out> {
   readonly stoppedAt: number | undefined;
 }
 
-/** Renders a slice for a view; synchronously when everything its facts refer to is in memory. */
+/** Renders a slice for a view; synchronously if all data to which its facts refer is in memory. */
 export function render<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Out> {
   const { entry, memo } = slice;
   return andThen(rendered(slice, view), ({ out, partials, size, stoppedAt }) => {
@@ -148,7 +145,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
   if (found?.after === after) return found.output;
   const output = new Rendering(slice, view).run();
-  // A reader that begins within the chunk, or that is behind, shares nothing.
+  // A reader that begins within the chunk, or is behind, cannot share its output.
   if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
   const shared: SharedOutput<Rendered<Out>> = { after, output };
   const { rendered: kept } = entry;
@@ -163,7 +160,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   return output;
 }
 
-/** One pass over the facts of a slice, which waits where something has to be read. */
+/** One pass over the facts of a slice. It pauses when data has to be read. */
 class Rendering<Out> implements RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
@@ -240,7 +237,7 @@ class Rendering<Out> implements RenderContext {
   head(m: number): Eventually<MessageHead> {
     const head = this.data.head(m);
     if (head !== undefined) return head;
-    // Looks again: another reader may have displaced it meanwhile.
+    // Checked again: another reader may have evicted it from the cache meanwhile.
     return andThen(this.data.seek(m), () => this.head(m));
   }
 
@@ -277,8 +274,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Notes what later facts refer to, whether this fact is shown or not. A promise: call it again for this fact when
-   * it resolves.
+   * Remembers what later facts refer to, whether or not this fact is shown. If it returns a promise, call it again for this fact once that
+   * has resolved.
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
@@ -317,10 +314,7 @@ class Rendering<Out> implements RenderContext {
   }
 }
 
-/**
- * Messages: at most this many are tracked as being streamed at once; beyond that, the oldest is read again when it
- * continues.
- */
+/** The largest number of messages that are tracked as being streamed at once; beyond that, the oldest is read again when it continues. */
 const MAX_STREAMING_MESSAGES = 256;
 
 function forget(partials: Map<number, JsonObject>, id: unknown): void {

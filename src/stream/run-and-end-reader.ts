@@ -12,11 +12,11 @@ interface Deps extends RenderDataDeps {
   readonly run: RunRecord;
   /** The id of the last event, or of the end, that the reader has; -1: of none. */
   readonly after: number;
-  /** The id that follows the last event, as far as it is known in memory; 0: it is not. */
+  /** The id that follows the last event, if it is known in memory; else 0. */
   readonly next: () => number;
   /**
-   * True: where the thread is deleted, the run's end is that it failed with this. For a protocol that has no other way to report a deletion,
-   * and whose clients would wait for the end.
+   * True: if the thread is deleted, reports a failure as the run's end. For a protocol that has no other way to report a deletion, and
+   * whose clients would wait for the end.
    */
   readonly failsWithThread: boolean;
 }
@@ -25,12 +25,12 @@ interface Deps extends RenderDataDeps {
 export class RunAndEndReader implements Reader {
   readonly #inner: Reader;
   readonly #deps: Deps;
-  /** The event number of the end, when it has been returned. */
+  /** The event number of the end, once it has been returned. */
   #end: number | undefined;
   /** True when events have been returned. */
   #hasRead = false;
   #closed = false;
-  /** What follows the end. */
+  /** The result of reads after the end. */
   #afterEnd: ReadPause = "end";
 
   constructor(inner: Reader, deps: Deps) {
@@ -85,7 +85,7 @@ export class RunAndEndReader implements Reader {
   #ended(): Eventually<ChunkSlice | ReadPause> {
     const { journal, key, run, next } = this.#deps;
     return andThen(journal.sharedRun(key, run.run_id), (record) => {
-      // Its log was broken before its end: there is nothing more to read, and no end to report.
+      // The log was broken before its end: there is no more to read, and no end to report.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, record?.next_event ?? next());
       return this.#endAt(first, record);
@@ -94,7 +94,7 @@ export class RunAndEndReader implements Reader {
 
   #endAt(first: number, record: RunRecord | undefined): ChunkSlice | ReadPause {
     const { key, run, after } = this.#deps;
-    // The reader has its end; or it was rolled back before anything of it was read.
+    // The reader already has the run's end, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;
     this.#end = first;
     const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);

@@ -18,8 +18,8 @@ export interface LogOwner {
 }
 
 /**
- * `waiting`: no attempt has been opened. `live`: an attempt is open. `ended`: no fact will follow. `broken`: the
- * attempt was given up; its readers have to connect again.
+ * `waiting`: no attempt has been opened. `live`: an attempt is open. `ended`: no fact will follow. `broken`: the attempt failed, and its
+ * readers have to connect again.
  */
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
@@ -67,7 +67,7 @@ export class RunLog {
     return this.#state;
   }
 
-  /** Readers that reach the end wait while it is `pending`, and learn that the thread was deleted when it is. */
+  /** At the end, readers wait while the deletion is `pending`; if it succeeds, they learn that the thread was deleted. */
   get threadDeletion(): ThreadDeletion {
     return this.#threadDeletion;
   }
@@ -82,8 +82,8 @@ export class RunLog {
   }
 
   /**
-   * The first id that memory can serve. Infinity: this log has shown nothing yet, so that events below its first may
-   * still be stored (the last writes of an older attempt).
+   * The first id that memory can serve. Infinity: readers have not seen any event of this log yet, so events below its first may still be
+   * stored (the last writes of an older attempt).
    */
   get from(): number {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
@@ -94,12 +94,12 @@ export class RunLog {
     return this.#visible;
   }
 
-  /** The id of the next event; undefined before an attempt has been opened, and before it is known that none will be. */
+  /** The id of the next event; undefined until an attempt has been opened, or it is known that there will be none. */
   get next(): number | undefined {
     return this.#sink?.next ?? this.#dismissed;
   }
 
-  /** Grows with every change that matters to a reader. */
+  /** Increases with every change that matters to a reader. */
   get version(): number {
     return this.#version;
   }
@@ -110,9 +110,8 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // Chunks that an older attempt has in flight are not followed any more. The journal knows whether they were
-    // stored once the first chunk of this attempt is stored (writes take effect in order), so that chunk becomes
-    // visible only then.
+    // Chunks that an older attempt has in flight are not tracked any more. The journal knows whether they were stored once the first chunk
+    // of this attempt is stored (writes take effect in order), so that chunk becomes visible only then.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -166,13 +165,13 @@ export class RunLog {
     else this.#wake();
   }
 
-  /** No fact will follow. */
+  /** Ends the log: no fact will follow. */
   close(): void {
     this.#closing = true;
     if (this.#pending.length === 0) this.#end();
   }
 
-  /** The attempt failed, and is given up. */
+  /** Breaks the log, because the attempt has failed. */
   break(): void {
     if (this.#state === "broken" || this.#state === "ended") return;
     this.#sink?.kill();
@@ -206,7 +205,7 @@ export class RunLog {
 
   #show(entry: LogEntry): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // Events between two attempts are only in the storage; a tail has no gaps.
+    // Events between two attempts are only in storage, because the memory holds no gaps.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -217,7 +216,7 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Readers that keep up end here; most logs then have no readers left.
+    // Readers that keep up end here; after that, most logs have no readers.
     this.#wake();
     this.#owner.changed(this);
   }

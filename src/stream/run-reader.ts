@@ -6,30 +6,30 @@ import type { RenderData } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
-/** What is read was deleted during the read: the thread, or the one run that is read. */
+/** Thrown when the thread, or the run that is read, was deleted during the read. */
 export type ReadDeletion = "thread_deleted" | "run_deleted";
 
 /**
- * `wait`: nothing more yet, the `onReady` listener will be called. `end`: the run has ended and all of it has been
- * read. `cut`: the log was broken; read again from the last id.
+ * `wait`: no more events yet; the `onReady` listener will be called. `end`: the run has ended and all of it has been read. `cut`: the log
+ * was broken; read again from the last id.
  */
 export type ReadPause = "wait" | "end" | "cut" | ReadDeletion;
 
-/** A reader of events: a cursor that moves at the reader's own pace and costs the writer nothing. */
+/** A reader of events: a cursor that moves at the reader's own pace and does not slow down the writer. */
 export interface Reader {
   /**
-   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a
-   * returned promise has settled.
-   * @throws ServiceError `journal.damaged` rather than leave a gap
+   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a returned promise has
+   * settled. Never skips missing events.
+   * @throws ServiceError `journal.damaged` instead of leaving a gap
    */
   next(): Eventually<ChunkSlice | ReadPause>;
-  /** Registers the one listener, which is called after a `wait` when `next` is worth another try. */
+  /** Registers the one listener. It is called after a `wait`, when `next` should be called again. */
   onReady(listener: () => void): void;
-  /** True when the log was broken, as by a shutdown: a read that fails now is no error. */
+  /** True when the log was broken, for example by a shutdown: then a failed read is not an error. */
   readonly isCut: boolean;
   /** The id of the last event that was read; -1 before the first. */
   readonly cursor: number;
-  /** Drops what was read ahead, so that a reader that has to pause holds a cursor and no buffer. */
+  /** Drops events that were read ahead, so that a paused reader holds a cursor and no buffer. */
   rest(): void;
   /** Moves the cursor back to event `id` of the last run that was read: the events after it were not sent. */
   rewind(id: number): void;
@@ -39,14 +39,14 @@ export interface Reader {
 
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
-/** Facts: about this many are read ahead at most. */
+/** The number of facts that are read ahead, about. */
 const AHEAD = 1024;
 
-/** Where a reader begins. */
+/** The start position of a reader. */
 export interface ReaderStart {
-  /** The id of the last event that it has; -1: from the start. */
+  /** The id of the last event that the client has; -1: start at the first. */
   readonly start: number;
-  /** An id to begin after in place of `start`, if the run has reached it. Nothing is read before the log knows. */
+  /** An id that replaces `start`, if the run has reached it. Reading waits until the log knows that. */
   readonly later: number | undefined;
 }
 
@@ -54,19 +54,19 @@ export interface ReaderStart {
 export class RunReader implements Reader {
   readonly #journal: Journal;
   readonly #data: RenderData;
-  /** Undefined: the run has ended, and the storage has all of it. */
+  /** The log in memory; undefined: the run has ended, and all of it is in storage. */
   readonly #log: RunLog | undefined;
   #cursor: number;
   #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
-  /** At first {@link MIN_CHUNKS}: a short run is read as a whole, since it may be deleted before the next read. */
+  /** At first {@link MIN_CHUNKS}, so that a short run is read as a whole: it may be deleted before the next read. */
   #limit = MIN_CHUNKS;
   /** True when the storage has been read to its end since the log last changed. */
   #dry = false;
   #closed = false;
   readonly #memo = newReaderState();
-  /** True when it waits for the log's next change. */
+  /** True while it waits for the log's next change. */
   #armed = false;
   #listener: () => void = () => undefined;
 
@@ -116,7 +116,7 @@ export class RunReader implements Reader {
   }
 
   rewind(id: number): void {
-    // Within the slice that was read last, nothing has to be read again.
+    // Within the last slice, nothing has to be read again.
     const last = this.#ahead[this.#index - 1];
     if (last !== undefined && id >= last.first - 1) this.#index--;
     else this.rest();
@@ -179,27 +179,27 @@ export class RunReader implements Reader {
       if (record !== undefined) return undefined;
       return andThen(this.#journal.thread(key), (thread) => {
         if (thread === undefined) return "thread_deleted";
-        // A run that has a log was rolled back, which is an ordinary end.
+        // A run with a log was rolled back, which is an ordinary end.
         return this.#log === undefined ? "run_deleted" : undefined;
       });
     });
   }
 
   #wait(log: RunLog): "wait" {
-    // Registers once, even when `next` is called again without news.
+    // Registers only once, even if `next` is called again before a change.
     if (!this.#armed) log.wait(this);
     this.#armed = true;
     return "wait";
   }
 
-  /** `from`: the first id in memory when the storage was read; `version`: the log's version then. */
+  /** `from`: the first id in memory at the time of the read from storage; `version`: the log's version at that time. */
   #took(chunks: readonly EventChunk[], from: number, version: number | undefined): void {
     // The storage may return chunks in flight, which are not visible yet.
     const visible = this.#log?.visible ?? Number.POSITIVE_INFINITY;
     const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
     const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
     if (shown.length === 0) {
-      // An empty answer: no event lies between the cursor and memory. A short answer says nothing.
+      // An empty result means that there is no event between the cursor and memory. A short result means nothing.
       if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
       else this.#dry = this.#log?.version === version;
       return;

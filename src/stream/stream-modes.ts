@@ -82,7 +82,7 @@ const table: ModeTable = {
     updates: {
       put(fact, id, context) {
         if (!isShown(fact.ns, context) || fact.error !== undefined) return;
-        // A node that waits at an interrupt has not returned anything.
+        // Skipped for a node that waits at an interrupt: it has not returned an update.
         if (fact.update === undefined && fact.interrupts.length > 0) return;
         context.put(
           id,
@@ -120,7 +120,7 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // As with tokens: what a node emits is meant for whoever reads the run, however deep the node is.
+        // Like tokens, custom events are shown to every reader of the run, however deep the node is.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },

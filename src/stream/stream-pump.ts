@@ -8,31 +8,33 @@ import type { ChunkSlice } from "./rendering.ts";
 
 /** The output of a pump. It never holds more than the last piece it was given. */
 export interface PumpOutput<Out> {
-  /** Sends a piece. False: the peer is slow; the pump waits until it has drained. */
+  /** Sends a piece. Returns false if the peer is slow; the pump then waits until it has drained. */
   put(piece: Out): boolean;
-  /** Sends what it has buffered. False: the peer is slow. */
+  /** Sends buffered data. Returns false if the peer is slow. */
   flush(): boolean;
   /**
-   * The peer is slow. If much is buffered for it, drops the buffer and returns the id of the last event that was
-   * sent: the events after it are read again.
+   * Called when the peer is slow. If much is buffered for it, drops the buffer and returns the id of the last event that was sent: later
+   * events are read again.
    */
   shed?(): number | undefined;
-  /** Ends the output: normally, or so that the peer learns of the deletion, or (`cut`, `stalled`, `failed`) so that the peer connects again with its last id. */
+  /**
+   * Ends the output. The peer sees a normal end, a deletion, or (`cut`, `stalled`, `failed`) that it has to connect again with its last id.
+   */
   finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
 
 /**
- * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer took nothing for too long. `failed`:
- * the events could not be read. `left`: the peer closed the connection. `thread_deleted`, `run_deleted`: there are no more events to read.
+ * `ended`: all events were sent. `cut`: the log was broken. `stalled`: the peer read nothing for too long. `failed`: the events could not
+ * be read. `left`: the peer closed the connection. `thread_deleted`, `run_deleted`: there are no more events to read.
  */
 export type PumpOutcome = "ended" | "cut" | "stalled" | "failed" | "left" | ReadDeletion;
 
 export interface PumpOptions {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds that a peer may take nothing while data waits. */
+  /** Milliseconds that a peer may read nothing while data waits for it. */
   readonly stall?: number;
-  /** Limits the memory of output that peers have not taken, together with that of all other pumps of the tenant. */
+  /** The share of this pump in the memory budget for output that peers have not read; all pumps of the tenant share the budget. */
   readonly memory?: OutputMemory;
   /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: PumpOutcome) => void;
@@ -42,20 +44,20 @@ export interface OutputMemory {
   readonly budget: MemoryBudget;
   readonly tenant: string;
   /**
-   * For slices that cannot be rendered again: true if the slice's output may be large. It waits for memory before it is rendered. Without
-   * this, output that has to wait is dropped, and rendered again.
+   * Set if slices cannot be rendered again; true if the slice's output may be large. The pump then waits for memory before it renders the
+   * slice. Without this, output that has to wait is dropped, and rendered again.
    */
   readonly mayBeLarge?: (slice: ChunkSlice) => boolean;
 }
 
-/** `stop`: there is nothing more to do for now. */
+/** The result of a step. `stop`: there is no more to do now. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
 /** Segments pumped before other work gets a turn. */
 const BURST = 32;
 
-/** Moves events from a reader to one peer, at the peer's pace: events that the peer does not take stay in the log. */
+/** Moves events from a reader to one peer, at the peer's pace: events that the peer does not read stay in the log. */
 export class StreamPump<Out> {
   readonly #reader: Reader;
   readonly #render: (slice: ChunkSlice) => Eventually<Out>;
@@ -64,9 +66,9 @@ export class StreamPump<Out> {
   #done = false;
   /** True while the peer is slow. */
   #blocked = false;
-  /** True during `#turn` and while a read is pending: it continues by itself. */
+  /** True during `#turn` and while a read is pending: the pump then continues by itself. */
   #busy = false;
-  /** True while a read is pending: nothing of the outlet is in use meanwhile. */
+  /** True while a read is pending: the outlet is not in use then. */
   #isReading = false;
   /** True when a signal came while it was busy. */
   #missed = false;
@@ -95,9 +97,8 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Sends what the outlet has buffered: now, or when the pump is no longer busy or the peer has drained. It does not
-   * wait for a pending disk read: the answer to a command would come only after the node that the command has
-   * started.
+   * Flushes the outlet: at once, or when the pump is no longer busy or the peer has drained. It does not wait for a pending read: otherwise
+   * the answer to a command would come only after the node that the command has started.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;
@@ -105,8 +106,7 @@ export class StreamPump<Out> {
       if (!this.#outlet.flush()) this.#block();
       return;
     }
-    // The pump may have flushed already and be about to go idle. What the peer does not take shows when the read has
-    // resolved.
+    // The pump may have flushed already and be about to become idle. Backpressure is noticed once the read has resolved.
     this.#missed = true;
     if (this.#isReading) this.#outlet.flush();
   }
@@ -217,7 +217,7 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // Thousands of pumps may wait: the output is dropped, and rendered again.
+      // The output is dropped and rendered again, because thousands of pumps may wait.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }
@@ -227,7 +227,7 @@ export class StreamPump<Out> {
     if (!isTaken) this.#block();
     if (!isLarge) return "on";
     if (isTaken) this.#memory?.setBytes(0);
-    // Other work gets a turn: rendering so much has taken its time.
+    // Other work gets a turn, because rendering so much has taken long.
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 

@@ -16,7 +16,7 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True when the end of a run is an event too, whose number follows the run's last. */
+  /** True to report the end of a run as an event, whose number follows the run's last event. */
   readonly withEnds: boolean;
 }
 
@@ -24,15 +24,15 @@ interface Deps {
 const RUNS_PER_READ = 8;
 
 /**
- * Reads the runs of one thread, one after the other in the order in which they began: first those that are stored,
- * then each new one. It waits for new ones, and returns `end` only when it is closed.
+ * Reads the runs of one thread sequentially, in the order in which they began: first those that are stored, then each new one. It waits for
+ * new ones, and returns `end` only when it is closed.
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
   readonly #watch: ThreadWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
-  /** Whether the events of the current run may be read, as far as it has been decided. */
+  /** Whether the events of the current run may be read; undefined until that is decided. */
   #isPermitted = false;
   /** The thread's event number of the last event that was read. */
   #cursor: number;
@@ -84,7 +84,7 @@ export class ThreadReader implements Reader, RunListener {
         if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
-          // A run may have begun since.
+          // Another run may have begun meanwhile.
           return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
         }
         if (!found) return this.#wait();
@@ -134,14 +134,14 @@ export class ThreadReader implements Reader, RunListener {
     return "wait";
   }
 
-  /** With the first events of each run it is decided whether it may be read: the thread may be another user's since the reader was made. */
+  /** Permission is checked with the first events of each run: the thread may belong to another user since the reader was made. */
   #got(got: ChunkSlice | ReadPause): Eventually<ChunkSlice | ReadPause> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // What has events is stored, and its thread with it.
+    // A run with events is stored, and so is its thread.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
-      // In another turn: there may be thousands of such runs.
+      // In another turn, because there may be thousands of such runs.
       if (thread === undefined || !isPermitted(key, thread))
         return Promise.resolve().then(() => this.#over());
       this.#isPermitted = true;
@@ -165,7 +165,7 @@ export class ThreadReader implements Reader, RunListener {
     this.#reader = undefined;
   }
 
-  /** Opens the next run. False: there is none so far. */
+  /** Opens the next run. Returns false if there is none so far. */
   #seek(): Eventually<boolean> {
     while (this.#index < this.#page.length) {
       const taken = this.#take(this.#page[this.#index++] as RunRecord);
@@ -195,7 +195,7 @@ export class ThreadReader implements Reader, RunListener {
     return last !== undefined && this.#take(last);
   }
 
-  /** Opens a run. False: nothing of it has to be read. */
+  /** Opens a run. Returns false if none of its events has to be read. */
   #take(run: RunRecord): Eventually<boolean> {
     const { seq_base } = run;
     if (seq_base <= this.#base) return false;
@@ -212,6 +212,6 @@ export class ThreadReader implements Reader, RunListener {
   }
 }
 
-/** Nothing more comes of the run that is read. Whether the thread itself was deleted, its watch knows. */
+/** The current run has no more events. Its watch knows whether the thread itself was deleted. */
 const isOver = (got: ChunkSlice | ReadPause): got is Exclude<ReadPause, "wait" | "cut"> =>
   got === "end" || got === "run_deleted" || got === "thread_deleted";

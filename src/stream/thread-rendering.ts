@@ -73,7 +73,7 @@ function viewOf<Out>(
   return createView(all, subgraphs, selecting(format, wanted, shown));
 }
 
-/** Leaves out the events that are not asked for, and shows each checkpoint of the root graph as a state update. */
+/** Filters out the events that were not requested, and shows each checkpoint of the root graph as a state update. */
 function selecting<Out>(
   format: OutputFormat<Out>,
   wanted: RequestedThreadModes,

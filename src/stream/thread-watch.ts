@@ -24,12 +24,12 @@ export class ThreadWatch {
     this.#onEmpty = onEmpty;
   }
 
-  /** The last run that began, as far as it is known here. */
+  /** The last run that began, if it is known here. */
   get last(): RunRecord | undefined {
     return this.#last;
   }
 
-  /** Grows by one with each run that begins. */
+  /** Increases by one with each run that begins. */
   get version(): number {
     return this.#version;
   }

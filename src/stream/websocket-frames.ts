@@ -17,7 +17,7 @@ export interface Frames {
 export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Frames> {
   const base = run?.seq_base ?? 0;
   const beside = run === undefined ? {} : { run_id: run.run_id };
-  // The text after the data.
+  // The text that follows the data.
   const end = run === undefined ? "}" : `,"run_id":"${run.run_id}"}`;
   const message = (id: number, event: string, data: JsonText): string | Uint8Array =>
     packed

@@ -43,7 +43,7 @@ export abstract class Exchange implements HttpRequest, Reply {
     this.#onAbort = listener;
   }
 
-  /** Marks the request as answered. Returns false when the client has gone. */
+  /** Marks the request as answered. Returns false if the client has disconnected. */
   protected answer(): boolean {
     if (this.#answered) throw new TypeError("the request has been answered already");
     this.#answered = true;

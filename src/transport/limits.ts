@@ -7,7 +7,7 @@ export const TOO_LONG = [1009, "A message has at most 1 MiB"] as const;
 /** Seconds after which a WebSocket is closed when its client answers no ping. */
 export const SOCKET_IDLE = 60;
 
-/** Bytes that a stream accepts after it has reported backpressure. Beyond, the connection is closed. */
+/** Bytes that a stream accepts after it has reported backpressure. Above that, the connection is closed. */
 export const MAX_BUFFERED = 1024 * 1024;
 
 /** Bytes of a request's head. */
@@ -21,7 +21,7 @@ export const HEAD_TIME = 10_000;
 /** Bytes a second: the slowest upload. */
 export const MIN_UPLOAD = 16 * 1024;
 
-/** Descriptors that are kept for files, and for connections that the server opens itself. */
+/** File descriptors that are reserved for files, and for connections that the server opens itself. */
 const MAX_RESERVED_DESCRIPTORS = 4_096;
 
 /**

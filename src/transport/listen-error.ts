@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 
 /**
  * The error for an address at which no server can listen; its cause has the operating system's code.
- * @param cause what the operating system says; undefined if it says nothing
+ * @param cause the operating system's error; undefined if there is none
  */
 export function listenErrorOf(host: string, port: number, cause?: NodeJS.ErrnoException): ServiceError {
   const where = `${isIPv6(host) ? `[${host}]` : host}:${port}`;

@@ -6,7 +6,7 @@ import { Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_BUFFERED } from "./limits.ts";
 
-/** A request's head. A WebSocket handshake has nothing else. */
+/** A request's head. A WebSocket handshake consists of nothing else. */
 export class NodeHead implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -27,7 +27,7 @@ export class NodeHead implements HttpRequest {
     }
   }
 
-  /** Why the request must be refused; undefined when it is valid. */
+  /** The reason why the request must be refused; undefined if it is valid. */
   get refusal(): Refusal | undefined {
     return (
       this.framing.refusal ??
@@ -57,7 +57,7 @@ export class NodeExchange extends Exchange {
   readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
-  /** `onBody` is called for a body that is still to come. */
+  /** `onBody` is called for a body that has not arrived yet. */
   constructor(
     head: NodeHead,
     raw: IncomingMessage,
@@ -67,7 +67,7 @@ export class NodeExchange extends Exchange {
     onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
-    // Whoever had the request first may have read its body, such as a body parser of Express.
+    // An earlier middleware, such as a body parser of Express, may have read the body.
     const isRead = framing.hasBody && raw.readableEnded;
     const parsed = isRead ? bytesOf((raw as { body?: unknown }).body) : undefined;
     const body = new RequestBody(maxBody, memory, parsed?.length ?? framing.length, framing.hasBody);
@@ -75,7 +75,7 @@ export class NodeExchange extends Exchange {
     this.#response = response;
     this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
-    // Ignores write errors: the client has gone, and an abort follows.
+    // Ignores write errors: they mean that the client has disconnected, and an abort event follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     if (isRead) {
@@ -102,7 +102,7 @@ export class NodeExchange extends Exchange {
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    // A connection that is closed while it brings a body would lose the response.
+    // The connection stays open: closing it while a body arrives could lose the response.
     if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }
@@ -131,7 +131,7 @@ export class NodeExchange extends Exchange {
   }
 }
 
-/** A body that was read already, as bytes; undefined when it was not kept. */
+/** A body that was already read, as bytes; undefined if it is not available any more. */
 function bytesOf(read: unknown): Uint8Array | undefined {
   if (read === undefined) return undefined;
   if (read instanceof Uint8Array) return read;

@@ -24,7 +24,7 @@ export const openNode: TransportOpener = async (handlers, options) => {
     keepAliveTimeout: HEAD_TIME,
     // No total limit: slow bodies are cut off by their rate. A large body on a slow line is legitimate.
     requestTimeout: 0,
-    // Includes the first line, so that our own limit is normally met first.
+    // Includes the request line. Larger than our own limit, so that normally ours applies first.
     maxHeaderSize: 2 * MAX_HEAD,
     // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,

@@ -32,7 +32,7 @@ export async function openTransport(kind?: Transport["kind"]): Promise<Transport
   }
 }
 
-/** Listens nowhere. */
+/** A transport that does not listen anywhere. */
 function viaNothing(): TransportOpener & ChosenTransport {
   const choice: ChosenTransport = { kind: "none", why: "asked for" };
   const open: TransportOpener = async (_, { host }) => ({

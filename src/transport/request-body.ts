@@ -2,11 +2,11 @@ import { ServiceError } from "../model/errors.ts";
 import type { BodyLimits, BodyMemory } from "../ports/body-memory.ts";
 import type { IncomingBody } from "../ports/transport.ts";
 
-/** Bytes of a body that are not counted, so that small requests are served while large ones fill the memory for bodies. */
+/** Bytes of each body that are not counted, so that small requests are served even while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
-/** The part (one n-th) of a body that must arrive before memory for its whole announced length is allocated. */
-const PROVEN = 8;
+/** One n-th of a body must have arrived before memory for its whole announced length is allocated. */
+const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
 
@@ -19,13 +19,13 @@ export class RequestBody implements IncomingBody {
   readonly #announced: number;
   /** The received part of a large body of known length, in a buffer of that length. */
   #whole: Uint8Array | undefined;
-  /** Whether it has been handed over and is being parsed. */
+  /** Whether the body has been handed over for parsing. */
   #isHandedOver = false;
   #size = 0;
   #complete: boolean;
   #error: ServiceError | undefined;
   #isDropped = false;
-  /** The tenant that it is counted for; undefined until it is read. */
+  /** The tenant to which its memory is charged; undefined until it is read. */
   #tenant: string | undefined;
   /** Bytes that are counted. */
   #counted = 0;
@@ -64,8 +64,8 @@ export class RequestBody implements IncomingBody {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // Only when a part has arrived, because announcing a length costs the sender nothing.
-    if (this.#whole === undefined && announced > SMALL && this.#size * PROVEN >= announced) {
+    // Allocated only once a part has arrived, because announcing a length costs the sender nothing.
+    if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
       for (const part of this.#parts) {
@@ -98,21 +98,21 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Called when the body has been parsed or is not needed: the next body may be parsed. */
+  /** Called when the body has been parsed or is not needed: then the next body may be parsed. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;
     this.#memory.done();
   }
 
-  /** The client has gone, or the body fails. */
+  /** Fails the body: the client has disconnected, or the body is invalid. */
   cut(cause = brokenOff()): void {
     if (!this.#complete && this.#error === undefined) {
       this.#fail(cause);
     }
   }
 
-  /** Its request has been answered: nobody will read the body. */
+  /** Discards the body: its request has been answered, so it will not be read. */
   drop(): void {
     this.#isDropped = true;
     this.#parts = [];
@@ -181,7 +181,7 @@ export class RequestBody implements IncomingBody {
 
 const brokenOff = () => new ServiceError("body.malformed", "The body was broken off");
 
-/** Opens bodies that no transport receives, such as those of web requests. What they announce is not relied on. */
+/** Opens bodies that no transport receives, such as those of web requests. Their announced length is not trusted. */
 export const bodyOpener =
   ({ maxBody, memory }: BodyLimits): (() => IncomingBody) =>
   () =>

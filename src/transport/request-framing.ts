@@ -5,7 +5,7 @@ import { MAX_HEAD, MAX_HEADERS } from "./limits.ts";
  * request what this server takes for two (request smuggling), so everything ambiguous is refused.
  */
 export class RequestFraming {
-  /** The announced length; -1 where none is, as with chunked encoding. */
+  /** The announced length; -1 if there is none, as with chunked encoding. */
   length = -1;
   chunked = false;
   #hosts = 0;
@@ -42,7 +42,7 @@ export class RequestFraming {
     }
   }
 
-  /** Why the request must be refused and its connection closed; undefined when it is valid. */
+  /** The reason why the request must be refused and its connection closed; undefined if it is valid. */
   get refusal(): Refusal | undefined {
     if (this.#headers > MAX_HEADERS) return requestTooLarge(`it has more than ${MAX_HEADERS} headers`);
     if (this.#bytes > MAX_HEAD) return requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`);

@@ -9,7 +9,7 @@ interface Upload {
   seen: number;
 }
 
-/** Milliseconds. */
+/** Milliseconds between two checks. */
 const CHECK_INTERVAL_MS = 5_000;
 
 /** Closes connections whose bodies arrive too slowly. The timer runs only while there are uploads. */

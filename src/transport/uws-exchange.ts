@@ -12,7 +12,7 @@ export class UwsHead implements HttpRequest {
   readonly path: string;
   readonly query: string;
   readonly framing = new RequestFraming();
-  /** Names and values in turns: only few headers of a request are used, so no map is built. */
+  /** Alternating names and values. Requests rarely need a header, so no map is built. */
   readonly #headers: string[] = [];
 
   constructor(raw: RawRequest) {
@@ -59,7 +59,7 @@ export class UwsExchange extends Exchange {
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
-      // The piece is only valid during this call. A body that nobody will read is received and discarded: if the connection were closed
+      // The piece is only valid during this call. A body that is not needed is received and discarded: if the connection were closed
       // instead, the client would not see the response.
       if (body.isDropped) body.skip(piece.byteLength);
       else body.push(new Uint8Array(piece), true);
@@ -71,14 +71,14 @@ export class UwsExchange extends Exchange {
     if (!this.answer()) return;
     const raw = this.#raw;
     const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
-    // A connection that is closed while it brings a body would lose the response.
+    // The connection stays open: closing it while a body arrives could lose the response.
     const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);
       // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
       if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
-      // It cannot close the connection either; the client does.
+      // This call cannot close the connection either, so the client has to.
       if (isLast) raw.writeHeader("connection", "close");
       return raw.endWithoutBody();
     });

@@ -1,6 +1,6 @@
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** The used part of a uWebSockets.js response. It MUST NOT be used after its end or abort: it throws, or worse. */
+/** The used part of a uWebSockets.js response. It MUST NOT be used after its end or abort: calls then throw or crash the process. */
 export interface RawResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;

@@ -2,26 +2,26 @@ import type { ByteStream } from "../ports/transport.ts";
 import { MAX_BUFFERED } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
-/** Bytes that are sent first, to find out whether the client has caught up. */
+/** Bytes of the first write, which finds out whether the client has caught up. */
 const PROBE = 512;
 
 const nothing = () => undefined;
 
 /**
- * A response in chunks. It works around three properties of uWebSockets.js. It buffers what the kernel does not take, and once a listener
- * for writability is set, sends that only when something is written or uncorked. It calls that listener when the kernel has room, not when
- * its buffer is empty: only the next write shows that. And without that listener, a timer closes a stream that was slow once, however fast
- * it was since.
+ * A response in chunks. It works around three properties of uWebSockets.js. It buffers what the kernel does not accept, and once a listener
+ * for writability is set, sends the buffer only when more is written or the response is uncorked. It calls that listener when the kernel
+ * has room, not when its own buffer is empty: only the next write shows that. And without that listener, a timer closes a stream that was
+ * slow once, however fast it was afterwards.
  */
 export class UwsStream implements ByteStream {
   over = false;
   readonly #raw: RawResponse;
   #onDrain: () => void = nothing;
-  /** Whether backpressure was reported, and its end not yet. */
+  /** Whether backpressure was reported and has not ended yet. */
   #blocked = false;
   /** The kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;
-  /** Data that was accepted but not yet given to uWebSockets.js. */
+  /** Data that was accepted but not yet passed to uWebSockets.js. */
   #buffered: Uint8Array | undefined;
   #piece: Uint8Array | string = "";
   #taken = true;
@@ -83,7 +83,7 @@ export class UwsStream implements ByteStream {
       this.#buffered = undefined;
       if (!this.#probe(buffered)) return true;
     } else {
-      // Makes uWebSockets.js send its buffer. Whether all was sent is not known.
+      // Makes uWebSockets.js send its buffer. It does not report whether all of it was sent.
       this.#raw.cork(nothing);
       this.#unsure = true;
     }

@@ -39,8 +39,8 @@ export interface LoadedUws {
 }
 
 /**
- * The variable with the largest head, in bytes, that uWebSockets.js accepts; read when it is loaded. Larger than our limit, so that ours is
- * normally met first: its own refusal is an HTML page.
+ * The environment variable with the largest request head, in bytes, that uWebSockets.js accepts. It is read when the library is loaded.
+ * Larger than our limit, so that normally ours applies first: the library refuses with an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD;
@@ -78,7 +78,7 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // A longer message closes the connection without a reason. Up to this size, the reason can be sent.
+    // A longer message closes the connection without a reason. Up to this size, a reason can be sent.
     maxPayloadLength: 2 * MAX_MESSAGE,
     maxBackpressure: MAX_MESSAGE,
     closeOnBackpressureLimit: true,
@@ -153,14 +153,14 @@ async function listenAlone(app: ListensAlone, host: string, port: number): Promi
       app.listen(host, wanted, ALONE, resolve);
     });
     if (listening !== false) return listening;
-    // uWebSockets.js does not say why. A second attempt by other means does.
+    // uWebSockets.js does not report the cause. A second attempt with Node finds it out.
     if (port !== 0) await probePort(host, port);
   }
   throw listenErrorOf(host, port);
 }
 
 /**
- * Listens for a moment. Resolves with the port, which is free then; 0 takes any.
+ * Listens for a moment, to find a port. Resolves with a port that is then free; 0 takes any.
  * @throws ServiceError `server.address`
  */
 function probePort(host: string, port: number): Promise<number> {

@@ -8,7 +8,7 @@ const MAX_MESSAGES = 64;
 /** Their total length: bytes of binary messages, characters of texts. */
 const MAX_LENGTH = 1024 * 1024;
 
-/** A socket whose client is still being authenticated: its messages are buffered until somebody listens to them. */
+/** A socket whose client is still being authenticated: its messages are buffered until a listener is registered. */
 export class BufferedSocket implements Socket {
   readonly #socket: Socket;
   #buffer: Message[] = [];
@@ -26,7 +26,7 @@ export class BufferedSocket implements Socket {
     for (const message of buffered) listener(message);
   }
 
-  /** Drops the messages, and those to come: nobody will listen. */
+  /** Drops the buffered messages and all later ones: there will be no listener. */
   discard(): void {
     this.#buffer = [];
     this.#length = Number.NEGATIVE_INFINITY;

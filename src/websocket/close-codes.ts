@@ -11,7 +11,7 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
   stalled: [1013, "Events were not taken for too long; connect again with last_event_id"],
   failed: [1011, "The events could not be read"],
-  // As a request for them is answered from now on.
+  // The codes that new requests for a deleted thread or run get.
   thread_deleted: [4404, threadDeleted().message],
   run_deleted: [4404, runDeleted().message],
 };
@@ -22,7 +22,7 @@ export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose ans
 /** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
-/** Bytes that the reason in a close frame may have. */
+/** Bytes of the reason in a close frame, at most. */
 const REASON = 123;
 
 /**

@@ -26,24 +26,24 @@ export interface SocketService {
   readonly inspection: ActorInspection;
 }
 
-/** Who has opened a socket, and what that client gets. */
+/** The client of a socket, and what it may use. */
 export interface SocketClient {
   readonly tenant: string;
-  /** The service as this client may use it. */
+  /** The service, restricted to what this client may do. */
   readonly service: SocketService;
 }
 
 export interface UpgradeDeps {
-  /** The service without a user's limits. A socket uses its client's: {@link SocketClient.service}. */
+  /** The service without permission checks. A socket uses that of its client: {@link SocketClient.service}. */
   readonly service: SocketService;
-  /** The service as a user may use it; absent when there are no users. */
+  /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf?: (user: AuthUser) => SocketService;
   readonly scheduler: Scheduler;
   readonly budget: TimeBudget;
   readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
-  /** The headers that go with a handshake into the runs its socket starts. */
+  /** Which headers of a handshake are passed to the runs that its socket starts. */
   readonly configurableHeaders: HeaderSelector;
   /** Counts open sockets, except those of `inspect`. */
   readonly sockets: OpenSockets;
@@ -53,10 +53,10 @@ export interface UpgradeDeps {
   readonly requestLog: LogLevel;
 }
 
-/** What serves the socket of a client: everything but the service, which the accepted upgrade has. */
+/** The dependencies of a client's socket: without the service, which the accepted upgrade has. */
 export type SocketHandlerDeps = Omit<UpgradeDeps, "service" | "serviceOf">;
 
-/** An accepted upgrade request: the parts that are needed after the request is gone. */
+/** An accepted upgrade: the data of the request that is still needed when the request object is gone. */
 export interface AcceptedUpgrade extends SocketClient {
   /** The variable segments of the path. */
   readonly parts: readonly string[];

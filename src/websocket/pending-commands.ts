@@ -7,9 +7,9 @@ import { invalidField } from "../schemas/error-responses.ts";
 const MAX_PENDING_COMMANDS = 32;
 /** Bytes of these commands. */
 const BYTES = 1024 * 1024;
-/** Bytes above which a command is parsed in a turn of its own: many large ones at once would keep all others waiting. */
+/** Bytes above which a command is parsed in a turn of its own: many large ones at once would block all others. */
 const LARGE = 64 * 1024;
-/** Ids that are remembered: a command with one of them is refused, so that one that is sent again is not executed again. */
+/** The number of ids that are remembered. A command with such an id is refused, so that a repeated command is not executed twice. */
 const IDS = 1024;
 /** Characters of the longest id. */
 const MAX_ID_CHARACTERS = 200;
@@ -33,8 +33,8 @@ const busy = new ServiceError(
 );
 
 /**
- * The commands of one socket, executed one after the other in the order in which they came, so that a cancel finds
- * the run that was started before it. Each is answered exactly once, when its change is stored.
+ * The commands of one socket, executed sequentially in the order of arrival, so that a cancel finds the run that was started before it.
+ * Each is answered exactly once, when its change is stored.
  */
 export class PendingCommands {
   readonly #do: Do;
@@ -80,7 +80,7 @@ export class PendingCommands {
     return { id: idOf(body["id"]), body };
   }
 
-  /** `isNew`: whether its id is; undefined: it is not known yet. */
+  /** `isNew`: whether its id is new; undefined: not known yet. */
   #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;
@@ -103,7 +103,7 @@ export class PendingCommands {
     });
   }
 
-  /** False: an earlier command had the id. */
+  /** Remembers the id. Returns false if an earlier command had it. */
   #remember(id: CommandId): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);

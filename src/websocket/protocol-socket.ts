@@ -12,9 +12,7 @@ import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
 
-/**
- * Milliseconds within which subscriptions are grouped: a client that reconnects makes all of its subscriptions again.
- */
+/** Milliseconds in which subscriptions are grouped: a client that reconnects repeats all of its subscriptions. */
 const TOGETHER = 5;
 
 /** The error message of a socket that cannot be served. */

@@ -10,12 +10,12 @@ import { SocketWriter } from "./socket-writer.ts";
 /** Answers that a peer may leave unread. */
 const UNTAKEN = 128;
 
-/** Sends an answer between the events, as soon as the peer takes it; closes the socket when too many are not taken. */
+/** Sends an answer between the events, as soon as the peer can receive it; closes the socket if too many are unread. */
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls.
- * `isRereadable`: events that a slow peer does not take may be dropped, and read again from any of them.
+ * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: events that a
+ * slow peer does not read may be dropped, and read again later from any of them.
  */
 export function sendEvents(
   reader: Reader,

@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
 import type { CommandId } from "./pending-commands.ts";
 
-/** A message that is no event, in the encoding of the socket. */
+/** A message that is not an event, in the encoding of the socket. */
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>
   packed ? packForClients(answer) : JSON.stringify(answer);
 

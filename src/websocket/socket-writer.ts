@@ -12,7 +12,7 @@ const NONE: Frames = { messages: [], ids: [] };
 export class SocketWriter implements PumpOutput<Frames> {
   readonly #socket: Socket;
   readonly #isRereadable: boolean;
-  /** The current chunk, shared with other readers. The next field: how many of its messages have been sent. */
+  /** The current chunk, shared with other readers, and the number of its messages that have been sent. */
   #frames = NONE;
   #index = 0;
   #answers: (string | Uint8Array)[] = [];
@@ -22,7 +22,7 @@ export class SocketWriter implements PumpOutput<Frames> {
     this.#isRereadable = isRereadable;
   }
 
-  /** The number of answers that the peer has not taken. */
+  /** The number of answers that the peer has not read. */
   get backlog(): number {
     return this.#answers.length;
   }

@@ -18,16 +18,15 @@ const MAX_NAMESPACES = 2048;
 
 interface Subscription {
   readonly isWanted: EventTest;
-  /** Namespaces that it names. */
+  /** The number of namespaces that it names. */
   readonly namespaces: number;
   /** The number of the last event that was sent to it or filtered out. */
   after: number;
 }
 
 /**
- * The event feed of one socket's subscriptions: sends each event that at least one of them wants, and sends it once.
- * A new subscription also gets past events: the thread is then read again from there, and the others skip what they
- * have had.
+ * The event feed of one socket's subscriptions: sends each event that at least one of them wants, and sends it once. A new subscription
+ * also gets past events: the thread is then read again from there, and the other subscriptions skip events that they have already received.
  */
 export class SubscriptionFeed {
   readonly reader = new SwitchingReader();
@@ -41,7 +40,7 @@ export class SubscriptionFeed {
   #starting = false;
   #made = 0;
   #read: (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> = () => [];
-  /** The number of the last event that was looked at. */
+  /** The number of the last event that was processed. */
   #seen = 0;
 
   constructor(protocol: ThreadProtocol, key: ThreadKey) {
@@ -82,9 +81,8 @@ export class SubscriptionFeed {
   }
 
   /**
-   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions made
-   * together start together: a client takes an event sent for one of them as sent for all, and would else see a later
-   * event before an earlier one.
+   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions made together start together: a
+   * client takes an event sent for one of them as sent for all, and would otherwise see a later event before an earlier one.
    */
   async start(): Promise<void> {
     if (this.#starting || this.reader.closed) return;
@@ -110,12 +108,12 @@ export class SubscriptionFeed {
     for (const other of others) other.after = Math.max(other.after, this.#seen);
     this.#seen = reader.cursor;
     for (const [id, { isWanted, namespaces, since = reader.cursor }] of waiting) {
-      // It may have been removed meanwhile.
+      // The subscription may have been removed meanwhile.
       if (this.#waiting.delete(id)) this.#subscriptions.set(id, { isWanted, namespaces, after: since });
     }
     this.#read = protocolOf(reader);
     this.reader.switch(reader);
-    // Another was added meanwhile, and starts next.
+    // Another subscription was added meanwhile, and starts next.
     if (this.#isHeld) this.reader.hold();
   }
 
@@ -124,7 +122,7 @@ export class SubscriptionFeed {
     const { turn } = this.reader;
     return andThen(this.#read(slice), (events) => {
       if (turn === this.reader.turn) return this.#wanted(events);
-      // What is left of it is not for the reader that has replaced its own.
+      // The rest of this slice belongs to a reader that has been replaced.
       slice.memo.stoppedAt = undefined;
       return NOTHING;
     });

@@ -17,7 +17,7 @@ export class SwitchingReader implements Reader {
     return this.#inner?.cursor ?? -1;
   }
 
-  /** Counts the switches: slices that were read before the last one are not shown. */
+  /** Counts the switches: slices that were read before the last one are dropped. */
   get turn(): number {
     return this.#turn;
   }

@@ -25,7 +25,7 @@ export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 /** The WebSocket subprotocol for MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Fails rather than give a user the whole service. */
+/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
@@ -35,7 +35,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
-  /** The client of a handshake; undefined when it has no credentials. A user whom no token names is found out about later. */
+  /** The client of a handshake; undefined if it has no credentials. A user without a token is identified later. */
   function clientOf(
     request: HttpRequest,
     { tenant, user }: ReturnType<typeof access.checkSocket>,
@@ -45,7 +45,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     const client = access
       .authenticate(request)
       .then((found) => ({ tenant: DEFAULT_TENANT, service: serviceOf(found) }));
-    // The peer may leave before its socket is open: then nobody waits for this.
+    // The peer may disconnect before its socket is open; then a rejection must not be unhandled.
     client.catch(() => undefined);
     return client;
   }
@@ -81,7 +81,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
-      // Said only to clients with credentials.
+      // Sent only to clients with credentials.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
       const accepted = { ...known, ...upgraded, configurable: configurable(), parts: found.parts };
@@ -105,7 +105,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   };
 }
 
-/** Calls a function now. What is returned gives its value, or throws what it threw. */
+/** Calls a function now, and returns a getter that returns its result or throws its error. */
 function attempt<T>(call: () => T): () => T {
   try {
     const value = call();

@@ -7,7 +7,7 @@ import { WorkerNodeIo } from "./node-function-io.ts";
 import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** Messages: when this many are queued, they are posted before the current turn of the event loop ends. */
+/** The number of queued messages at which they are posted before the current turn of the event loop ends. */
 const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {
@@ -22,7 +22,7 @@ export class NodeRunner {
   readonly logger: Logger;
   readonly #deps: NodeRunnerDeps;
   readonly #host: Host;
-  /** The edition of a graph in this thread: each thread has its own definitions and numbers. */
+  /** The edition of a graph in this thread: each thread has its own definitions, and numbers them itself. */
   readonly #edition: (graph: string) => number;
   readonly #running = new Map<number, WorkerNodeIo>();
   #begun: Int32Array = new Int32Array(1);

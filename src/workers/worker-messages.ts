@@ -21,7 +21,7 @@ export type ToWorker =
       /** `code`: that of a `ServiceError`. */
       readonly error?: PlainError & { readonly code?: ErrorCode };
     }
-  /** Asks for a `pong`. A node function that blocks the thread prevents the answer. */
+  /** Requests a `pong`. A node function that blocks the thread prevents the answer. */
   | { readonly t: "ping" };
 
 /**

@@ -94,7 +94,7 @@ export class WorkerSlot {
   }
 
   #awaitPong(): void {
-    // The only way to stop a function that blocks its thread.
+    // Terminating the thread is the only way to stop a function that blocks it.
     this.#watch = this.#deps.scheduler.after(ANSWER_TIMEOUT, () => void this.#thread.terminate());
   }
 

@@ -32,10 +32,10 @@ function open(wake: (reloads: ThreadReloads, thread: string) => void) {
 
 test("a load that fails counts once, also where the thread is given up meanwhile", async () => {
   const { reloads, timers } = open((of, thread) => {
-    of.givenUp(keyOf(thread), outage, true);
+    of.threadFailed(keyOf(thread), outage, true);
     throw outage;
   });
-  reloads.givenUp(keyOf("a"), outage, true);
+  reloads.threadFailed(keyOf("a"), outage, true);
   for (let loads = 0; loads < 3; loads++) {
     await timers.fire();
     await turns();
@@ -48,11 +48,11 @@ test("the log counts threads, however often each has failed", async () => {
   const { reloads, timers, logged } = open((_, thread) => {
     if (thread === "b" && !isStored) throw outage;
   });
-  for (const thread of ["a", "b"]) reloads.givenUp(keyOf(thread), outage, true);
+  for (const thread of ["a", "b"]) reloads.threadFailed(keyOf(thread), outage, true);
   await timers.fire();
   await turns();
   // Loaded, and failed again before the other one was loaded.
-  reloads.givenUp(keyOf("a"), outage, true);
+  reloads.threadFailed(keyOf("a"), outage, true);
   isStored = true;
   await timers.fire();
   await turns();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { newThreadRecord } from "../../src/model/thread.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { idsGrow } from "./checkers/streams.ts";
-import { checkpoint, frame, key, stored, storedRun } from "./made-up.ts";
+import { checkpoint, frame, key, stored, storedRun } from "./fixtures.ts";
 
 describe("I4: ids", () => {
   test("stored chunks that follow one another are in order", () => {

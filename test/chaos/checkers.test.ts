@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { everythingRests, nothingIsLost } from "./checkers/acknowledged.ts";
 import { finishedTasks, nothingIsRepeated, oneRunAtATime } from "./checkers/repeats.ts";
 import { resumeIsExact } from "./checkers/streams.ts";
-import { everyEndIsTold } from "./checkers/webhooks.ts";
+import { everyEndIsDelivered } from "./checkers/webhooks.ts";
 import { Frames, type Frame } from "./client.ts";
 import { Ledger } from "./ledger.ts";
-import { checkpoint, effect, frame, stored } from "./made-up.ts";
+import { checkpoint, effect, frame, stored } from "./fixtures.ts";
 
 function oneRun() {
   const ledger = new Ledger();
@@ -163,29 +163,31 @@ describe("I8: one run at a time", () => {
   });
 });
 
-describe("I9: every end is told", () => {
+describe("I9: every end is delivered", () => {
   const hooked = () => {
     const entry = new Ledger().acknowledge("t", "r", "wait", 0, { hooked: true });
     return { entry, status: "success" };
   };
-  const told = { run: "r", id: "r", status: "success" };
+  const delivered = { run: "r", id: "r", status: "success" };
 
-  test("an end that was told, once or again, is in order; so is one that nobody asked to be told of", () => {
-    expect(everyEndIsTold([hooked()], [told, told], [])).toEqual([]);
+  test("an end that was delivered, once or again, is in order; so is one without a webhook", () => {
+    expect(everyEndIsDelivered([hooked()], [delivered, delivered], [])).toEqual([]);
     const quiet = { entry: new Ledger().acknowledge("t", "r", "wait", 0), status: "success" };
-    expect(everyEndIsTold([quiet], [], [])).toEqual([]);
-    expect(everyEndIsTold([{ ...hooked(), status: undefined }], [], [])).toEqual([]);
+    expect(everyEndIsDelivered([quiet], [], [])).toEqual([]);
+    expect(everyEndIsDelivered([{ ...hooked(), status: undefined }], [], [])).toEqual([]);
   });
 
   test.each([
-    ["never told", hooked(), [], [], "was never told"],
-    ["owed still", hooked(), [told], [{}], "1 webhooks are owed still"],
-    ["told otherwise", hooked(), [{ ...told, status: "error" }], [], "was told error"],
-    ["told of before its end", { ...hooked(), status: "pending" }, [told], [], "is pending, and"],
-    ["told of and taken back", { ...hooked(), status: undefined }, [told], [], "is undefined, and"],
-    ["told under two ids", hooked(), [told, { ...told, id: "s" }], [], "under another id"],
+    ["never delivered", hooked(), [], [], "was never delivered"],
+    ["still pending", hooked(), [delivered], [{}], "1 webhooks are owed still"],
+    ["delivered with another status", hooked(), [{ ...delivered, status: "error" }], [], "delivered error"],
+    ["delivered before its end", { ...hooked(), status: "pending" }, [delivered], [], "is pending, and"],
+    ["delivered and rolled back", { ...hooked(), status: undefined }, [delivered], [], "is undefined, and"],
+    ["delivered under two ids", hooked(), [delivered, { ...delivered, id: "s" }], [], "under another id"],
   ])("one that is %s is found", (_, now, all, owed, message) => {
-    expect(everyEndIsTold([now], all, owed)).toMatchObject([{ message: expect.stringContaining(message) }]);
+    expect(everyEndIsDelivered([now], all, owed)).toMatchObject([
+      { message: expect.stringContaining(message) },
+    ]);
   });
 });
 

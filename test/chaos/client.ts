@@ -21,8 +21,8 @@ export interface StreamEnd {
 }
 
 /** The connection broke before the answer was complete. It is unknown what the server had done by then. */
-export class Lost extends Error {
-  override readonly name = "Lost";
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
 }
 
 /** A plain client of one server: no retries, no hidden behaviour, no timeouts except its own. */
@@ -38,7 +38,7 @@ export class Client {
     this.#agent.destroy();
   }
 
-  /** @throws Lost */
+  /** @throws ConnectionLost */
   async json(
     method: string,
     path: string,
@@ -57,10 +57,10 @@ export class Client {
     try {
       for await (const piece of response) text += piece as string;
     } catch (error) {
-      throw new Lost(String(error), { cause: error });
+      throw new ConnectionLost(String(error), { cause: error });
     }
     // In some cases Node ends an aborted body without an error.
-    if (!response.complete) throw new Lost("the answer broke off");
+    if (!response.complete) throw new ConnectionLost("the answer broke off");
     const trimmed = text.trim();
     try {
       return { status, json: trimmed === "" ? undefined : (JSON.parse(trimmed) as unknown) };
@@ -141,7 +141,7 @@ export class Client {
         resolve,
       );
       outgoing.on("timeout", () => outgoing.destroy(new Error("silent for 30 s")));
-      outgoing.on("error", (error) => reject(new Lost(error.message, { cause: error })));
+      outgoing.on("error", (error) => reject(new ConnectionLost(error.message, { cause: error })));
       outgoing.end(payload);
     });
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { nothingHiddenIsLeft } from "./checkers/alone.ts";
+import { nothingHiddenIsLeft } from "./checkers/stateless.ts";
 import {
   endedByStop,
   finishedTasks,
@@ -14,7 +14,7 @@ import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/st
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
 import { failpoint, slots } from "./faults.ts";
-import { Hooks } from "./hooks.ts";
+import { WebhookReceiver } from "./webhook-receiver.ts";
 import { Ledger, type Violation } from "./ledger.ts";
 import { Load } from "./load.ts";
 import { servedModes } from "./modes.ts";
@@ -23,7 +23,7 @@ import { compile, type Program } from "../fixtures/compile.ts";
 import { Dice } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
-import { verifyAlone, verifyAloneTold } from "./verify-alone.ts";
+import { verifyStateless, verifyStatelessWebhooks } from "./verify-stateless.ts";
 
 export interface ChaosOptions {
   readonly kills: number;
@@ -51,7 +51,7 @@ export interface Outcome {
   readonly operations: number;
   readonly runs: number;
   /** The number of these runs that are stateless. */
-  readonly alone: number;
+  readonly stateless: number;
   readonly events: number;
   readonly violations: readonly Violation[];
   /** The data directory; it is kept if a violation was found. */
@@ -81,8 +81,8 @@ export async function runChaos(options: ChaosOptions): Promise<Outcome> {
     kills: driver.ledger.kills.length,
     stops: driver.ledger.stops.length,
     operations: driver.operations,
-    runs: driver.ledger.runs.size + driver.ledger.alone.size,
-    alone: driver.ledger.alone.size,
+    runs: driver.ledger.runs.size + driver.ledger.stateless.size,
+    stateless: driver.ledger.stateless.size,
     events: driver.events(),
     violations,
     directory: violations.length === 0 ? undefined : directory,
@@ -98,7 +98,7 @@ class Driver {
   readonly #directory: string;
   readonly #program: Program;
   readonly #effects: Effects;
-  readonly #hooks: Hooks;
+  readonly #hooks: WebhookReceiver;
   #hook = "";
   readonly #finished = new Map<string, Finished>();
   #modes: readonly string[] = [];
@@ -109,13 +109,13 @@ class Driver {
     this.#program = program;
     this.#dice = new Dice(options.seed);
     this.#directory = directory;
-    this.#hooks = new Hooks(this.#dice);
+    this.#hooks = new WebhookReceiver(this.#dice);
     this.#effects = new Effects(join(directory, "effects.jsonl"));
   }
 
   events(): number {
     let count = 0;
-    for (const { streams } of [...this.ledger.runs.values(), ...this.ledger.alone.values()]) {
+    for (const { streams } of [...this.ledger.runs.values(), ...this.ledger.stateless.values()]) {
       for (const { frames } of streams) count += frames.length;
     }
     return count;
@@ -252,8 +252,8 @@ class Driver {
   async #load(life: Life): Promise<void> {
     const { longest = 3000, least = 0 } = this.#options;
     await sleep(this.#dice.between(50, longest));
-    const { runs, alone } = this.ledger;
-    while (runs.size + alone.size < least && life.ended === undefined) await sleep(10);
+    const { runs, stateless } = this.ledger;
+    while (runs.size + stateless.size < least && life.ended === undefined) await sleep(10);
   }
 
   /** Inspects the data of the dead server. */
@@ -280,7 +280,7 @@ class Driver {
     this.#checkEffects();
     this.#options.say?.(
       `${what === "killed" ? `kill ${kills.length}` : `stop ${stops.length}`} ${how}: ${this.ledger.runs.size} runs acknowledged and ` +
-        `${this.ledger.alone.size} without a thread, ${count} nodes begun, ` +
+        `${this.ledger.stateless.size} without a thread, ${count} nodes begun, ` +
         `${stored.threads.length} threads looked through, ${this.violations.length} violations`,
     );
   }
@@ -321,8 +321,8 @@ class Driver {
     try {
       const [dice, hooks, effects] = [this.#dice, this.#hooks, this.#effects];
       const verification = { client, ledger: this.ledger, dice, hooks, effects, found, all };
-      await Promise.all([verify(verification), verifyAlone(verification)]);
-      if (all) await verifyAloneTold(verification);
+      await Promise.all([verify(verification), verifyStateless(verification)]);
+      if (all) await verifyStatelessWebhooks(verification);
     } catch (error) {
       await Promise.race([life.gone, sleep(500)]);
       if (life.ended === undefined) {

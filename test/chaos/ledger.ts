@@ -33,7 +33,7 @@ export interface RunEntry {
 /**
  * A stateless run: its thread is hidden and is deleted at its end. If the run is bound, it also ends with the server.
  */
-export interface AloneEntry extends RunEntry {
+export interface StatelessRunEntry extends RunEntry {
   /** The node that begins last. */
   readonly last: "join" | "ask";
 }
@@ -64,7 +64,7 @@ export class Ledger {
   readonly threads = new Map<string, { readonly acknowledged: number; readonly graph?: string }>();
   readonly runs = new Map<string, RunEntry>();
   /** Stateless runs. */
-  readonly alone = new Map<string, AloneEntry>();
+  readonly stateless = new Map<string, StatelessRunEntry>();
   readonly #disturbances = new Map<string, Disturbance[]>();
   /** The times of the kills. */
   readonly kills: number[] = [];
@@ -90,15 +90,15 @@ export class Ledger {
     return entry;
   }
 
-  acknowledgeAlone(
+  acknowledgeStateless(
     run: string,
     what: string,
     sent: number,
     hooked: boolean,
-    more: Pick<AloneEntry, "bound" | "last">,
-  ): AloneEntry {
+    more: Pick<StatelessRunEntry, "bound" | "last">,
+  ): StatelessRunEntry {
     const entry = { ...this.#entry(pairedId(run), run, what, sent, hooked), ...more };
-    this.alone.set(run, entry);
+    this.stateless.set(run, entry);
     return entry;
   }
 
@@ -152,7 +152,7 @@ export class Ledger {
   }
 
   /** Checks whether this run may have been stopped before its end. */
-  mayBeCut(entry: RunEntry | AloneEntry): boolean {
+  mayBeCut(entry: RunEntry | StatelessRunEntry): boolean {
     const cuts = "last" in entry ? [...this.kills, ...this.stops] : this.stops;
     if (entry.bound && this.#among(cuts, entry) > 0) return true;
     return this.#disturbed(entry, ["rollback", "interrupt"]);

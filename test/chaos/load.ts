@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Alone } from "./alone.ts";
-import { Asking, type AskingDeps, type Order } from "./asking.ts";
-import { Lost } from "./client.ts";
+import { StatelessLoad } from "./stateless-load.ts";
+import { RunRequests, type RunRequestsDeps, type RequestedRun } from "./run-requests.ts";
+import { ConnectionLost } from "./client.ts";
 import type { Disturbance, RunEntry } from "./ledger.ts";
 
 export const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
@@ -17,11 +17,11 @@ const MIX = {
   cancel: 8,
   leave: 6,
   ask: 10,
-  alone: 30,
+  stateless: 30,
   read: 10,
 } as const;
 
-export interface LoadDeps extends AskingDeps {
+export interface LoadDeps extends RunRequestsDeps {
   /** The number of threads to choose from. */
   readonly threads: number;
 }
@@ -29,16 +29,16 @@ export interface LoadDeps extends AskingDeps {
 /** Clients that perform a mix of actions on a few threads until they are stopped, and record everything. */
 export class Load {
   readonly #deps: LoadDeps;
-  readonly #asking: Asking;
-  readonly #alone: Alone;
+  readonly #requests: RunRequests;
+  readonly #stateless: StatelessLoad;
   #stopped = false;
   #pending: Promise<void>[] = [];
   operations = 0;
 
   constructor(deps: LoadDeps) {
     this.#deps = deps;
-    this.#asking = new Asking(deps);
-    this.#alone = new Alone({ ...deps, asking: this.#asking });
+    this.#requests = new RunRequests(deps);
+    this.#stateless = new StatelessLoad({ ...deps, requests: this.#requests });
   }
 
   start(clients: number): void {
@@ -54,7 +54,7 @@ export class Load {
   /** The server is about to be killed: from now on a broken connection is not a fault. */
   expectCut(): void {
     this.#stopped = true;
-    this.#asking.expectCut();
+    this.#requests.expectCut();
   }
 
   async #run(): Promise<void> {
@@ -64,8 +64,8 @@ export class Load {
         await this.#act();
         this.operations++;
       } catch (error) {
-        if (!(error instanceof Lost)) throw error;
-        if (this.#asking.over) return;
+        if (!(error instanceof ConnectionLost)) throw error;
+        if (this.#requests.over) return;
         // The server may be down for a reason of its own; the driver detects that.
         report({
           invariant: "connection",
@@ -83,9 +83,9 @@ export class Load {
     const known = [...ledger.threads.keys()];
     // Creates new threads all the time: the youngest are the likeliest to be lost.
     if (known.length < threads || dice.chance(0.02)) {
-      const answer = await this.#asking.json("POST", "/threads", {});
+      const answer = await this.#requests.json("POST", "/threads", {});
       const thread = (answer.json as { thread_id?: string }).thread_id;
-      if (answer.status !== 200 || thread === undefined) throw new Lost("no thread");
+      if (answer.status !== 200 || thread === undefined) throw new ConnectionLost("no thread");
       ledger.threads.set(thread, { acknowledged: ledger.now(), graph: dice.pick(this.#deps.graphs) });
       return thread;
     }
@@ -96,7 +96,7 @@ export class Load {
   async #act(): Promise<void> {
     const { dice, ledger } = this.#deps;
     const act = dice.weighted(MIX);
-    if (act === "alone") return this.#alone.act();
+    if (act === "stateless") return this.#stateless.act();
     const thread = await this.#thread();
     const input = { kind: "work", pace: dice.between(0, 25) };
     switch (act) {
@@ -105,14 +105,14 @@ export class Load {
       case "stream":
         return this.#stream(thread, "stream", { input });
       case "background": {
-        const entry = await this.#asking.create(this.#order(thread, "background", { input }));
+        const entry = await this.#requests.create(this.#order(thread, "background", { input }));
         if (entry === undefined) return;
-        return dice.chance(0.5) ? this.#asking.mirror(entry) : this.#join(entry);
+        return dice.chance(0.5) ? this.#requests.mirror(entry) : this.#join(entry);
       }
       case "enqueue": {
         const body = { input, multitask_strategy: "enqueue" };
         for (let i = dice.between(2, 4); i > 0; i--) {
-          await this.#asking.create(this.#order(thread, "enqueue", body));
+          await this.#requests.create(this.#order(thread, "enqueue", body));
         }
         return this.#stream(thread, "enqueue", body);
       }
@@ -143,14 +143,14 @@ export class Load {
   async #cancel(thread: string, input: unknown): Promise<void> {
     const { dice, ledger } = this.#deps;
     const body = { input, multitask_strategy: "enqueue" };
-    const entry = await this.#asking.create(this.#order(thread, "cancelled", body));
+    const entry = await this.#requests.create(this.#order(thread, "cancelled", body));
     if (entry === undefined) return;
     await sleep(dice.between(0, 30));
     const action = dice.pick(["interrupt", "rollback"] as const);
     const wait = dice.pick([0, 1]);
     const disturbance = ledger.disturb(thread, action, entry.run);
     const path = `/threads/${thread}/runs/${entry.run}/cancel?wait=${wait}&action=${action}`;
-    await this.#asking.json("POST", path);
+    await this.#requests.json("POST", path);
     disturbance.until = ledger.now();
   }
 
@@ -160,13 +160,13 @@ export class Load {
     const bound = dice.chance(0.5);
     const body = { input, multitask_strategy: "enqueue", on_disconnect: bound ? "cancel" : "continue" };
     const order = { ...this.#order(thread, "leave", body, bound), bound, leaves: dice.between(1, 80) };
-    await (dice.chance(0.5) ? this.#asking.wait(order) : this.#asking.stream(order));
+    await (dice.chance(0.5) ? this.#requests.wait(order) : this.#requests.stream(order));
   }
 
   async #ask(thread: string): Promise<void> {
     const { dice } = this.#deps;
     await this.#wait(thread, "ask", { input: { kind: "ask", pace: 1 } });
-    const answer = await this.#asking.json("GET", `/threads/${thread}`);
+    const answer = await this.#requests.json("GET", `/threads/${thread}`);
     if ((answer.json as { status?: string }).status !== "interrupted") return;
     const resume = { command: { resume: `answer-${dice.between(0, 1e6)}` } };
     if (dice.chance(0.5)) await this.#wait(thread, "resume", resume);
@@ -175,27 +175,27 @@ export class Load {
 
   async #read(thread: string): Promise<void> {
     const what = this.#deps.dice.pick(["state", "history?limit=5", "runs?limit=20"]);
-    await this.#asking.json("GET", `/threads/${thread}/${what}`);
+    await this.#requests.json("GET", `/threads/${thread}/${what}`);
   }
 
-  #order(thread: string, what: string, body: object, bound = false): Order {
+  #order(thread: string, what: string, body: object, bound = false): RequestedRun {
     const { ledger } = this.#deps;
-    const note: Order["note"] = (run, sent, hooked) =>
+    const note: RequestedRun["note"] = (run, sent, hooked) =>
       ledger.acknowledge(thread, run, what, sent, { hooked, bound });
     return { at: `/threads/${thread}`, what, body, note };
   }
 
   async #wait(thread: string, what: string, body: object): Promise<void> {
-    const answer = await this.#asking.wait(this.#order(thread, what, body));
+    const answer = await this.#requests.wait(this.#order(thread, what, body));
     if (answer !== undefined) this.#settled(answer.entry, answer.json);
   }
 
   async #stream(thread: string, what: string, body: object): Promise<void> {
-    await this.#asking.stream(this.#order(thread, what, { on_disconnect: "continue", ...body }));
+    await this.#requests.stream(this.#order(thread, what, { on_disconnect: "continue", ...body }));
   }
 
   async #join(entry: RunEntry): Promise<void> {
-    const answer = await this.#asking.json("GET", `/threads/${entry.thread}/runs/${entry.run}/join`);
+    const answer = await this.#requests.json("GET", `/threads/${entry.thread}/runs/${entry.run}/join`);
     if (answer.status === 200) this.#settled(entry, answer.json);
   }
 

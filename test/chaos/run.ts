@@ -40,21 +40,21 @@ const outcome = await runChaos({
   ...(plant === undefined ? {} : { plant }),
   say: (line) => process.stdout.write(`${line}\n`),
 });
-const told = new Map<string, number>();
+const reported = new Map<string, number>();
 for (const { invariant, message, evidence } of outcome.violations) {
-  const count = (told.get(invariant) ?? 0) + 1;
-  told.set(invariant, count);
+  const count = (reported.get(invariant) ?? 0) + 1;
+  reported.set(invariant, count);
   if (count > MOST) continue;
   process.stdout.write(
     `\n${invariant}: ${message}\n${JSON.stringify(evidence, undefined, 1)?.slice(0, 4000)}\n`,
   );
 }
-for (const [invariant, count] of told) {
+for (const [invariant, count] of reported) {
   if (count > MOST) process.stdout.write(`\n${invariant}: ${count - MOST} more\n`);
 }
 process.stdout.write(
   `\nseed ${seed}: ${outcome.kills} kills, ${outcome.stops} stops, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
-    `(${outcome.alone} without a thread), ` +
+    `(${outcome.stateless} without a thread), ` +
     `${outcome.events} events received, ${outcome.violations.length} violations` +
     `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
 );

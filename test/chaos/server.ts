@@ -4,8 +4,8 @@ import { type App, createApp } from "../../src/app.ts";
 import { guardProcess } from "../../src/cli/process-lifecycle.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
 import { chaos } from "./graphs.ts";
-import { plantedStorage } from "./plant.ts";
-import { plantLeftEnding } from "../simulation/left-ending.ts";
+import { plantedStorage } from "./planted-faults.ts";
+import { plantParkedEnding } from "../simulation/planted-faults.ts";
 import type { Setup } from "./process.ts";
 
 const setup = JSON.parse(process.env["HEDDLE_CHAOS"] ?? "{}") as Setup;
@@ -35,7 +35,7 @@ const logger = {
   error: (message: string, fields: object = {}) => console.error(message, fields),
 };
 
-if (setup.plant === "left-ending") plantLeftEnding();
+if (setup.plant === "parked-ending") plantParkedEnding();
 let app: App | undefined;
 guardProcess(logger, () => app);
 app = await createApp({

@@ -5,7 +5,7 @@ import { runChaos, type Outcome } from "./driver.ts";
 const MOST = 2000;
 
 /** Returns the findings in a form that a failed test prints in full. */
-const told = ({ violations, seed }: Outcome) =>
+const reported = ({ violations, seed }: Outcome) =>
   violations.map(({ invariant, message, evidence }) => {
     const shown = (JSON.stringify(evidence) ?? "").slice(0, MOST);
     return `${invariant}: ${message} (seed ${seed}): ${shown}`;
@@ -21,9 +21,9 @@ test("kills and stops under load: nothing acknowledged is lost, nothing is repea
     longest: 1500,
     least: 60,
   });
-  expect(told(outcome)).toEqual([]);
+  expect(reported(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(20);
-  expect(outcome.alone).toBeGreaterThan(5);
+  expect(outcome.stateless).toBeGreaterThan(5);
   expect(outcome.events).toBeGreaterThan(100);
 }, 300_000);
 
@@ -38,7 +38,7 @@ test("the same where half of the threads have a graph of LangGraph.js", async ()
     least: 30,
     hosted: true,
   });
-  expect(told(outcome)).toEqual([]);
+  expect(reported(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(10);
 }, 300_000);
 

@@ -6,11 +6,11 @@ import {
   type RunNow,
   type ThreadNow,
 } from "./checkers/acknowledged.ts";
-import { everyEndIsTold } from "./checkers/webhooks.ts";
+import { everyEndIsDelivered } from "./checkers/webhooks.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
-import { Lost, type Client, type Frame, type StreamEnd } from "./client.ts";
+import { ConnectionLost, type Client, type Frame, type StreamEnd } from "./client.ts";
 import type { Effects } from "./effects.ts";
-import { settle, type Hooks } from "./hooks.ts";
+import { settle, type WebhookReceiver } from "./webhook-receiver.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import { TERMINAL } from "./load.ts";
 import type { Dice } from "./random.ts";
@@ -26,7 +26,7 @@ export interface Verification {
   readonly client: Client;
   readonly ledger: Ledger;
   readonly dice: Dice;
-  readonly hooks: Hooks;
+  readonly hooks: WebhookReceiver;
   readonly effects: Effects;
   readonly found: (violation: Violation) => void;
   /** True: verify everything that was ever acknowledged; false: only what may have changed since the last time. */
@@ -55,7 +55,7 @@ export async function verify(verification: Verification): Promise<void> {
   }
   if (all) {
     const owed = await settle(client);
-    for (const violation of everyEndIsTold(runs, hooks.told, owed)) found(violation);
+    for (const violation of everyEndIsDelivered(runs, hooks.delivered, owed)) found(violation);
   }
   for (const { entry, status } of runs) {
     if (status !== undefined && !TERMINAL.has(status)) continue;
@@ -190,7 +190,7 @@ export async function readOn(client: Client, run: string, modes: StreamEntry["mo
     ),
     sleep(REST, undefined, { ref: false }),
   ]);
-  if (end?.how === "cut") throw new Lost(end.error ?? "a stream was cut");
+  if (end?.how === "cut") throw new ConnectionLost(end.error ?? "a stream was cut");
   return { status: end?.status ?? 200, frames, ended: end !== undefined };
 }
 

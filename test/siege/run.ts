@@ -3,7 +3,7 @@
  * it or exhaust its memory, the other measures its waits. Exits with 1 if a limit was exceeded.
  */
 import { readOptions, refuse } from "../../bench/options.ts";
-import { entries } from "./entries/index.ts";
+import { attacks } from "./attacks/index.ts";
 import { besiege, type Outcome } from "./siege.ts";
 
 const { only, small, transport } = readOptions({
@@ -16,17 +16,17 @@ if (transport !== undefined && transport !== "uws" && transport !== "node") {
 }
 const names = only?.split(",");
 for (const name of names ?? []) {
-  if (!entries.some((entry) => entry.name === name)) {
-    refuse(`there is no "${name}"; there are: ${entries.map((entry) => entry.name).join(", ")}`);
+  if (!attacks.some((attack) => attack.name === name)) {
+    refuse(`there is no "${name}"; there are: ${attacks.map((attack) => attack.name).join(", ")}`);
   }
 }
 
 const outcomes: Outcome[] = [];
-for (const entry of entries) {
-  if (names !== undefined && !names.includes(entry.name)) continue;
-  if (small && entry.small === undefined) continue;
-  process.stderr.write(`${entry.name}...\n`);
-  outcomes.push(await besiege(entry, small ? "small" : "full", transport));
+for (const attack of attacks) {
+  if (names !== undefined && !names.includes(attack.name)) continue;
+  if (small && attack.small === undefined) continue;
+  process.stderr.write(`${attack.name}...\n`);
+  outcomes.push(await besiege(attack, small ? "small" : "full", transport));
 }
 
 const rows = outcomes.map(({ name, sent, waited, wait, grown, memory, breaches }) => [

@@ -92,5 +92,5 @@ export class Server {
 const keys = { hostile: "hostile:hostile-key", other: "other:other-key" };
 
 /** Keys as request headers. */
-export const HOSTILE = { "x-api-key": "hostile-key" };
-export const OTHER = { "x-api-key": "other-key" };
+export const HOSTILE_KEY = { "x-api-key": "hostile-key" };
+export const OTHER_KEY = { "x-api-key": "other-key" };

@@ -1,25 +1,25 @@
 import { beforeAll, expect, test } from "vitest";
 import { build } from "../config/process.ts";
-import { entries } from "./entries/index.ts";
+import { attacks } from "./attacks/index.ts";
 import { besiege } from "./siege.ts";
 
 beforeAll(build, 300_000);
 
-/** Milliseconds: what is there before takes as long as the machine is busy. What the others wait for is bounded by the entry. */
+/** Milliseconds: what is there before takes as long as the machine is busy. What the others wait for is bounded by the attack. */
 const LONGEST = 300_000;
 
-test.each(entries.filter(({ small }) => small !== undefined))(
+test.each(attacks.filter(({ small }) => small !== undefined))(
   "no client stalls the others or takes the memory: $name",
   { timeout: LONGEST },
-  async (entry) => {
-    const { breaches } = await besiege(entry, "small");
+  async (attack) => {
+    const { breaches } = await besiege(attack, "small");
     expect(breaches).toEqual([]);
   },
 );
 
 test("a breach is seen: a bound of nothing is breached by anything", async () => {
-  const [first] = entries;
-  if (first === undefined) throw new Error("there are no entries");
+  const [first] = attacks;
+  if (first === undefined) throw new Error("there are no attacks");
   const { prepare: _, ...bare } = first;
   const none = { size: undefined, wait: 0, memory: -1 };
   const attack = () => Promise.reject(new Error("was refused"));

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "./client.ts";
 import { compile } from "../fixtures/compile.ts";
 import type { Observed, Watched } from "./observer.ts";
-import { HOSTILE, OTHER, Server, type ServerOptions } from "./server.ts";
+import { HOSTILE_KEY, OTHER_KEY, Server, type ServerOptions } from "./server.ts";
 
-/** The context of an entry: the hostile tenant's client, the other tenant's client, and the server. */
+/** The context of an attack: the hostile tenant's client, the other tenant's client, and the server. */
 export interface Siege {
   readonly server: Server;
   readonly hostile: Client;
@@ -25,7 +25,7 @@ export interface Scale<Size> {
 }
 
 /** An attack by a hostile client, at its original size, and at a small size for each run of the tests. */
-export interface Entry<Size = unknown> {
+export interface Attack<Size = unknown> {
   readonly name: string;
   /** A description of what is sent, for the table. */
   readonly sent: string;
@@ -41,8 +41,8 @@ export interface Entry<Size = unknown> {
   attack(siege: Siege, size: Size): Promise<void>;
 }
 
-/** Hides the type of an entry's size. */
-export const entry = <Size>(made: Entry<Size>): Entry => made as Entry;
+/** Hides the type of an attack's size. */
+export const defineAttack = <Size>(made: Attack<Size>): Attack => made as Attack;
 
 export interface Outcome {
   readonly name: string;
@@ -66,13 +66,13 @@ const AFTER = 300;
 
 /** Starts a server, runs the hostile tenant's attack, and reports the effects on the other tenant. */
 export async function besiege(
-  { name, sent, server: options = {}, prepare, attack, mayCloseNew, ...scales }: Entry,
+  { name, sent, server: options = {}, prepare, attack, mayCloseNew, ...scales }: Attack,
   scale: "full" | "small",
   transport?: "uws" | "node",
 ): Promise<Outcome> {
   const { size, wait = scale === "full" ? 300 : 1000, memory = 400 } = scales[scale] ?? scales.full;
   const server = await Server.start({ ...options, ...(transport && { transport }) });
-  const clients = [new Client(server.url, HOSTILE), new Client(server.url, OTHER)] as const;
+  const clients = [new Client(server.url, HOSTILE_KEY), new Client(server.url, OTHER_KEY)] as const;
   const [hostile, other] = clients;
   const breaches: string[] = [];
   try {
@@ -83,7 +83,7 @@ export async function besiege(
     const watched: Watched = {
       url: server.url,
       pid: server.pid,
-      headers: OTHER,
+      headers: OTHER_KEY,
       state: `/threads/${thread}/state`,
       run: `/threads/${await other.thread()}/runs/wait`,
       body: JSON.stringify({ assistant_id: "keep", input: { text: "x" } }),

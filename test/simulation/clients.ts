@@ -118,10 +118,10 @@ export class Clients {
     const key = { tenant: "_", thread: this.#newId() };
     const draft = this.#draft();
     const temporary = random.pick(temporaries);
-    const alone = { key, temporary, life: observed.life, acknowledged: false };
-    observed.alone.set(draft.run_id, alone);
+    const stateless = { key, temporary, life: observed.life, acknowledged: false };
+    observed.stateless.set(draft.run_id, stateless);
     const admitted = this.#life.system.admit(key, { ...draft, create: { metadata: {}, temporary } });
-    this.#acknowledged(admitted, () => (alone.acknowledged = true));
+    this.#acknowledged(admitted, () => (stateless.acknowledged = true));
   }
 
   /** Creates a batch of stateless runs: all of them are admitted, or none. */
@@ -135,7 +135,12 @@ export class Clients {
       batch.state = "acknowledged";
       for (const { run_id, thread_id: thread } of runs) {
         const key = { tenant: "_", thread };
-        observed.alone.set(run_id, { key, temporary: "background", life: observed.life, acknowledged: true });
+        observed.stateless.set(run_id, {
+          key,
+          temporary: "background",
+          life: observed.life,
+          acknowledged: true,
+        });
       }
     });
   }
@@ -243,9 +248,10 @@ export class Clients {
   }
 
   #someRun(isWanted: (id: string) => boolean = () => true): [string, ThreadKey] | undefined {
-    const { admitted, alone } = this.#deps.observed;
+    const { admitted, stateless } = this.#deps.observed;
     const runs: [string, ThreadKey][] = [...admitted].filter(([id]) => isWanted(id));
-    for (const [id, { key, acknowledged }] of alone) if (acknowledged && isWanted(id)) runs.push([id, key]);
+    for (const [id, { key, acknowledged }] of stateless)
+      if (acknowledged && isWanted(id)) runs.push([id, key]);
     return runs.length === 0 ? undefined : runs[this.#deps.random.below(runs.length)];
   }
 }

@@ -19,11 +19,11 @@ export type Crash = "kill" | "power";
  * Planted bugs: writes are acknowledged before they are issued; pending webhooks are lost; some data of deleted threads
  * stays.
  */
-export const plants = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
-export type Plant = (typeof plants)[number] | null;
+export const plantedFaults = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
+export type PlantedFault = (typeof plantedFaults)[number] | null;
 
 /** The operations that a planted bug removes from a batch. */
-const lost: Readonly<Record<Exclude<Plant, null>, (op: WriteOperation) => boolean>> = {
+const lost: Readonly<Record<Exclude<PlantedFault, null>, (op: WriteOperation) => boolean>> = {
   "ack-early": () => false,
   "lose-webhooks": ({ key, value }) => value !== null && key.includes("/d/pending/"),
   // A thread's journal is deleted only together with the thread.
@@ -40,7 +40,7 @@ interface Batch {
 
 /** The storage that outlives every server: the batches that reached the disk, in order. */
 export class Disk {
-  readonly plant: Plant;
+  readonly plant: PlantedFault;
   /** Reads take time, as over a network, and end in any order. */
   readonly isRemote: boolean;
   readonly #random: SimulatedRandom;
@@ -52,7 +52,7 @@ export class Disk {
 
   constructor(
     random: SimulatedRandom,
-    plant: Plant,
+    plant: PlantedFault,
     values: ReadonlyMap<string, Buffer> = new Map(),
     isRemote = false,
   ) {

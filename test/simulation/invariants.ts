@@ -1,7 +1,7 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { splitThread } from "../../src/storage/keys.ts";
-import type { AloneRun } from "./observed.ts";
+import type { StatelessRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
 import type { World } from "./world.ts";
 
@@ -15,7 +15,7 @@ async function checkAll(world: World): Promise<void> {
   const { observed } = world;
   for (const [id, key] of observed.admitted) await checkRun(world, key, id);
   for (const key of world.clients.threads) await checkThread(world, key);
-  for (const [id, alone] of observed.alone) await checkAlone(world, alone, id);
+  for (const [id, stateless] of observed.stateless) await checkStateless(world, stateless, id);
   const { journal, catalog } = world.life.storage;
   for await (const { key, what } of journal.verify())
     observed.violation("I4", `thread ${key.thread}: ${what}`);
@@ -76,9 +76,9 @@ async function checkRun(world: World, key: ThreadKey, id: string): Promise<void>
  * Checks a stateless run: it continued, or was stopped, to an end that had to be stored. Then it is deleted with its
  * thread, and only its pending webhook remains.
  */
-async function checkAlone(
+async function checkStateless(
   world: World,
-  { key, acknowledged, temporary }: AloneRun,
+  { key, acknowledged, temporary }: StatelessRun,
   id: string,
 ): Promise<void> {
   const { observed } = world;
@@ -109,25 +109,26 @@ async function checkWebhook(
   const content = await outbox.content({ tenant, id });
   const hooked = observed.hooked.has(id);
   if (!hooked) {
-    if (owed !== undefined || observed.told.has(id))
+    if (owed !== undefined || observed.delivered.has(id))
       observed.violation("I9", `run ${id} has no webhook, and one is owed`);
     return;
   }
-  const told = observed.told.get(id) ?? new Set();
-  for (const said of told) {
+  const delivered = observed.delivered.get(id) ?? new Set();
+  for (const said of delivered) {
     if (status !== undefined && said !== status)
-      observed.violation("I9", `run ${id} is ${status}, and was told of as ${said}`);
+      observed.violation("I9", `run ${id} is ${status}, and was delivered as ${said}`);
   }
-  if (told.size > 1) observed.violation("I9", `run ${id} ended once, and was told of as ${[...told].join()}`);
+  if (delivered.size > 1)
+    observed.violation("I9", `run ${id} ended once, and was delivered as ${[...delivered].join()}`);
   // A delivery is pending until it has been received.
-  if (told.size > 0 && owed === undefined) return;
+  if (delivered.size > 0 && owed === undefined) return;
   if (owed === undefined || content === undefined) {
     return observed.violation("I9", `run ${id} ended, and its webhook is not owed`);
   }
   if (!isTerminal(content.run.status))
-    observed.violation("I9", `run ${id} is told of as ${content.run.status}`);
+    observed.violation("I9", `run ${id} is delivered as ${content.run.status}`);
   if (status !== undefined && content.run.status !== status) {
-    observed.violation("I9", `run ${id} is ${status}, and is told of as ${content.run.status}`);
+    observed.violation("I9", `run ${id} is ${status}, and is delivered as ${content.run.status}`);
   }
 }
 

@@ -8,7 +8,7 @@ import { Batches } from "./batches.ts";
 import { Drains } from "./drains.ts";
 
 /** A stateless run, and the thread that was created for it. */
-export interface AloneRun {
+export interface StatelessRun {
   readonly key: ThreadKey;
   readonly temporary: TemporaryKind;
   /** The life of the server in which it was requested. */
@@ -27,11 +27,11 @@ export class Observed {
   readonly admitted = new Map<string, ThreadKey>();
   /** Acknowledged state updates that no run made. */
   readonly updates: { readonly thread: string; readonly checkpoint: string }[] = [];
-  readonly alone = new Map<string, AloneRun>();
+  readonly stateless = new Map<string, StatelessRun>();
   /** Runs that have a webhook. */
   readonly hooked = new Set<string>();
   /** Run id -> the ends that its webhook delivered. */
-  readonly told = new Map<string, Set<string>>();
+  readonly delivered = new Map<string, Set<string>>();
   /** Name of a cron's slot -> the run that was started for it. */
   readonly #slots = new Map<string, string>();
   readonly batches = new Batches();
@@ -78,8 +78,8 @@ export class Observed {
   }
 
   tell(run: string, status: string): void {
-    const known = this.told.get(run);
-    if (known === undefined) this.told.set(run, new Set([status]));
+    const known = this.delivered.get(run);
+    if (known === undefined) this.delivered.set(run, new Set([status]));
     else known.add(status);
   }
 
@@ -194,7 +194,7 @@ export class Observed {
     }
     this.#slots.set(name, run);
     if (temporary === null) return this.admit(key, run);
-    this.alone.set(run, { key, temporary, life: this.life, acknowledged: true });
+    this.stateless.set(run, { key, temporary, life: this.life, acknowledged: true });
   }
 
   /** The checkpoints that the run had passed are open again. */
@@ -224,8 +224,8 @@ export class Observed {
 
   #execute(call: NodeCall): void {
     this.executions++;
-    const alone = this.alone.get(call.run);
-    if (alone?.temporary === "bound" && alone.life !== this.life) {
+    const stateless = this.stateless.get(call.run);
+    if (stateless?.temporary === "bound" && stateless.life !== this.life) {
       this.violation("I10", `${call.node} of run ${call.run} ran after its client's server had died`);
     }
     const from = this.taskOf.get(call.task);

@@ -4,7 +4,7 @@
  * was violated. With a planted fault this is expected, and the first seed that found it is printed.
  */
 import { numberOf, readOptions } from "../../bench/options.ts";
-import { plants, simulate, type Plant } from "./seed.ts";
+import { plantedFaults, simulate, type PlantedFault } from "./seed.ts";
 
 const values = readOptions({
   seeds: { type: "string", default: "600" },
@@ -14,9 +14,9 @@ const values = readOptions({
 });
 const seeds = numberOf("seeds", values.seeds, { least: 1 });
 const from = numberOf("from", values.from, { least: 0 });
-const plant = values.plant as Plant | undefined;
-if (plant !== undefined && !plants.includes(plant)) {
-  process.stderr.write(`no plant "${plant}"; there are: ${plants.join(", ")}\n`);
+const plant = values.plant as PlantedFault | undefined;
+if (plant !== undefined && !plantedFaults.includes(plant)) {
+  process.stderr.write(`no plant "${plant}"; there are: ${plantedFaults.join(", ")}\n`);
   process.exit(2);
 }
 const say = (line: string) => process.stdout.write(`${line}\n`);

@@ -1,27 +1,26 @@
-import { plants as onDisk, type Plant as DiskPlant } from "./disk.ts";
+import { plantedFaults as onDisk, type PlantedFault as DiskFault } from "./disk.ts";
 import { check } from "./invariants.ts";
-import { plantLeftEnding } from "./left-ending.ts";
-import { plantLostPause } from "./lost-pause.ts";
+import { plantLostPause, plantParkedEnding } from "./planted-faults.ts";
 import { World } from "./world.ts";
 
 /** Faults that can be planted on purpose. The invariants must find each of them. */
-export const plants = [...onDisk, "left-ending", "lost-pause"] as const;
-export type Plant = (typeof plants)[number];
+export const plantedFaults = [...onDisk, "parked-ending", "lost-pause"] as const;
+export type PlantedFault = (typeof plantedFaults)[number];
 
 /** Plants a fault in the code of the server. Returns a function that removes it; undefined where the disk has the fault. */
-function plantInServer(plant: Plant | null): (() => void) | undefined {
-  if (plant === "left-ending") return plantLeftEnding();
+function plantInServer(plant: PlantedFault | null): (() => void) | undefined {
+  if (plant === "parked-ending") return plantParkedEnding();
   return plant === "lost-pause" ? plantLostPause() : undefined;
 }
 
 /** Returns the violations in the world of a seed, and the world after its end. `isRemote`: its storage is one over a network. */
 export async function simulate(
   seed: number,
-  plant: Plant | null = null,
+  plant: PlantedFault | null = null,
   isRemote = false,
 ): Promise<{ readonly violations: readonly string[]; readonly world: World }> {
   const takeOut = plantInServer(plant);
-  const fault: DiskPlant = plant === "left-ending" || plant === "lost-pause" ? null : plant;
+  const fault: DiskFault = plant === "parked-ending" || plant === "lost-pause" ? null : plant;
   const world = new World({ seed, plant: fault, isRemote });
   try {
     await world.run();

@@ -63,7 +63,7 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
     ["acknowledges before it has stored", "ack-early", "I1:"],
     ["loses what it owes to webhooks", "lose-webhooks", "I9:"],
     ["keeps something of what it deletes", "keep-hidden", "I10:"],
-    ["writes about a run after its end as it stops", "left-ending", "I11:"],
+    ["writes about a run after its end as it stops", "parked-ending", "I11:"],
     ["waits its whole time when it stops, though no node runs", "lost-pause", "I12:"],
   ] as const)("finds a server that %s", { timeout: 60_000 }, async (_, plant, invariant) => {
     let found: readonly string[] = [];

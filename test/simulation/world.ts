@@ -1,9 +1,9 @@
 import { REFUSED_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
-import { checkAgreement } from "./agreement.ts";
+import { checkConsistency } from "./consistency.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedClock } from "./clock.ts";
-import { DEAD, Disk, type Crash, type Plant } from "./disk.ts";
+import { DEAD, Disk, type Crash, type PlantedFault } from "./disk.ts";
 import { Observed } from "./observed.ts";
 import { SimulatedRandom } from "./random.ts";
 import { Receiver } from "./receiver.ts";
@@ -12,7 +12,7 @@ import { startServer, type Life } from "./server.ts";
 
 export interface SimulationOptions {
   readonly seed: number;
-  readonly plant?: Plant;
+  readonly plant?: PlantedFault;
   /** The storage is one over a network. */
   readonly isRemote?: boolean;
   /** How often the server is killed or stopped before its last life. */
@@ -203,7 +203,7 @@ export class World {
     this.#scheduler = undefined;
     for (const transcript of this.clients.transcripts.values()) transcript.cut(how);
     this.observed.over(how);
-    await checkAgreement(this.disk, this.#clock, this.observed);
+    await checkConsistency(this.disk, this.#clock, this.observed);
     if (this.random.chance(0.3)) this.#clock.advance(this.random.below(1_000));
     else if (this.random.chance(0.1)) this.#clock.advance(60_000 + this.random.below(90_000));
   }

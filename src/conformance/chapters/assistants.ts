@@ -4,7 +4,7 @@ import { aList, anObject, aTimestamp, aUuid, expectMatch, expectRefusal } from "
 export const assistantChecks = defineChapter("assistants", {
   "each graph has a default assistant, made by the system": async ({ client }) => {
     for (const graphId of ["steps", "approval", "agent"]) {
-      // oxlint-disable-next-line no-await-in-loop -- requests at once tell no more, and a report names the latest one
+      // oxlint-disable-next-line no-await-in-loop -- a report shows the latest request, so requests must not overlap
       const found = await client.assistants.search({ graphId, metadata: { created_by: "system" } });
       expectMatch(`the default assistant of ${graphId}`, found, [
         { assistant_id: aUuid, graph_id: graphId, metadata: { created_by: "system" }, config: {} },
@@ -62,7 +62,7 @@ export const assistantChecks = defineChapter("assistants", {
   "search finds by metadata and graph, in pages": async ({ client }) => {
     const { thread_id: group } = await client.threads.create();
     for (const n of [1, 2, 3])
-      // oxlint-disable-next-line no-await-in-loop -- in their order
+      // oxlint-disable-next-line no-await-in-loop -- the check depends on the order of creation
       await client.assistants.create({ graphId: n === 3 ? "chat" : "steps", metadata: { group, n } });
     const found = await client.assistants.search({ metadata: { group } });
     expectMatch("the number found", found.length, 3);

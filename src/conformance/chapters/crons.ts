@@ -1,7 +1,7 @@
 import { defineChapter, UNKNOWN_ID } from "../check.ts";
 import { anything, aUuid, expectMatch, expectRefusal } from "../pattern.ts";
 
-/** At the first of January: none of these comes due while the checks run, unless they run then. */
+/** A yearly schedule, on the first of January: no cron fires during the checks, unless they run at that time. */
 const YEARLY = "0 0 1 1 *";
 
 export const cronChecks = defineChapter("crons", {
@@ -25,7 +25,7 @@ export const cronChecks = defineChapter("crons", {
     expectMatch("those left", await client.crons.search({ threadId: thread_id }), []);
   },
   "a schedule without a thread is made": async ({ client }) => {
-    // Nobody else's has it.
+    // A value that no other cron on the server has.
     const { thread_id: name } = await client.threads.create();
     const metadata = { conformance: name };
     await client.crons.create("steps", { schedule: YEARLY, metadata });

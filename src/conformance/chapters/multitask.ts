@@ -53,7 +53,7 @@ export const multitaskChecks = defineChapter("multitask strategies", {
       log: held.log("a", "b", "c"),
     });
     for (const run of [a, b, c])
-      // oxlint-disable-next-line no-await-in-loop -- requests at once tell no more, and a report names the latest one
+      // oxlint-disable-next-line no-await-in-loop -- a report shows the latest request, so requests must not overlap
       expectMatch("the status", await held.status(run), "success");
   },
   "interrupt: the first run stops, what it has done stays, the second one goes on from there": async (

@@ -49,7 +49,7 @@ export const statelessRunChecks = defineChapter("stateless runs", {
   },
   "on_completion keep leaves the thread": async (server) => {
     const { client, http } = server;
-    // The SDK's types know other values only.
+    // The types of the SDK do not include this value of `on_completion`.
     const request = { assistant_id: "steps", input: { topic: "tea" }, on_completion: "keep" };
     const run = (await http.send("POST", "/runs", request)).body as { thread_id: string; run_id: string };
     await waitUntil(server, "the run has ended", async () => {

@@ -52,7 +52,7 @@ export const storeChecks = defineChapter("store", {
       ["b", "blue"],
       ["c", "red"],
     ] as const)
-      // oxlint-disable-next-line no-await-in-loop -- in their order
+      // oxlint-disable-next-line no-await-in-loop -- the check depends on the order in which the items are stored
       await items.putItem([...namespace, "below"], key, { colour });
     const find = async (options?: Parameters<typeof items.searchItems>[1]) =>
       (await items.searchItems(namespace, options)).items.map(({ key }) => key).toSorted();

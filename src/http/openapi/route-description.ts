@@ -26,7 +26,7 @@ export type RouteResponse =
     }
   | { readonly kind: "none"; readonly status: 202 | 204 }
   | { readonly kind: "stream" }
-  /** `json`: what clients get that do not ask for this type. */
+  /** `json`: the response for clients that do not request this content type. */
   | { readonly kind: "text"; readonly type: string; readonly json?: TSchema };
 
 export interface QueryParam {
@@ -41,14 +41,14 @@ export interface RouteDescription {
   readonly more?: string;
   readonly query?: readonly QueryParam[];
   readonly body?: keyof typeof requestBodies;
-  /** The body is a list of these. */
+  /** The request body is a list of these. */
   readonly many?: true;
   readonly answer: RouteResponse;
-  /** Other responses, without a body: when they are given, by status. */
+  /** Other responses, without a body: their descriptions by status. */
   readonly instead?: { readonly [status: number]: string };
 }
 
-/** By method and path, as in `GET /threads/:thread_id`. */
+/** Route descriptions by method and path, as in `GET /threads/:thread_id`. */
 export type RouteDescriptions = { readonly [route: string]: RouteDescription };
 
 export const recordResponse = (name: RecordName, what = ""): RouteResponse => ({

@@ -16,7 +16,7 @@ interface Deps {
   readonly journal: Pick<Journal, "whenWritable">;
   readonly book: CronBook;
   readonly crons: Pick<Crons, "watch" | "isUseless">;
-  /** The runs as the user of a cron may use them; null: a cron of nobody. */
+  /** The runs, restricted to what a cron's user may do; null: the cron has no user. */
   readonly runsOf: (user: JsonObject | null) => Pick<Runs, "start" | "startAlone">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -30,7 +30,7 @@ const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds: the longest timer. The wall clock may be set meanwhile, so it is read again. */
 const MAX_WAIT_MS = 30_000;
 
-/** Errors that make a cron useless for good: it is deleted. */
+/** Permanent errors of a cron: it is deleted. */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
 /** Temporary errors: the slot is tried again. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -43,7 +43,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /**
  * Fires each cron at its slots, each slot once. The run is stored together with the slot's name before the cron moves on to its next slot;
- * after a crash between the two, the run is found by that name. Of the slots missed while the server was down, one is made up for.
+ * after a crash between the two, the run is found by that name. Of the slots missed while the server was down, only one fires.
  */
 export class CronWorker {
   readonly #deps: Deps;
@@ -82,7 +82,7 @@ export class CronWorker {
       this.#working = this.#work();
       return;
     }
-    // Outside of the work, whose end a stop waits for.
+    // Not part of the tracked work: a stop waits for its end, and this wait may be long.
     this.#isWaiting = true;
     void writable.then(() => {
       this.#isWaiting = false;
@@ -140,7 +140,7 @@ export class CronWorker {
     }
   }
 
-  /** Starts the run of a slot. Returns true when the cron is useless for good. */
+  /** Starts the run of a slot. Returns true if the cron's runs can never start any more. */
   async #fire(at: DueCron, cron: CronRecord): Promise<boolean> {
     const { clock, crons, logger } = this.#deps;
     // The slot was missed, and the cron's end time has passed.
@@ -155,7 +155,7 @@ export class CronWorker {
       // The slot's run has ended and been deleted.
       if (code === "request.gone") return false;
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
-      // To a user, what may no longer be used is not there either; but the rules may change again.
+      // A resource that the user may not reach looks as if it did not exist; but the rules may change again, so the cron stays.
       return OVER.has(code) && (isNobodys(cron) || (await crons.isUseless(at.tenant, cron)));
     }
   }

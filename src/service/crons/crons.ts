@@ -53,11 +53,11 @@ export interface CronSearch extends CronFilter {
   readonly sort_order?: "asc" | "desc";
 }
 
-/** Who creates or changes a cron, where there are users. */
+/** The user who creates or changes a cron, if the server has users. */
 export interface CronOwner {
   /** The id that a new cron gets. */
   readonly cron_id: string;
-  /** Whose runs it starts, as it is stored. */
+  /** The user for whom it starts runs, in the stored form. */
   readonly user: JsonObject;
   /** Which assistants it may use; absent: any. */
   readonly mayUse?: Permits | undefined;
@@ -72,8 +72,9 @@ export interface Crons {
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string, permits?: Permits): Promise<CronRecord>;
   /**
-   * Replaces the given fields; metadata is merged. `user`: whose runs it starts from now on, if what it runs is changed: nobody can have
-   * something run in another's name. @throws ServiceError `cron.not_found`, `validation.failed`
+   * Replaces the given fields; metadata is merged. `user`: becomes the user of its runs if the run request changes, so that nobody can
+   * start a changed run in another user's name.
+   * @throws ServiceError `cron.not_found`, `validation.failed`
    */
   update(
     tenant: string,
@@ -177,7 +178,7 @@ export function createCrons(parts: Deps): Crons {
       const { assistant_id } = await assistants.resolve(tenant, filter.assistant_id);
       return { ...filter, assistant_id };
     } catch (cause) {
-      // The assistant is gone, but crons of it may still exist.
+      // The assistant may be deleted while crons of it still exist.
       if (cause instanceof ServiceError && cause.code.endsWith(".not_found")) return filter;
       throw cause;
     }
@@ -224,7 +225,7 @@ export function createCrons(parts: Deps): Crons {
           yield { id: cron.cron_id, by: sort_by === "next_run_date" ? cron.next : cron[sort_by] };
         }
       };
-      // Ids grow in the order in which they were made, so equal entries are in that order too.
+      // Ids sort by creation, so crons with equal sort keys are in that order too.
       const ordered = new SortedPages(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
       const share = budget.share(tenant);
       const crons: CronRecord[] = [];
@@ -296,7 +297,7 @@ const stored = (run: JsonObject): JsonObject =>
 const within = (slot: number | null, end: number | null) =>
   slot === null || (end !== null && slot > end) ? null : slot;
 
-/** The cron after a slot was handled: its next slot is the first one still to come. */
+/** The cron after a slot was handled: its next slot is the first one in the future. */
 export function advancedCron(cron: CronRecord, slot: number, now: number): CronRecord {
   return { ...cron, next: within(nextSlot(cron, Math.max(slot, now)), cron.end_time) };
 }

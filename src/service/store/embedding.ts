@@ -11,7 +11,7 @@ export interface StoreIndex {
 }
 
 /** Milliseconds that one call of the embedder may take. */
-const PATIENCE = 60_000;
+const EMBEDDING_TIMEOUT_MS = 60_000;
 
 /**
  * Embeds texts as vectors of length 1.
@@ -37,8 +37,8 @@ export async function embedTexts(
 
 function inTime(call: () => unknown, scheduler: Scheduler): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const cancel = scheduler.after(PATIENCE, () =>
-      reject(new Error(`it gave no answer in ${PATIENCE / 1000} s`)),
+    const cancel = scheduler.after(EMBEDDING_TIMEOUT_MS, () =>
+      reject(new Error(`it gave no answer in ${EMBEDDING_TIMEOUT_MS / 1000} s`)),
     );
     // Called inside a promise, so that a synchronous throw becomes a rejection too.
     new Promise((given) => given(call())).then(resolve, reject).finally(cancel);

@@ -3,15 +3,17 @@ import type { JsonObject } from "../../model/json.ts";
 import { memberOf, type Permission } from "../../model/permission.ts";
 import type { ItemKey, Namespace } from "../../model/store-item.ts";
 
-/** Items and namespaces that one operation passes at most because the caller may not reach them: they cost as much as those that it finds. */
+/**
+ * Items and namespaces that one operation skips at most because the caller may not reach them: they cost as much as those that it finds.
+ */
 const MAX_PASSED = 10_000;
 
-/** An item, or the place of one that does not exist. */
+/** An item, or the namespace and key of one that does not exist. */
 interface PlacedValue extends ItemKey {
   readonly value?: JsonObject;
 }
 
-/** Whether the caller may reach an item; for an item that does not exist, as far as its namespace and key decide it. */
+/** Whether the caller may reach an item. If the item does not exist, its namespace and key decide. */
 export function allowsItem(permission: Permission, { namespace, key, value }: PlacedValue): boolean {
   return permission.allows((name) => {
     if (name === "namespace") return namespace;
@@ -20,12 +22,12 @@ export function allowsItem(permission: Permission, { namespace, key, value }: Pl
   });
 }
 
-/** Whether the caller may see a namespace: of a namespace nothing is known but its labels. */
+/** Whether the caller may see a namespace, judged by its labels alone. */
 function allowsNamespace(permission: Permission, namespace: Namespace): boolean {
   return permission.allows((name) => (name === "namespace" ? namespace : undefined));
 }
 
-/** Leaves out, in one operation, what the caller may not reach. */
+/** Filters the results of one operation to what the caller may reach. */
 export class ItemGate {
   readonly #permission: Permission;
   #passed = 0;

@@ -18,7 +18,7 @@ export interface ItemSearch {
   readonly test: ItemTest | undefined;
   /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
-  /** Leaves out items that the caller may not reach; undefined: it may reach all. */
+  /** Filters out items that the caller may not reach; undefined: it may reach all. */
   readonly gate: ItemGate | undefined;
   /** Prefix that names the operation in an error. */
   readonly at: string;
@@ -38,9 +38,8 @@ interface Candidate {
 
 /**
  * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors; otherwise the last
- * updated come first.
- * The scan reads item heads only, and keeps few of them in memory; values are read in the order of the answer, as far as the page (and a
- * filter) needs. With a query, every vector under the prefix is read and compared.
+ * updated come first. The scan reads item heads only, and only a small number of them stay in memory; values are read in the order of the
+ * answer, as far as the page (and a filter) requires. With a query, every vector under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, gate, at, share } = search;

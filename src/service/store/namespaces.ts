@@ -4,7 +4,7 @@ import type { ItemGate } from "./item-permission.ts";
 
 const ANY = "*";
 
-/** A page of the namespaces that match, cut to the requested depth. `gate` leaves out those that the caller may not see. */
+/** A page of the namespaces that match, cut to the requested depth. `gate` filters out those that the caller may not see. */
 export async function listNamespaces(
   items: StoreItems,
   tenant: string,
@@ -24,7 +24,7 @@ export async function listNamespaces(
     if (whole && !matches(found, prefix, suffix)) continue;
     const namespace = found.slice(0, max_depth);
     const name = JSON.stringify(namespace);
-    // Namespaces come in order, so those that become equal by the cut are neighbours.
+    // Namespaces are sorted, so those that are equal after the cut are neighbours.
     if (name === last) continue;
     last = name;
     if (gate?.letsNamespace(namespace) === false) continue;

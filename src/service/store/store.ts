@@ -34,7 +34,7 @@ export interface StorePolicy {
   readonly refreshOnRead: boolean;
   /** Absent: there is no semantic search. */
   readonly index?: StoreIndex;
-  /** Why the configured index is not available. Then a query is refused with this text. */
+  /** The reason why the configured index is not available. Queries are refused with this text. */
   readonly noIndex?: string;
 }
 
@@ -136,7 +136,7 @@ export function createStore(deps: StoreDeps): Store {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
           if (found === undefined || !isUnexpired(found, now)) return null;
-          // As if it were not there: whether it is, is nothing that the caller may know.
+          // Treated as missing, so that the caller does not learn whether the item exists.
           if (permission !== undefined && !allowsItem(permission, found)) return null;
           await refresh(tenant, [found], op.refresh_ttl);
           return shown(found);
@@ -192,8 +192,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Checks the item that is about to be replaced or deleted. A place without an item counts, for a delete, as an item that its place alone
-   * describes: whether there is one is nothing that the caller may know.
+   * Checks the item that is about to be replaced or deleted. If there is none, a delete checks an item with only its namespace and key, so
+   * that the caller does not learn whether the item exists.
    */
   async function checkWrite(tenant: string, permission: Permission, change: ItemChange): Promise<void> {
     const { namespace, key } = change;
@@ -204,7 +204,7 @@ export function createStore(deps: StoreDeps): Store {
       throw new ServiceError("store.item_not_found", "Item not found");
   }
 
-  /** Changes of one item by callers with a permission wait for each other: none comes between the check of the item and its change. */
+  /** Changes of one item by callers with a permission are serialised, so that none comes between the check of the item and its change. */
   const guarded = new KeyedMutex();
 
   async function batch(caller: StoreCaller, ops: readonly StoreOp[]) {
@@ -219,7 +219,7 @@ export function createStore(deps: StoreDeps): Store {
     for (const read of reads) results.push(read === undefined ? null : await read(clock.now()));
     if (writes.length === 0) return results;
     const changes = await changesOf(writes);
-    // The embedder took time: the caller may have been replaced meanwhile.
+    // The embedder took time: a newer attempt may have replaced the caller meanwhile.
     check?.();
     const change = () =>
       items.change(tenant, changes, { now: clock.now(), durable: true, ...(fence && { fence }) });

@@ -1,4 +1,4 @@
-/** Milliseconds. */
+/** Milliseconds: the first delay. */
 const FIRST_DELAY_MS = 10_000;
 const FACTOR = 3;
 /** Milliseconds: the longest delay, also when a receiver asks for more. */
@@ -8,7 +8,7 @@ const JITTER = 0.2;
 
 /**
  * Milliseconds until the next attempt, after `failed` attempts (from 1). `luck`: a random number from 0 to 1. `asked`: milliseconds that
- * the receiver asked for.
+ * the receiver requested.
  */
 export function webhookRetryDelay(failed: number, luck: number, asked = 0): number {
   const delay = Math.min(FIRST_DELAY_MS * FACTOR ** (failed - 1), MAX_DELAY_MS);
@@ -16,7 +16,7 @@ export function webhookRetryDelay(failed: number, luck: number, asked = 0): numb
   return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY_MS)));
 }
 
-/** Milliseconds that a `Retry-After` header asks for; it holds seconds or a date. */
+/** Milliseconds that a `Retry-After` header requests; it contains seconds or a date. */
 export function retryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
@@ -24,10 +24,10 @@ export function retryAfter(header: string | undefined, now: number): number {
   return Number.isNaN(date) ? 0 : Math.max(0, date - now);
 }
 
-/** Statuses after which a retry cannot help. After all others, and after no answer, the delivery is tried again. */
+/** Statuses after which a retry cannot help. After any other status, and if there was no response, the delivery is retried. */
 const FINAL: ReadonlySet<number> = new Set([400, 405, 410, 411, 413, 414, 415, 422, 431, 501, 505]);
 
-/** What a status means for the delivery. Redirects are not followed: they would bypass the checks of the URL. */
+/** The result of an attempt, by the status of the response. Redirects are not followed: they would bypass the checks of the URL. */
 export function attemptVerdict(status: number): "delivered" | "again" | "never" {
   if (status >= 200 && status < 300) return "delivered";
   if (status >= 300 && status < 400) return "never";

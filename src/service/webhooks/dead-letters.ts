@@ -3,7 +3,7 @@ import type { Logger } from "../../ports/logger.ts";
 import type { Outbox } from "../../ports/outbox.ts";
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 
-/** Milliseconds for which a dead letter is kept. */
+/** Milliseconds after which a dead letter is deleted. */
 export const DEAD_LETTER_TTL = 7 * 86_400_000;
 
 /** Deliveries read at a time. */
@@ -18,7 +18,7 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Deletes dead letters (deliveries that were given up) after {@link DEAD_LETTER_TTL}. */
+/** Deletes dead letters (deliveries that are not retried any more) after {@link DEAD_LETTER_TTL}. */
 export class DeadLetterPurger {
   readonly #deps: Deps;
   #timer: Cancel | undefined;

@@ -12,11 +12,11 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   });
 }
 
-/** What is wrong with a webhook's URL, as far as the text shows it. The message never repeats the URL: it may hold a secret. */
+/** The error in a webhook's URL, as far as its text shows it. The message never repeats the URL, which may contain a secret. */
 export function urlRefusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;
-  // A URL parser drops these characters, and would read another URL than people see.
+  // A URL parser drops these characters, so that it would use another URL than people see.
   if (/[\p{Cc}\s\\]/u.test(webhook)) return "must not hold spaces, control characters or backslashes";
   if (webhook.startsWith("/")) return refusalOfPath(policy, webhook);
   const url = /^https?:\/\//i.test(webhook) ? parseUrl(webhook) : undefined;

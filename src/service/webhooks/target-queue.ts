@@ -6,7 +6,7 @@ const MAX_ATTEMPTS = 8;
 /** The same for a target that did not answer the last attempt. */
 const MAX_ATTEMPTS_FAILING = 1;
 
-/** The deliveries to one target that are in memory: a few of those that are due, never all. */
+/** The deliveries to one target that are in memory: only the first of those that are due, never all. */
 export class TargetQueue {
   readonly name: string;
   /** Due deliveries, oldest first. */

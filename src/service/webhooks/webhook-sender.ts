@@ -33,7 +33,7 @@ export type AttemptOutcome =
       /** Null when there was no answer. */
       readonly status: number | null;
       readonly error: string;
-      /** Milliseconds that the receiver asks to wait. */
+      /** Milliseconds that the receiver requested before the next attempt. */
       readonly asked: number;
     };
 
@@ -69,7 +69,7 @@ export async function sendWebhook(
     if (!own && !addresses.every((address) => mayReach(address, policy.allowInternal))) {
       return never(null, `The URL ${NOT_PUBLIC}`);
     }
-    // Rotates through the addresses: one of them may be out of order.
+    // Rotates through the addresses, since one of them may not work.
     const address = addresses[delivery.attempts % addresses.length];
     if (address === undefined) throw new Error("its name has no address");
     const body = payloadOf(content, clock.now());

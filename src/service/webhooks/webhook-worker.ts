@@ -29,8 +29,8 @@ const DELIVERIES_PER_READ = 32;
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries: each at least once, in no particular order. A few of them are in memory; the rest is read from storage,
- * target by target, so that neither many deliveries nor a dead receiver slow down the others.
+ * Makes the pending deliveries: each at least once, in no particular order. Only a small number are in memory; the rest is read from
+ * storage, target by target, so that neither many deliveries nor a dead receiver slow down the others.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
@@ -88,7 +88,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Notes that something in the queue may be due. */
+  /** Marks a queue that may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
@@ -100,7 +100,9 @@ export class WebhookWorker {
     this.#fill();
   }
 
-  /** Assigns the free slots, one to each queue in turn, when the results of attempts can be stored: else each would be repeated. */
+  /**
+   * Assigns the free slots, one to each queue in turn. Does nothing while results cannot be stored: each attempt would have to be repeated.
+   */
   #fill(): void {
     const writable = this.#deps.journal.whenWritable();
     if (writable !== undefined) {
@@ -163,8 +165,8 @@ export class WebhookWorker {
   }
 
   /**
-   * Milliseconds until a delivery is due. A first attempt is due at once. If the last attempt lies in the future, an earlier process whose
-   * clock was ahead has noted it; the true time is unknown, and one extra attempt does no harm.
+   * Milliseconds until a delivery is due. A first attempt is due at once. If the last attempt lies in the future, an earlier process with a
+   * fast clock has recorded it; the true time is unknown, and one extra attempt does no harm.
    */
   #waitFor({ attempts, due, last_attempt_at }: Delivery): number {
     const now = this.#time.now();
@@ -217,7 +219,7 @@ export class WebhookWorker {
       content === undefined || this.#self === undefined
         ? { kind: "never", status: null, error: "What it tells is missing or damaged", asked: 0 }
         : await sendWebhook(this.#deps, entry, content, this.#self, signal);
-    // The shutdown aborted the attempt: that is no failure of the receiver.
+    // The shutdown aborted the attempt, which is not a failure of the receiver.
     if (signal.reason === STOP && outcome.kind === "again") return;
     queue.failing = outcome.kind === "again" && outcome.status === null;
     await outbox.change(seen, (now) => this.#after(now, delivery, outcome, queue), { durable: false });
@@ -232,7 +234,7 @@ export class WebhookWorker {
     }
   }
 
-  /** The delivery after an attempt. `now`: its current form; somebody may have changed it since the attempt started. */
+  /** The delivery after an attempt. `now`: its current form, which may have changed since the attempt started. */
   #after(
     now: Delivery,
     tried: Delivery,

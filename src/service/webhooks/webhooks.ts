@@ -9,15 +9,21 @@ import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /**
-   * Returns the request as it is served: where webhooks are disabled, without its own.
+   * Returns the request with the webhook that it may have: none if webhooks are disabled.
    * @throws ServiceError `validation.failed` when a run may not have this webhook
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
   /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
-  /** Makes the delivery due now, with all attempts again. @throws ServiceError `delivery.not_found` */
+  /**
+   * Makes the delivery due now, and resets its attempts.
+   * @throws ServiceError `delivery.not_found`
+   */
   retry(key: DeliveryKey): Promise<JsonObject>;
-  /** Deletes the delivery, so that it is not tried any more. @throws ServiceError `delivery.not_found` */
+  /**
+   * Deletes the delivery, so that it is not attempted any more.
+   * @throws ServiceError `delivery.not_found`
+   */
   remove(key: DeliveryKey): Promise<void>;
 }
 

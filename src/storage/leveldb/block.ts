@@ -10,7 +10,7 @@ export interface BlockHandle {
 
 /** Bytes after each block: its type and its checksum. */
 export const TRAILER = 5;
-/** The last bytes of a table. */
+/** Bytes of the footer at the end of a table. */
 export const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 export function handleOf(reader: ByteReader): BlockHandle {
@@ -26,7 +26,7 @@ export function isWhole(bytes: Buffer, handle: BlockHandle): boolean {
   }
 }
 
-/** Bytes of a block that are summed before others get a turn. */
+/** Bytes of a block that are checksummed before other work gets a turn. */
 const STEP_BYTES = 1024 * 1024;
 
 /** Like {@link isWhole}, and yields after each step: a block with one large value is as large as the value. */
@@ -41,7 +41,9 @@ export function* isWholeInSteps(bytes: Buffer, { offset, size }: BlockHandle): G
   return unmaskChecksum(bytes.readUInt32LE(end)) === sum;
 }
 
-/** Bytes at the start of a block in which all of its keys are: LevelDB ends a block with the entry that crosses its block size, 8 KiB here. */
+/**
+ * Bytes at the start of a block that contain all of its keys: LevelDB ends a block after the entry that crosses its block size, 8 KiB here.
+ */
 const KEYS_WITHIN = 64 * 1024;
 /** An entry that ends behind this many bytes is the last one. */
 const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;

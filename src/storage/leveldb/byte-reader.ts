@@ -1,7 +1,7 @@
 /** Thrown when bytes are not in LevelDB's format. */
 export class FormatError extends Error {}
 
-/** Reads numbers and byte strings in LevelDB's encoding, one after another. */
+/** Reads consecutive numbers and byte strings in LevelDB's encoding. */
 export class ByteReader {
   readonly bytes: Buffer;
   at: number;

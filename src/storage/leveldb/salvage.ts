@@ -10,14 +10,14 @@ export interface DataBlock {
   readonly last: Buffer;
 }
 
-/** What the manifest says about a table: its first and last key, and the first key in LevelDB's form. */
+/** A table's key range according to the manifest: its first and last key, and the first key in LevelDB's form. */
 export interface TableBounds {
   readonly from: string;
   readonly to: string;
   readonly first: Buffer;
 }
 
-/** Bytes of the largest block that is searched for after a damaged one. Larger blocks, which have one large value, are given up. */
+/** Bytes of the largest block that is searched for after a damaged one. Larger blocks, each with one large value, are lost. */
 const LARGEST = 64 * 1024;
 /** Bytes that one search may read in total: about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
@@ -33,7 +33,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   const blocks: DataBlock[] = [];
   let read = 0;
   let turn = 0;
-  /** Whether a block must begin at this position. */
+  /** Whether a block is known to begin at this position. */
   let isBegin = true;
   for (let at = 0; at + TRAILER < bytes.length && read < MAX_SEARCH_BYTES;) {
     const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);

@@ -1,6 +1,6 @@
 import { FormatError, ByteReader } from "./byte-reader.ts";
 
-/** Bytes: more than any index block has. A larger claim is damage. */
+/** Bytes: more than any index block has. A larger stated length is damage. */
 const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
 /** Undoes the Snappy compression of a block, or of its first `limit` bytes (Snappy's `format_description.txt`). */

@@ -21,7 +21,7 @@ export interface TableDamage {
   readonly what: string;
   /** Undefined when no key is lost, but lookups may go wrong. */
   readonly range: KeyRange | undefined;
-  /** The position of the damaged block's type, which says how to read it. */
+  /** The position of the damaged block's type byte. */
   readonly kindAt?: number;
   /** For a table that has lost its index: the remaining data blocks. */
   readonly blocks?: readonly DataBlock[];

@@ -25,7 +25,7 @@ export class MessageBlocks {
     this.#append(block, "text", text);
   }
 
-  /** Adds a piece of content: a block, or more of one. */
+  /** Adds a piece of content: a new block, or a continuation of one. */
   content(piece: JsonObject): void {
     const { index, ...content } = piece;
     const { type, text, reasoning } = content;

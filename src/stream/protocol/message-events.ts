@@ -21,7 +21,7 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** Messages: at most this many are tracked as being streamed at once. */
+/** The largest number of messages that are tracked as being streamed at once. */
 const MAX_STREAMING_MESSAGES = 256;
 
 /** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
@@ -75,7 +75,7 @@ export class MessageEvents {
 
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
-    // The id tells messages apart that one node streams side by side.
+    // The id distinguishes messages that one node streams concurrently.
     const emit: BlockEventHandler = (data) => this.#emit(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {

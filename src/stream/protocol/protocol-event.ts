@@ -2,11 +2,11 @@ import { textBetween, type JsonText } from "../../codec/json-pieces.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
-  /** The thread's event number. Events of one fact may share its last number: then `id` tells them apart. */
+  /** The thread's event number. Several events of one fact may share its last number; then `id` distinguishes them. */
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** The channel by which clients subscribe to it. Those that begin with `custom:` belong to `custom` too. */
+  /** The channel by which clients subscribe to the event. Channels that begin with `custom:` belong to `custom` too. */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */

@@ -43,7 +43,7 @@ export function protocolSse(
  * {@link Translator} gets each event once.
  */
 export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
-  // Of a chunk that is read from storage the weight is not known.
+  // The size of a chunk that was read from storage is unknown.
   if (entry.weight > 0) return entry.weight > LARGE_OUTPUT;
   let size = 0;
   for (const [i, fact] of entry.chunk.facts.entries()) {

@@ -30,7 +30,7 @@ export class Translator {
   #paused = false;
   /** Characters of the events of the slice. */
   #size = 0;
-  /** Where it stopped within a chunk, because the events were large. */
+  /** The position within a chunk at which it stopped, because the events were large. */
   #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
 
   constructor(run: RunRecord) {
@@ -39,7 +39,7 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** Translates a slice, or, where its events are large, a part of it: the next call continues with the same slice. */
+  /** Translates a slice or, if its events are large, a part of it: the next call continues with the same slice. */
   read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { first } = slice.entry.chunk;
     const { place, seq } =
@@ -89,7 +89,7 @@ export class Translator {
   #translate(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
-        // The number before may be that of the end of the previous run.
+        // The number before this one may be that of the previous run's end.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
         return this.#lifecycle("", "running");
@@ -123,7 +123,7 @@ export class Translator {
 
   /** An object with a `name` is the event's data as it is, on a channel of that name; anything else is the data's payload. */
   #custom({ ns, json: text }: FactOf<"custom">): void {
-    // Few have one: only those are parsed.
+    // Only these events are parsed, since few have a `name`.
     const data: unknown = text.startsWith("{") && text.includes('"name"') ? JSON.parse(text) : undefined;
     if (!isObject(data) || !Object.hasOwn(data, "name"))
       return this.#put("custom", ns, `{"payload":${text}}`);

@@ -16,7 +16,7 @@ const MAX_PEERS_PER_TENANT = 256;
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
-/** Who watches, and what may be shown to that client. */
+/** A watching client, and what may be shown to it. */
 interface FeedClient {
   readonly tenant: string;
   readonly inspection: ActorInspection;
@@ -47,7 +47,7 @@ export class InspectorFeeds {
   /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
-  /** Counts the feeds of users. */
+  /** Numbers the feeds of users. */
   #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {
@@ -88,7 +88,7 @@ export class InspectorFeeds {
         if (gone) return;
         const watcher = new InspectorPeer(socket, this.#deps.scheduler);
         const viewer = { watcher, run };
-        // What one user may see is not another's.
+        // Users do not share feeds, because each may see different threads.
         const name = JSON.stringify(permits === undefined ? scope : [scope, ++this.#ofUsers]);
         const feed = this.#feeds.get(name) ?? new ScopeFeed(scope, this.#feed);
         this.#feeds.set(name, feed);

@@ -5,15 +5,15 @@ import type { Socket } from "../../ports/transport.ts";
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
 /** Characters that are collected in one turn, at most, before they are sent. */
 const GATHERED = 16 * 1024;
-/** Milliseconds that a peer may take nothing while messages wait. */
+/** Milliseconds that a peer may read nothing while messages wait. */
 const STALL = 10_000;
 
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
-/** A message, or a function that makes it: a peer that joins gets thousands of actors, at its own pace. */
+/** A message, or a function that makes it: a new peer receives thousands of actors, at its own pace. */
 export type InspectorMessage = string | (() => string);
 
-/** One watching peer. Messages that it does not take wait, within bounds; a peer that is too slow is disconnected. */
+/** One watching peer. Messages that it has not read wait, within limits; a peer that is too slow is disconnected. */
 export class InspectorPeer {
   readonly #socket: Socket;
   readonly #scheduler: Scheduler;
@@ -23,7 +23,7 @@ export class InspectorPeer {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /** True when a flush is scheduled after this turn: one system call for all messages. */
+  /** True when a flush is scheduled after this turn, so that all messages take one system call. */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {

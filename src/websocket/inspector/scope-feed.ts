@@ -12,7 +12,7 @@ import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messa
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * Events that are kept for peers that join later. Snapshots are not kept: such a peer gets the current state of each
+ * The number of events that are stored for peers that join later. Snapshots are not stored: such a peer gets the current state of each
  * actor.
  */
 const RECENT = 200;
@@ -20,7 +20,7 @@ const RECENT = 200;
 export interface FeedDeps {
   readonly inspection: ServerInspection;
   readonly clock: Clock;
-  /** The number of the next message of the server. */
+  /** The server's next message number. */
   readonly nextSeq: () => number;
 }
 
@@ -30,7 +30,7 @@ export interface Viewer {
   readonly run: string | null;
 }
 
-/** The messages for all peers that watch the same scope: each message is made once. It ends with the last peer. */
+/** The feed for all peers that watch the same scope: each message is made once. It ends when the last peer leaves. */
 export class ScopeFeed implements Inspector {
   readonly #deps: FeedDeps;
   readonly #scope: InspectScope;
@@ -47,7 +47,7 @@ export class ScopeFeed implements Inspector {
   join(viewer: Viewer, recorded: readonly ActorSnapshot[]): void {
     const found = new Map(recorded.map((one) => [one.actor.id, one]));
     const add = (actor: InspectedActor, state: InspectedState) => void found.set(actor.id, { actor, state });
-    // The live actors are read again for each peer: nothing has to be kept for later ones.
+    // The live actors are read again for each peer, so that they need not be stored for later ones.
     this.#deps.inspection.watch(this.#scope, { actor: add, event: () => undefined, snapshot: add })();
     for (const { actor, state } of found.values()) {
       if (!wants(viewer, actor.run)) continue;
@@ -59,7 +59,7 @@ export class ScopeFeed implements Inspector {
       if (found.has(actor.id) && wants(viewer, actor.run)) viewer.watcher.send(text);
     }
     this.#viewers.add(viewer);
-    // A new watch reports the live actors first, which were sent above: only what follows is new.
+    // A new watch first reports the live actors, which were already sent above: only later reports are new.
     if (this.#stop === null) {
       let telling = false;
       const news: Inspector = {
@@ -72,7 +72,7 @@ export class ScopeFeed implements Inspector {
     }
   }
 
-  /** Removes a peer. True: no peer is left. */
+  /** Removes a peer. Returns true if it was the last one. */
   leave(viewer: Viewer): boolean {
     this.#viewers.delete(viewer);
     if (this.#viewers.size > 0) return false;

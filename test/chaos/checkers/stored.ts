@@ -19,12 +19,12 @@ export function eventsAreContiguous(snapshot: Snapshot): Violation[] {
         }
         next = chunkEnd(chunk);
       }
-      const told = isTerminal(record.status) ? [nextEvent, record.next_event] : [nextEvent];
-      for (const end of told) {
+      const expected = isTerminal(record.status) ? [nextEvent, record.next_event] : [nextEvent];
+      for (const end of expected) {
         if (end === next) continue;
         found.push({
           invariant: "I4",
-          message: `run ${record.run_id} (${record.status}): its stored events end at ${next}, but ${end} is told to be the next`,
+          message: `run ${record.run_id} (${record.status}): its stored events end at ${next}, but ${end} is recorded as the next`,
           evidence: { thread: key.thread, status: record.status },
         });
       }

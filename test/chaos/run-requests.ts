@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
-import { Lost, type Answer, type Client } from "./client.ts";
+import { ConnectionLost, type Answer, type Client } from "./client.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import type { Dice } from "./random.ts";
 
 /** A run that a client requests. */
-export interface Order {
+export interface RequestedRun {
   /** The path before `/runs`: a thread's path, or empty. */
   readonly at: string;
   readonly what: string;
@@ -17,7 +17,7 @@ export interface Order {
   note(run: string, sent: number, hooked: boolean): RunEntry;
 }
 
-export interface AskingDeps {
+export interface RunRequestsDeps {
   readonly client: Client;
   readonly ledger: Ledger;
   readonly dice: Dice;
@@ -38,11 +38,11 @@ const RUN = /\/runs\/([0-9a-f-]{36})$/;
 const DURABILITIES = [undefined, undefined, "sync", "exit"] as const;
 
 /** Client requests for runs, and observation of the results. Every acknowledgement is recorded. */
-export class Asking {
-  readonly #deps: AskingDeps;
+export class RunRequests {
+  readonly #deps: RunRequestsDeps;
   #over = false;
 
-  constructor(deps: AskingDeps) {
+  constructor(deps: RunRequestsDeps) {
     this.#deps = deps;
   }
 
@@ -56,7 +56,7 @@ export class Asking {
   }
 
   /** Creates a background run. */
-  async create(order: Order): Promise<RunEntry | undefined> {
+  async create(order: RequestedRun): Promise<RunEntry | undefined> {
     const sent = this.#deps.ledger.now();
     const { hooked, body } = this.#body(order);
     const answer = await this.json("POST", `${order.at}/runs`, body);
@@ -65,7 +65,7 @@ export class Asking {
   }
 
   /** Resolves with the run and its outcome if the whole answer arrived. */
-  async wait(order: Order): Promise<{ readonly entry: RunEntry; readonly json: unknown } | undefined> {
+  async wait(order: RequestedRun): Promise<{ readonly entry: RunEntry; readonly json: unknown } | undefined> {
     const { client, ledger } = this.#deps;
     const sent = ledger.now();
     const { hooked, body } = this.#body(order);
@@ -90,7 +90,7 @@ export class Asking {
 
   /** Resolves with the run if its stream ended completely. */
   async stream(
-    order: Order,
+    order: RequestedRun,
   ): Promise<{ readonly entry: RunEntry; readonly stream: StreamEntry } | undefined> {
     const { client, ledger, dice, modes } = this.#deps;
     const sent = ledger.now();
@@ -114,7 +114,7 @@ export class Asking {
     leaving.stop();
     stream.how = end.how === "end" ? "end" : "cut";
     if (end.how === "cut" && !this.#over && !leaving.signal.aborted) {
-      throw new Lost(end.error ?? "a stream was cut");
+      throw new ConnectionLost(end.error ?? "a stream was cut");
     }
     if (end.how === "refused") {
       this.#fine({ status: end.status, json: end.error }, `POST ${kindOf(order)}/stream (${order.what})`);
@@ -136,7 +136,7 @@ export class Asking {
     const path = `/threads/${thread}/runs/${run}/stream?stream_mode=${stream.modes.join()}`;
     const end = await client.mirror(path, (frame) => stream.frames.push(frame));
     stream.how = end.how === "end" ? "end" : "cut";
-    if (end.how === "cut" && !this.#over) throw new Lost(end.error ?? "a mirror was cut");
+    if (end.how === "cut" && !this.#over) throw new ConnectionLost(end.error ?? "a mirror was cut");
     if (end.how === "refused") this.#fine({ status: end.status, json: end.error }, "the mirror of a run");
   }
 
@@ -146,14 +146,14 @@ export class Asking {
     return answer;
   }
 
-  #graph({ at, what }: Order): string {
+  #graph({ at, what }: RequestedRun): string {
     const { ledger, dice } = this.#deps;
     // A kept thread continues with the graph that it was created for.
     if (at === "" && what !== "kept") return dice.pick(this.#deps.graphs);
     return ledger.threads.get(at.replace("/threads/", ""))?.graph ?? "chaos";
   }
 
-  #body(order: Order): { readonly hooked: boolean; readonly body: object } {
+  #body(order: RequestedRun): { readonly hooked: boolean; readonly body: object } {
     const { dice, hook } = this.#deps;
     const hooked = dice.chance(0.5);
     const durability = dice.pick(DURABILITIES);
@@ -172,7 +172,7 @@ export class Asking {
   }
 
   /** The client's disconnect. It is recorded before it happens, because its effects may follow at once. */
-  #leaving({ leaves, bound }: Order, entry: () => RunEntry | undefined) {
+  #leaving({ leaves, bound }: RequestedRun, entry: () => RunEntry | undefined) {
     const controller = new AbortController();
     const leave = () => {
       const run = entry();
@@ -184,7 +184,7 @@ export class Asking {
   }
 
   #acknowledged(
-    order: Order,
+    order: RequestedRun,
     status: number,
     headers: IncomingMessage["headers"],
     sent: number,
@@ -217,4 +217,4 @@ export class Asking {
   }
 }
 
-const kindOf = ({ at }: Order) => (at === "" ? "/runs" : "…/runs");
+const kindOf = ({ at }: RequestedRun) => (at === "" ? "/runs" : "…/runs");

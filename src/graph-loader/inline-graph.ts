@@ -1,7 +1,7 @@
 import type { GraphDef } from "../graph/graph-builder.ts";
 import type { FactoryRuntime } from "../langgraph/factory-runtime.ts";
 
-// The types of this file are of the public interface: they name no package that a user may not have.
+// The types in this file are public, so they must not import packages that a user may not have installed.
 
 /** A graph of LangGraph.js by its shape. */
 type LangGraph =
@@ -22,10 +22,11 @@ interface StateMachine {
 type Graph = GraphDef | LangGraph | StateMachine;
 
 /**
- * A graph that a program gives to a server: what `graph()` returns, a graph of LangGraph.js, its builder or an agent, a machine of XState,
- * or a function that gives one of these. A function of a LangGraph.js graph that takes the configuration is called again for each run.
+ * A graph passed to a server by a program rather than loaded from a file: the result of `graph()`, a graph of LangGraph.js, its builder or
+ * an agent, an XState machine, or a function that returns one of these. A function that takes the configuration and returns a graph of
+ * LangGraph.js is called again for each run.
  */
-export type GivenGraph =
+export type InlineGraph =
   | Graph
   // The configuration has the type that the graph's own project gives it.
   // oxlint-disable-next-line typescript/no-explicit-any

@@ -1,4 +1,4 @@
-import type { Entry } from "../siege.ts";
+import type { Attack } from "../siege.ts";
 import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { halfOpen } from "./connections.ts";
 import { history, largeStates, unreadStates } from "./lists.ts";
@@ -6,7 +6,7 @@ import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
 import { assistantThreads, dueCrons, idleStates, largeBodies, largeRuns, wrongBody } from "./work.ts";
 
 /** All known attacks, in the order of the table. */
-export const entries: readonly Entry[] = [
+export const attacks: readonly Attack[] = [
   history,
   largeStates,
   unreadStates,

@@ -1,7 +1,7 @@
 import type { Effect } from "../effects.ts";
-import type { AloneEntry, Ledger, Violation } from "../ledger.ts";
+import type { StatelessRunEntry, Ledger, Violation } from "../ledger.ts";
 import type { Snapshot } from "../snapshot.ts";
-import type { Told } from "./webhooks.ts";
+import type { DeliveredWebhook } from "./webhooks.ts";
 
 /**
  * I1 and I10 of stateless runs, seen from their node bodies. A run that is gone has reached its last node, unless it
@@ -9,7 +9,7 @@ import type { Told } from "./webhooks.ts";
  */
 export function goneWhenDone(
   ledger: Ledger,
-  gone: readonly AloneEntry[],
+  gone: readonly StatelessRunEntry[],
   effects: readonly Effect[],
 ): Violation[] {
   const found: Violation[] = [];
@@ -42,14 +42,14 @@ export function goneWhenDone(
 /**
  * I9 of stateless runs: each end was delivered, unless the run was rolled back, and no impossible end was delivered.
  */
-export function everyAloneEndIsTold(
+export function everyStatelessEndIsDelivered(
   ledger: Ledger,
-  gone: readonly AloneEntry[],
-  told: readonly Told[],
+  gone: readonly StatelessRunEntry[],
+  delivered: readonly DeliveredWebhook[],
 ): Violation[] {
   const found: Violation[] = [];
   const said = new Map<string, Set<string>>();
-  for (const { run, status } of told) {
+  for (const { run, status } of delivered) {
     const known = said.get(run);
     if (known === undefined) said.set(run, new Set([status]));
     else known.add(status);
@@ -59,17 +59,17 @@ export function everyAloneEndIsTold(
     const say = (what: string) =>
       found.push({ invariant: "I9", message: `run ${entry.run} (${entry.what}) ${what}`, evidence: entry });
     if (statuses === undefined) {
-      if (entry.hooked && !ledger.mayVanish(entry)) say("is gone and its webhook was never told");
+      if (entry.hooked && !ledger.mayVanish(entry)) say("is gone and its webhook was never delivered");
       continue;
     }
-    if (!entry.hooked) say("has no webhook, and one was told");
-    if (statuses.size > 1) say(`ended once, and its webhook was told ${[...statuses].join(", ")}`);
+    if (!entry.hooked) say("has no webhook, and one was delivered");
+    if (statuses.size > 1) say(`ended once, and its webhook delivered ${[...statuses].join(", ")}`);
     for (const status of statuses) {
       const may =
         status === "success" ||
         (status === "interrupted" && ledger.mayBeCut(entry)) ||
         (status === "error" && ledger.mayFail(entry));
-      if (!may) say(`cannot have ended as ${status}, which its webhook was told`);
+      if (!may) say(`cannot have ended as ${status}, which its webhook delivered`);
     }
   }
   return found;

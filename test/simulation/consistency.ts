@@ -17,7 +17,7 @@ const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
  * its thread's active one, queued or delayed; a run that has ended is none of these; the index of active threads lists
  * the threads with work; and the event log of a run is as long as its record states.
  */
-export async function checkAgreement(disk: Disk, clock: SimulatedClock, observed: Observed): Promise<void> {
+export async function checkConsistency(disk: Disk, clock: SimulatedClock, observed: Observed): Promise<void> {
   const random = new SimulatedRandom(1);
   // Only this reader's clock advances: a server that died in its first steps has left an empty disk, and opening that
   // writes to it.
@@ -51,7 +51,7 @@ function* faultsOfLogs({ threads }: Snapshot, hasGaps: boolean): Generator<strin
       }
       const end = isTerminal(record.status) ? record.next_event : nextEvent;
       if (chunks.length > 0 && (end !== next || nextEvent !== next)) {
-        yield `run ${record.run_id} (${record.status}): its events end at ${next}, but ${end} is told to be the next`;
+        yield `run ${record.run_id} (${record.status}): its events end at ${next}, but ${end} is recorded as the next`;
       }
     }
   }

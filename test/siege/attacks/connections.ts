@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { entry } from "../siege.ts";
+import { defineAttack } from "../siege.ts";
 
 /** Returns the seconds of processor time that a process has used. */
 function used(pid: number): number {
@@ -9,7 +9,7 @@ function used(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-export const halfOpen = entry({
+export const halfOpen = defineAttack({
   name: "half-open",
   sent: "half-open connections, more than there are descriptors",
   server: { descriptors: 300 },

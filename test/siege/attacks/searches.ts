@@ -1,5 +1,5 @@
 import { type Answer, expectList } from "../client.ts";
-import { entry, type Siege } from "../siege.ts";
+import { defineAttack, type Siege } from "../siege.ts";
 
 /** Returns the numbers below `count`. */
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -26,7 +26,7 @@ async function putItems({ hostile }: Siege, count: number): Promise<void> {
   }
 }
 
-export const metadataFilter = entry({
+export const metadataFilter = defineAttack({
   name: "metadata-filter",
   sent: "a list as metadata filter against a list as long, in searches of threads, counts, assistants and crons",
   full: { size: 30_000 },
@@ -57,7 +57,7 @@ export const metadataFilter = entry({
   },
 });
 
-export const storeIn = entry({
+export const storeIn = defineAttack({
   name: "store-in",
   sent: "a store's filter with a million operands of $in over thousands of items",
   full: { size: { items: 2_000, operands: 1_000_000 } },
@@ -77,7 +77,7 @@ export const storeIn = entry({
   },
 });
 
-export const storeSearch = entry({
+export const storeSearch = defineAttack({
   name: "store-search",
   sent: "ten searches at once of a store of many items: pages at the front, far behind, and with a filter",
   full: { size: 20_000 },

@@ -1,10 +1,10 @@
 import { md5Hex } from "../model/ids.ts";
-import type { Ctx, ParallelBody } from "../graph/node-context.ts";
+import type { Ctx, ParallelFunction } from "../graph/node-context.ts";
 import { isPause } from "../graph/interrupts.ts";
 import type { TaskInterrupts } from "./task-interrupts.ts";
 import { createStepFunction, type CtxStepResults } from "./ctx-step-results.ts";
 
-/** Services that the parallel bodies of one attempt share. */
+/** Services that the parallel functions of one attempt share. */
 interface Shared {
   readonly questions: TaskInterrupts;
   readonly steps: CtxStepResults;
@@ -20,33 +20,34 @@ export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx[
 }
 
 /**
- * Runs bodies in parallel within one attempt. Interrupts and steps of a body are identified by its key and its position in
- * `bodies`, never by the order in which bodies finish.
+ * Runs functions in parallel within one attempt. Interrupts and steps of a function are identified by its key and its position in
+ * `functions`, never by the order in which functions finish.
  */
 export async function runParallel(
   ctx: Ctx,
   within: string,
   ask: Ctx["interrupt"],
-  bodies: readonly ParallelBody[],
+  functions: readonly ParallelFunction[],
   shared: Shared,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   const { questions, steps, check } = shared;
   check();
-  const { asks, join } = questions.parallelScopes(ask, bodies.length);
-  const keys = bodies.map(({ key }, i) => `~${md5Hex(`${within}|${i}|${key}`)}`);
+  const { asks, join } = questions.parallelScopes(ask, functions.length);
+  const keys = functions.map(({ key }, i) => `~${md5Hex(`${within}|${i}|${key}`)}`);
   const settled = await Promise.allSettled(
-    bodies.map(async ({ run }, i) => {
+    functions.map(async ({ run }, i) => {
       const key = keys[i] as string;
       if (steps.has(key)) return steps.run(key, () => undefined);
       const own = asks[i] as Ctx["interrupt"];
-      const bodyCtx: Ctx = Object.create(ctx, {
+      const functionCtx: Ctx = Object.create(ctx, {
         interrupt: { value: checkedInterrupt(own, check) },
         step: { value: createStepFunction(steps, check, `${key}:`) },
         "~parallel": {
-          value: (more: readonly ParallelBody[]) => runParallel(bodyCtx, `${key}:`, own, more, shared),
+          value: (more: readonly ParallelFunction[]) =>
+            runParallel(functionCtx, `${key}:`, own, more, shared),
         },
       });
-      return run(bodyCtx);
+      return run(functionCtx);
     }),
   );
   join();

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { everyAloneEndIsTold, goneWhenDone } from "./checkers/alone.ts";
+import { everyStatelessEndIsDelivered, goneWhenDone } from "./checkers/stateless.ts";
 import { GONE } from "./checkers/acknowledged.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
 import type { Client } from "./client.ts";
-import { settle } from "./hooks.ts";
-import type { AloneEntry, StreamEntry } from "./ledger.ts";
+import { settle } from "./webhook-receiver.ts";
+import type { StatelessRunEntry, StreamEntry } from "./ledger.ts";
 import { readOn, REST, together, type Verification } from "./verify.ts";
 
 /** The same for stateless runs: they continue, their streams can be resumed, they end, and they are gone. */
-export async function verifyAlone(verification: Verification): Promise<void> {
+export async function verifyStateless(verification: Verification): Promise<void> {
   const { client, ledger, effects, found, all } = verification;
-  const doubtful = [...ledger.alone.values()].filter((entry) => all || entry.status === undefined);
+  const doubtful = [...ledger.stateless.values()].filter((entry) => all || entry.status === undefined);
   await Promise.all([
     resumeStreams(verification, doubtful),
     together(doubtful, async (entry) => {
@@ -26,7 +26,7 @@ export async function verifyAlone(verification: Verification): Promise<void> {
   const gone = doubtful.filter((entry) => entry.ended !== undefined);
   for (const violation of goneWhenDone(ledger, gone, effects.all)) found(violation);
 
-  async function isGone(from: Client, entry: AloneEntry): Promise<boolean> {
+  async function isGone(from: Client, entry: StatelessRunEntry): Promise<boolean> {
     const deadline = performance.now() + REST;
     while (performance.now() < deadline) {
       const { status } = await from.json("GET", `/threads/${entry.thread}/runs/${entry.run}`);
@@ -42,14 +42,17 @@ export async function verifyAlone(verification: Verification): Promise<void> {
 }
 
 /** When all of them are gone: each end was delivered. */
-export async function verifyAloneTold({ client, ledger, hooks, found }: Verification): Promise<void> {
+export async function verifyStatelessWebhooks({ client, ledger, hooks, found }: Verification): Promise<void> {
   await settle(client);
-  const gone = [...ledger.alone.values()].filter((entry) => entry.status === GONE);
-  for (const violation of everyAloneEndIsTold(ledger, gone, hooks.told)) found(violation);
+  const gone = [...ledger.stateless.values()].filter((entry) => entry.status === GONE);
+  for (const violation of everyStatelessEndIsDelivered(ledger, gone, hooks.delivered)) found(violation);
 }
 
 /** Resumes streams that a kill has cut, where the run allows it. Some readers come too late. */
-async function resumeStreams({ client, found }: Verification, entries: readonly AloneEntry[]): Promise<void> {
+async function resumeStreams(
+  { client, found }: Verification,
+  entries: readonly StatelessRunEntry[],
+): Promise<void> {
   const cut = entries.flatMap((entry) =>
     entry.bound
       ? []
@@ -72,7 +75,7 @@ async function resumeStreams({ client, found }: Verification, entries: readonly 
 }
 
 /** Undefined: the run is gone by now. */
-async function read(client: Client, entry: AloneEntry, { modes }: StreamEntry, after: number) {
+async function read(client: Client, entry: StatelessRunEntry, { modes }: StreamEntry, after: number) {
   const { status, frames, ended } = await readOn(client, `/runs/${entry.run}`, modes, after);
   return status === 200 && ended ? frames : undefined;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { newThreadRecord } from "../../src/model/thread.ts";
-import { everyAloneEndIsTold, goneWhenDone, nothingHiddenIsLeft } from "./checkers/alone.ts";
+import { everyStatelessEndIsDelivered, goneWhenDone, nothingHiddenIsLeft } from "./checkers/stateless.ts";
 import { indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Ledger } from "./ledger.ts";
-import { checkpoint, effect, stored, storedRun } from "./made-up.ts";
+import { checkpoint, effect, stored, storedRun } from "./fixtures.ts";
 
 const RUN = "019a1f8d-4800-7000-8000-000000000000";
 
-function oneAlone(bound: boolean) {
+function oneStateless(bound: boolean) {
   const ledger = new Ledger();
-  const entry = ledger.acknowledgeAlone(RUN, "alone", ledger.now(), true, { bound, last: "join" });
+  const entry = ledger.acknowledgeStateless(RUN, "stateless", ledger.now(), true, { bound, last: "join" });
   return { ledger, entry };
 }
 
@@ -17,55 +17,55 @@ const bodies = (...nodes: string[]) => nodes.map((node) => effect(RUN, node, nod
 
 describe("runs without a thread", () => {
   test("one that came to its last node is in order, one that did not is lost", () => {
-    const { ledger, entry } = oneAlone(false);
+    const { ledger, entry } = oneStateless(false);
     expect(goneWhenDone(ledger, [entry], bodies("plan", "join"))).toEqual([]);
     expect(goneWhenDone(ledger, [entry], bodies("plan"))).toMatchObject([{ invariant: "I1" }]);
   });
 
   test("one that is bound to its client may be undone after a kill, another may not", () => {
     for (const bound of [true, false]) {
-      const { ledger, entry } = oneAlone(bound);
+      const { ledger, entry } = oneStateless(bound);
       ledger.gone("killed");
       expect(goneWhenDone(ledger, [entry], [])).toHaveLength(bound ? 0 : 1);
     }
   });
 
   test("one that had ended before the kill may not", () => {
-    const { ledger, entry } = oneAlone(true);
+    const { ledger, entry } = oneStateless(true);
     entry.ended = ledger.now() - 1;
     ledger.gone("killed");
     expect(goneWhenDone(ledger, [entry], [])).toHaveLength(1);
   });
 
   test("one that is bound to its client and goes on in another life is found", () => {
-    const { ledger, entry } = oneAlone(true);
+    const { ledger, entry } = oneStateless(true);
     ledger.gone("killed");
     const [first] = bodies("plan");
     const twice = [first, { ...first, pid: 2 }] as ReturnType<typeof bodies>;
     expect(goneWhenDone(ledger, [entry], twice)).toMatchObject([{ invariant: "I10" }]);
-    const free = oneAlone(false);
+    const free = oneStateless(false);
     expect(goneWhenDone(free.ledger, [free.entry], [...twice, ...bodies("join")])).toEqual([]);
   });
 
-  const told = { run: RUN, id: RUN, status: "success" };
+  const delivered = { run: RUN, id: RUN, status: "success" };
 
   test.each([
-    ["told", [told, told], undefined],
-    ["never told", [], "never told"],
-    ["told as stopped", [{ ...told, status: "interrupted" }], "cannot have ended as interrupted"],
-    ["told as failed", [{ ...told, status: "error" }], "cannot have ended as error"],
-    ["told two ends", [told, { ...told, status: "error" }], "ended once"],
+    ["delivered twice", [delivered, delivered], undefined],
+    ["never delivered", [], "never delivered"],
+    ["delivered as stopped", [{ ...delivered, status: "interrupted" }], "cannot have ended as interrupted"],
+    ["delivered as failed", [{ ...delivered, status: "error" }], "cannot have ended as error"],
+    ["two ends delivered", [delivered, { ...delivered, status: "error" }], "ended once"],
   ])("an end that is %s", (_, all, message) => {
-    const { ledger, entry } = oneAlone(false);
-    const found = everyAloneEndIsTold(ledger, [entry], all);
+    const { ledger, entry } = oneStateless(false);
+    const found = everyStatelessEndIsDelivered(ledger, [entry], all);
     if (message === undefined) expect(found).toEqual([]);
     else expect(found[0]?.message).toContain(message);
   });
 
-  test("one that was taken back need not be told", () => {
-    const { ledger, entry } = oneAlone(false);
+  test("one that was rolled back need not be delivered", () => {
+    const { ledger, entry } = oneStateless(false);
     ledger.disturb(entry.thread, "rollback", RUN);
-    expect(everyAloneEndIsTold(ledger, [entry], [])).toEqual([]);
+    expect(everyStatelessEndIsDelivered(ledger, [entry], [])).toEqual([]);
   });
 
   test("a thread that is left behind is found, and has to be marked meanwhile", () => {

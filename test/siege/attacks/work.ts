@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { entry, type Siege } from "../siege.ts";
+import { defineAttack, type Siege } from "../siege.ts";
 import { expectRefusal } from "./searches.ts";
 
 const MIB = 1024 * 1024;
@@ -15,7 +15,7 @@ function filled(bytes: number, part: (i: number) => string): string {
   return parts.join(",");
 }
 
-export const wrongBody = entry({
+export const wrongBody = defineAttack({
   name: "wrong-body",
   sent: "a body of 10 MB that is wrong everywhere",
   full: { size: 10 * MIB, wait: 600 },
@@ -33,7 +33,7 @@ export const wrongBody = entry({
   },
 });
 
-export const largeBodies = entry({
+export const largeBodies = defineAttack({
   name: "large-bodies",
   sent: "bodies of 16 MiB: a wide object, empty lists, deep lists, small numbers, texts with an escape",
   full: { size: 15.9 * MIB, wait: 600 },
@@ -63,7 +63,7 @@ export const largeBodies = entry({
   },
 });
 
-export const idleStates = entry({
+export const idleStates = defineAttack({
   name: "idle-states",
   sent: "runs on many threads, each of which leaves a large state",
   full: { size: { threads: 300, bytes: 4 * MIB } },
@@ -74,7 +74,7 @@ export const idleStates = entry({
   },
 });
 
-export const largeRuns = entry({
+export const largeRuns = defineAttack({
   name: "large-runs",
   sent: "runs on many threads at once, whose node makes a large state of a small input",
   full: { size: { threads: 40, bytes: 6 * MIB, runs: 3 }, memory: 900 },
@@ -96,7 +96,7 @@ interface Many {
   readonly count: number;
 }
 
-export const assistantThreads = entry({
+export const assistantThreads = defineAttack({
   name: "assistant-threads",
   sent: "the delete of an assistant with thousands of threads",
   full: { size: { count: 3_000 } },
@@ -126,7 +126,7 @@ export const assistantThreads = entry({
   },
 });
 
-export const dueCrons = entry({
+export const dueCrons = defineAttack({
   name: "due-crons",
   sent: "thousands of crons that are due at once",
   full: { size: { count: 3_000, isAwaited: true } },

@@ -7,7 +7,7 @@ import { changeThread } from "../../src/model/thread.ts";
  * Plants a fault that a graceful stop once had: a run whose last node has returned counts as halted even while its end
  * is being stored, and is then left to the next start with its old record. Returns a function that removes the fault.
  */
-export function plantLeftEnding(): () => void {
+export function plantParkedEnding(): () => void {
   const { prototype } = Attempt;
   const sound = {
     isHalted: Object.getOwnPropertyDescriptor(prototype, "isHalted") as PropertyDescriptor,
@@ -36,4 +36,15 @@ export function plantLeftEnding(): () => void {
     },
   });
   return () => void Object.defineProperties(prototype, sound);
+}
+
+/**
+ * Plants a fault: a graceful stop does not learn that a run has paused, and waits its whole time for that run. Returns a
+ * function that removes the fault.
+ */
+export function plantLostPause(): () => void {
+  const { prototype } = Attempt;
+  const checkHalted = Object.getOwnPropertyDescriptor(prototype, "checkHalted") as PropertyDescriptor;
+  Object.defineProperty(prototype, "checkHalted", { configurable: true, value: () => undefined });
+  return () => void Object.defineProperty(prototype, "checkHalted", checkHalted);
 }

@@ -11,22 +11,22 @@ import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.
 import type { StorageOptions } from "../../src/storage/open.ts";
 
 /** Faults that can be planted on purpose. The checkers must find each of them. */
-const plants: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStore>> = {
+const plantedFaults: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStore>> = {
   "ack-early": (kv) => new EarlyKeyValueStore(kv),
   "lose-events": (kv) => new ForgetfulKeyValueStore(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
   "lose-webhooks": (kv) => new ForgetfulKeyValueStore(kv, /^!outbox\//, 5),
   "lose-marks": (kv) => new ForgetfulKeyValueStore(kv, /^!active\//, 20, (value) => value !== null),
   "keep-hidden": (kv) => new HoardingKeyValueStore(kv, 2),
-  // Not a fault of the storage: the server plants it itself.
-  "left-ending": (kv) => kv,
+  // Not a fault of the storage: the server plantedFaults it itself.
+  "parked-ending": (kv) => kv,
 };
 
 /** Returns the storage of a data directory, with a planted fault if one is named. */
 export function plantedStorage(data: string, plant: string | undefined): StorageOptions {
   if (plant === undefined) return { kind: "level", directory: data };
-  const make = plants[plant];
+  const make = plantedFaults[plant];
   if (make === undefined) {
-    throw new TypeError(`no plant "${plant}"; there are: ${Object.keys(plants).join(", ")}`);
+    throw new TypeError(`no plant "${plant}"; there are: ${Object.keys(plantedFaults).join(", ")}`);
   }
   mkdirSync(data, { recursive: true });
   return { kind: "key-value", store: make(new LevelDbKeyValueStore(join(data, "level"), false)) };

@@ -1,14 +1,14 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expectList } from "../client.ts";
-import { entry, type Siege } from "../siege.ts";
+import { defineAttack, type Siege } from "../siege.ts";
 
-/** The thread of an entry, by server, because entries have no state of their own. */
+/** The thread of an attack, by server, because attacks have no state of their own. */
 const threads = new WeakMap<Siege["server"], string>();
 
 const threadOf = ({ server }: Siege): string => threads.get(server) ?? "";
 
-export const history = entry({
+export const history = defineAttack({
   name: "history",
   sent: "history with limit 1000 on a thread of many runs, three times at once",
   full: { size: 1000 },
@@ -28,7 +28,7 @@ export const history = entry({
   },
 });
 
-export const largeStates = entry({
+export const largeStates = defineAttack({
   name: "large-states",
   sent: "threads/search over many large states",
   full: { size: { threads: 30, bytes: 15 * 1024 * 1024 } },
@@ -53,7 +53,7 @@ interface UnreadSize {
   readonly ms: number;
 }
 
-export const unreadStates = entry({
+export const unreadStates = defineAttack({
   name: "unread-states",
   sent: "a large state asked for many times in six ways, by clients that read nothing of the answers",
   full: { size: { count: 40, bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },

@@ -13,24 +13,24 @@ import {
 } from "./load-graphs.ts";
 
 /**
- * Loads the graphs that a program gives.
- * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` where LangGraph.js cannot be served; both name the graph
+ * Loads the graphs that a program passes to the server.
+ * @throws ServiceError `graph.invalid` for a value that is not a graph, `config.invalid` if it cannot be served; both name the graph
  */
-export async function loadGivenGraphs(
-  given: { readonly [name: string]: unknown },
+export async function loadInlineGraphs(
+  graphsByName: { readonly [name: string]: unknown },
   options: LoadOptions,
 ): Promise<LoadedGraphs> {
   const graphs: Record<string, GraphDefinition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
-  for (const [name, found] of Object.entries(given)) {
-    const loaded = await loadGivenGraph(name, found, options);
+  for (const [name, found] of Object.entries(graphsByName)) {
+    const loaded = await loadInlineGraph(name, found, options);
     if (isDefinition(loaded)) graphs[name] = loaded;
     else langGraphs.set(name, loaded);
   }
   return { graphs, langGraphs };
 }
 
-async function loadGivenGraph(
+async function loadInlineGraph(
   name: string,
   found: unknown,
   options: LoadOptions,
@@ -66,7 +66,7 @@ async function loadGivenGraph(
   return hosted ?? refuse(`it is no graph: ${notAGraph(made)}`);
 }
 
-/** Files from which the program may have imported LangGraph.js: its main file, one of its directory, and this one of Heddle's. */
+/** Files from which the program may have imported LangGraph.js: its main file, a file in its working directory, and this file. */
 function filesOfProgram(): readonly string[] {
   const { argv } = process;
   const main = argv[1] === undefined ? [] : [argv[1]];

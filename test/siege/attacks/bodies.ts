@@ -1,5 +1,5 @@
 import { Client } from "../client.ts";
-import { entry, type Siege } from "../siege.ts";
+import { defineAttack, type Siege } from "../siege.ts";
 
 const MIB = 1024 * 1024;
 const CONNECTIONS = 60;
@@ -25,7 +25,7 @@ async function sendAll(client: Client, path: string, bytes: number): Promise<Map
 
 const scales = { full: { size: 16 * MIB, wait: 600 }, small: { size: 4 * MIB, memory: 200 } };
 
-export const bodiesWithoutKey = entry({
+export const bodiesWithoutKey = defineAttack({
   name: "bodies-without-key",
   sent: `${CONNECTIONS} connections without a key, each with a body of 16 MiB`,
   ...scales,
@@ -41,7 +41,7 @@ export const bodiesWithoutKey = entry({
   },
 });
 
-export const bodies = entry({
+export const bodies = defineAttack({
   name: "bodies",
   sent: `${CONNECTIONS} connections of a tenant, each with a body of 16 MiB`,
   ...scales,

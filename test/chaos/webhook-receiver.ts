@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Told } from "./checkers/webhooks.ts";
+import type { DeliveredWebhook } from "./checkers/webhooks.ts";
 import type { Client } from "./client.ts";
 import type { Dice } from "./random.ts";
 
@@ -12,8 +12,8 @@ const REST = 20_000;
  * Receives webhooks in the driver's process, so that no crash of the server can affect the received data. Refuses some
  * of them.
  */
-export class Hooks {
-  readonly told: Told[] = [];
+export class WebhookReceiver {
+  readonly delivered: DeliveredWebhook[] = [];
   readonly #server: Server;
 
   constructor(dice: Dice) {
@@ -24,7 +24,7 @@ export class Hooks {
         if (dice.chance(0.1)) return void request.socket.destroy();
         if (dice.chance(0.1)) return void response.writeHead(503).end();
         const { run_id, status } = JSON.parse(text) as { run_id: string; status: string };
-        this.told.push({ run: run_id, status, id: String(request.headers["x-webhook-id"]) });
+        this.delivered.push({ run: run_id, status, id: String(request.headers["x-webhook-id"]) });
         response.writeHead(204).end();
       });
     });
