@@ -321,7 +321,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.activityChanged(liveThread);
     this.#temporaryThreads.runEnded(liveThread, run, end, isRead);
     this.#endCallbacks.notify(run, this.#withDeletion(liveThread, end));
-    // While there is an attempt, it was a waiting run that has ended: the run in progress is still paused.
+    // If there still is an attempt, a queued run has ended, and the run in progress stays paused.
     if (liveThread.attempt === null) this.#halted.delete(liveThread);
     this.#checkDrained();
   }

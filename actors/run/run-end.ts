@@ -20,7 +20,7 @@ interface Verdict {
   readonly rest: SettledState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
-  /** The thread's error, where it differs from the run's. */
+  /** The thread's error after the run, if it is not the run's own. */
   readonly resting?: PlainError | null;
 }
 

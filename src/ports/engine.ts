@@ -174,7 +174,9 @@ export interface Execution {
  */
 export interface Subgraph {
   readonly ns: string;
-  /** The checkpoint of another branch at which it begins while its namespace has none; null: it begins at its start. */
+  /**
+   * The checkpoint of another branch from which it starts if its own namespace has no checkpoint yet; null: it starts from the beginning.
+   */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
    * Opens its execution, which is driven as the root's is. The caller MUST first have driven the previous try to its end, or

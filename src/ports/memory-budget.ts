@@ -159,7 +159,7 @@ export class MemoryShare {
   readonly #budget: MemoryBudget;
   #bytes = 0;
   #isReading = false;
-  /** Set while it waits. */
+  /** Resolves the promise that the response waits for; undefined while it does not wait. */
   #admitted: (() => void) | undefined;
   #moved: number;
   #cut: () => void = () => undefined;

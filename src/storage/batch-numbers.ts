@@ -141,7 +141,7 @@ export async function checkChain(
   };
 }
 
-/** The first number, if there is no ledger: the last batch stores the first number after which none is missing. */
+/** Finds the first number without a ledger: the last batch stores the first number after which none is missing. */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

@@ -30,7 +30,7 @@ export class RunAndEndReader implements Reader {
   /** True when events have been returned. */
   #hasRead = false;
   #closed = false;
-  /** The result of reads after the end. */
+  /** The result of further reads once the end has been returned. */
   #afterEnd: ReadPause = "end";
 
   constructor(inner: Reader, deps: Deps) {

@@ -39,7 +39,7 @@ describe.each(kinds)("a server of %s", (_, options, lines) => {
     });
     afterAll(async () => {
       // The server before its directory.
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // oxlint-disable-next-line no-await-in-loop -- in reverse order of creation: a part may use those created before it
       for (const cleanUp of cleanUps.toReversed()) await cleanUp();
     });
 

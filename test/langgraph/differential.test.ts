@@ -61,7 +61,7 @@ async function inProcess(given: unknown, asked: readonly Asked[]) {
   for (const one of asked) {
     const shown: unknown[] = [];
     const options = { ...config, streamMode: [...modes], subgraphs: true as const };
-    // oxlint-disable no-await-in-loop -- one after the other
+    // oxlint-disable no-await-in-loop -- each chunk of the stream is compared in order
     for await (const chunk of await graph.stream(inputOf(one), options)) {
       const [ns, mode, data] = chunk as unknown as [string[], string, unknown];
       shown.push(normal({ mode, ns: ns.join("|"), data }));

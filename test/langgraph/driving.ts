@@ -48,7 +48,7 @@ export async function inProcess(make: () => Graph, deeds: readonly Deed[]): Prom
   };
   const streams: unknown[][] = [];
   for (const { input = null, command, from, update, configurable, ...options } of deeds) {
-    // oxlint-disable no-await-in-loop -- one after the other
+    // oxlint-disable no-await-in-loop -- each invocation continues from the state of the one before
     const start = from && (await states()).find(({ next }) => String(next) === String(from))?.config;
     if (from) expect(start).toBeDefined();
     const config = start ?? place;

@@ -271,7 +271,7 @@ test("a run that stores nothing before its end: what it leaves at a question is 
   const ask = new StateGraph(State).addNode("ask", () => ({ log: [String(interrupt("?"))] }));
   const sub = new StateGraph(State).addNode("sub", ask.addEdge(START, "ask").compile()).addEdge(START, "sub");
   for (const graph of [ask, sub]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- each graph gets a storage of its own, and its runs must not overlap
     const storage = await openStorage({ kind: "memory" }, deps);
     const { wait } = await hosting(graph.compile(), { storage });
     const damage: unknown[] = [];

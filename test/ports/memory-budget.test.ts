@@ -38,7 +38,7 @@ test("a read that fails, in this turn or later, makes room for the next", async 
   };
   for (let i = 0; i < 5; i++) {
     expect(() => budget.read("a", fail)).toThrow("failed");
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- each read must have ended before the next begins
     await expect(budget.read("a", () => Promise.reject(new Error("later")))).rejects.toThrow("later");
   }
   expect(budget.read("a", () => 1)).toBe(1);
@@ -97,7 +97,7 @@ test("a response that takes nothing for 10 s is cut off while others wait", asyn
   stalled.onCut(() => stalled.close());
   const waiting = budget.share("a").beforeRead();
   for (let i = 0; i < 9; i++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- time passes in steps, as the timer fires
     await scheduler.pass(1_000);
   }
   expect(stalled.use.bytes).toBe(150);

@@ -19,7 +19,7 @@ const telling = graph({
     tell: async (_: unknown, ctx: Ctx) => {
       for (let n = 0; n < EVENTS; n++) {
         ctx.emit({ n });
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        // oxlint-disable-next-line no-await-in-loop -- the node yields between its events
         if (n % 5 === 0) await turn();
       }
       return { done: true };
@@ -57,7 +57,7 @@ type Reading = ReturnType<Hub["follow"]>;
 /** Where the reader stands after so many segments, or at the end. */
 async function read(reader: Reading, segments: number): Promise<number> {
   for (let n = 0; n < segments; n++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- a reader has one position, so its reads must not overlap
     if (typeof (await reader.next()) === "string") break;
   }
   return reader.cursor;

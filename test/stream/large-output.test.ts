@@ -62,7 +62,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   /** Goes on until it is so: a real storage reads large values in turns of its own. */
   async function expectSoon(is: () => boolean) {
     const end = performance.now() + 20_000;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
     while (!is() && performance.now() < end) await scheduler.settle();
     await scheduler.settle();
     expect(is()).toBe(true);
