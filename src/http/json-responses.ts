@@ -85,9 +85,9 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
     read: () => Eventually<object | string | null>,
     first: object | null | undefined,
   ): Promise<void> {
-    const { tenant } = call;
+    const { budgetOwner } = call;
     let value: object | string | null | undefined = first;
-    const usage = memory.share(tenant);
+    const usage = memory.share(budgetOwner);
     try {
       const waiting = usage.beforeRead();
       if (waiting !== undefined) {
@@ -96,7 +96,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
       }
       if (call.reply.aborted) return;
       if (value === undefined) {
-        await budget.share(tenant).next();
+        await budget.share(budgetOwner).next();
         value = await read();
       }
       if (isSmallJson(value)) known.delete(pathOf(call));
@@ -117,7 +117,7 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   return (call, read) => {
     // Called during the read: by then, the first of many equal requests has shown that the value is large. Undefined if it has not been
     // read yet.
-    const value = memory.read(call.tenant, () =>
+    const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
     const send = (first: object | string | null | undefined): Promise<void> | void => {
@@ -128,7 +128,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   };
 }
 
-const pathOf = ({ tenant, request }: RouteCall): string => `${tenant} ${request.path}?${request.query}`;
+const pathOf = ({ budgetOwner, request }: RouteCall): string =>
+  `${budgetOwner} ${request.path}?${request.query}`;
 
 /** Paths whose values were large at their last read; only the most recent ones. */
 class LargePaths extends BoundedSet<string> {
@@ -151,10 +152,10 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
   const known = new LargePaths();
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
-    const { tenant } = call;
+    const { budgetOwner } = call;
     const path = pathOf(call);
     const iterator = iteratorOf(items);
-    const usage = memory.share(tenant);
+    const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
     // Items wait for memory only after a large item was seen. Until then they wait only for other reads, so that small lists are not held
@@ -174,7 +175,7 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
       for (;;) {
         let step = waits
           ? undefined
-          : await memory.read(tenant, () => (known.has(path) || out.isOver ? undefined : nextItem()));
+          : await memory.read(budgetOwner, () => (known.has(path) || out.isOver ? undefined : nextItem()));
         if (step === undefined) {
           if (out.isOver) break;
           const waiting = usage.beforeRead();
@@ -223,7 +224,7 @@ class JsonOutput {
   ) {
     this.#call = call;
     this.#headers = headers;
-    this.#share = budget.share(call.tenant);
+    this.#share = budget.share(call.budgetOwner);
     this.#usage = usage;
     this.#text = open;
     this.#writer = stream && new Writer(call, headers, usage.onCut, stream);

@@ -78,9 +78,17 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
+  /**
+   * Whose share of the budgets this request uses: its tenant's or, where users share the default tenant, its user's. One user who takes nothing
+   * of large responses would otherwise hold up all others.
+   */
+  get budgetOwner(): string {
+    return this.user === undefined ? this.tenant : `${this.tenant} ${this.user.identity}`;
+  }
+
   /** The work budget for long work of this request. */
   workShare(): BudgetShare {
-    return this.#budget.share(this.tenant);
+    return this.#budget.share(this.budgetOwner);
   }
 
   /** The n-th parameter of the path. */

@@ -50,8 +50,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const reader = call.service.runs.follow(key, run, after);
     // Starts with a comment, so that the headers are sent at once.
     const stream = call.open(headers, HEARTBEAT);
-    const memory = { budget, tenant: key.tenant };
-    const options = { view, scheduler, memory, time: time.share(key.tenant), logger, traffic };
+    const memory = { budget, tenant: call.budgetOwner };
+    const options = { view, scheduler, memory, time: time.share(call.budgetOwner), logger, traffic };
     handleDisconnect(deps, call, started, pumpSse(reader, stream, options));
   }
 
@@ -83,8 +83,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
       reader.close();
       return call.send(200, headers);
     }
-    const memory = { budget, tenant: key.tenant };
-    const options = { scheduler, memory, time: time.share(key.tenant), logger, traffic };
+    const memory = { budget, tenant: call.budgetOwner };
+    const options = { scheduler, memory, time: time.share(call.budgetOwner), logger, traffic };
     const render = threadRenderer(reader, modes, threadSseFormat);
     const left = pumpRendered(reader, call.open(headers, HEARTBEAT), render, options);
     call.reply.onAbort(left);

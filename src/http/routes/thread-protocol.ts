@@ -49,8 +49,8 @@ export function protocolRoutes({
     const rendered = protocolSse(reader, (event) => event.seq > wanted && isWanted(event));
     const left = pumpRendered(reader, call.open(SSE_HEADERS, HEARTBEAT), rendered, {
       scheduler,
-      memory: { budget, tenant: key.tenant, mayBeLarge },
-      time: time.share(key.tenant),
+      memory: { budget, tenant: call.budgetOwner, mayBeLarge },
+      time: time.share(call.budgetOwner),
       logger,
       traffic,
     });
