@@ -61,7 +61,7 @@ export const jsonSender =
   };
 
 export function storedSender({ budget, memory, logger }: Deps): SendStored {
-  const known = new LargePaths();
+  const known = new BoundedSet<string>(LARGE_PATHS);
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /** Set during the read, so that concurrent reads of the same path know that the value is large. */
@@ -131,17 +131,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 const pathOf = ({ budgetOwner, request }: RouteCall): string =>
   `${budgetOwner} ${request.path}?${request.query}`;
 
-/** Paths whose values were large at their last read; only the most recent ones. */
-class LargePaths extends BoundedSet<string> {
-  constructor() {
-    super(256);
-  }
-
-  override add(path: string): this {
-    // Not remembered for searches, whose results depend on the request body.
-    return /\/search\?/.test(path) ? this : super.add(path);
-  }
-}
+/** Paths whose values were large at their last read: how many are remembered, the most recent ones. */
+const LARGE_PATHS = 256;
 
 /**
  * Responds with a list, item by item, as fast as the client reads: memory holds one page of text and one item, however long the list is. An
@@ -149,7 +140,7 @@ class LargePaths extends BoundedSet<string> {
  * partial list for a complete one.
  */
 export function listSender({ budget, memory, logger }: Deps): SendList {
-  const known = new LargePaths();
+  const known = new BoundedSet<string>(LARGE_PATHS);
 
   return async (call, items, { headers = JSON_HEADERS, open = "[", close = "]", stream } = {}) => {
     const { budgetOwner } = call;

@@ -11,6 +11,11 @@ export interface MemoryLimits {
 }
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
+/**
+ * The part of its limit that a tenant may use however much the others use: 2 MiB. Otherwise lists that have sent an item each would wait for each other, until the
+ * others' clients are cut off.
+ */
+const FAIR_PART = 16;
 /** Milliseconds after which a client that reads nothing is cut off, if others wait for the memory. */
 const STALLED = 10_000;
 const EVERY = 1_000;
@@ -91,11 +96,13 @@ export class MemoryBudget {
   }
 
   /** A share waits only for other shares of the tenant, never for itself, which would never end. */
-  hasMemory({ use, bytes: own }: MemoryShare): boolean {
+  hasMemory({ use, bytes }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
     if (use.reading >= reads) return false;
     const more = use.reading * use.expected;
-    return use.bytes + more === own || (use.bytes + more < tenant && this.#bytes + more < all);
+    const own = use.bytes + more;
+    if (own === bytes || own < tenant / FAIR_PART) return true;
+    return own < tenant && this.#bytes + more < all;
   }
 
   wait(share: MemoryShare): void {

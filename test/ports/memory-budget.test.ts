@@ -52,6 +52,20 @@ test("a read that answers in this turn does not wait for memory, however much is
   expect(budget.read("a", () => "small")).toBe("small");
 });
 
+test("responses of a tenant that uses little do not wait, nor for each other, however much another tenant uses", () => {
+  const budget = make();
+  const large = budget.share("a");
+  expect(large.beforeRead()).toBeUndefined();
+  large.afterRead(1_000);
+  const small = [budget.share("b"), budget.share("b"), budget.share("b")];
+  for (const share of small) {
+    expect(share.beforeRead()).toBeUndefined();
+    share.afterRead(1);
+  }
+  // Two reads of a tenant at a time.
+  for (const share of small.slice(0, 2)) expect(share.beforeRead()).toBeUndefined();
+});
+
 test("a response waits until the tenant's others have been taken", async () => {
   const budget = make();
   const [first, second, third] = [budget.share("a"), budget.share("a"), budget.share("b")];
