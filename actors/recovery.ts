@@ -24,7 +24,7 @@ export async function recoverThreads(
   }
   // Leftover threads must be gone before due runs are looked up: some due runs may belong to them.
   await Promise.all(cleared);
-  if (found > 0) logger.info("took up unsettled threads", { threads: found });
+  if (found > 0) logger.info("took up threads with unfinished runs", { threads: found });
 
   function clear(key: ThreadKey, record: ThreadRecord): Promise<void> {
     return temporaries.deleteLeftover(key, record).catch((cause: unknown) => lost(key, cause));

@@ -45,7 +45,11 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
   const stop = (signal: NodeJS.Signals) => {
     const app = current();
     // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
-    if (stopping || app === undefined) return exit(128 + constants.signals[signal]);
+    if (stopping || app === undefined) {
+      if (stopping)
+        logger.info("ended at once by a second signal; the next start resumes unfinished runs", { signal });
+      return exit(128 + constants.signals[signal]);
+    }
     stopping = true;
     logger.info("stopping", { signal });
     systemScheduler.after(STOP_MS, () => {

@@ -188,10 +188,10 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
 }
 
 /**
- * Log levels of errors that are not failures of this request. A failed storage is logged once, by the storage, and not for each request.
+ * Log levels of errors that are not failures of this request. A failed storage and a stop are logged once, and not for each request.
  */
 const REFUSAL_LEVELS: { readonly [code in ErrorCode]?: LogLevel } = {
-  "server.draining": "info",
+  "server.draining": "debug",
   "server.busy": "info",
   "storage.unavailable": "debug",
 };

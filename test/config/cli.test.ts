@@ -387,7 +387,7 @@ describe("a running server", () => {
     const third = await restart(second, args);
     const joined = await connect(third).runs.join(thread_id, run_id);
     expect(joined).toEqual({ said: ["one", "two", "three"] });
-    expect(third.output).toContain("took up unsettled threads");
+    expect(third.output).toContain("took up threads with unfinished runs");
     expect(third.output).not.toContain("at two");
   });
 

@@ -312,7 +312,7 @@ describe("failures", () => {
 
   test.each<[ErrorCode, string]>([
     ["storage.unavailable", "debug"],
-    ["server.draining", "info"],
+    ["server.draining", "debug"],
     ["server.busy", "info"],
   ])(
     "%s, which clients may meet thousands of times, is a line without a stack, at the level %s",
