@@ -68,7 +68,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await post(`${app.url}/threads/${thread}/runs`, { assistant_id: "held", input: { name: "a" } });
     await waits("a");
     await expect.poll(() => marked(page, "running"), { timeout: 30_000 }).toEqual(["hold"]);
-    expect(await marked(page, "done")).toEqual(["begin"]);
+    await expect.poll(() => marked(page, "done")).toEqual(["begin"]);
     await post(`${app.url}/threads/${thread}/runs`, {
       assistant_id: "held",
       input: { name: "b" },
