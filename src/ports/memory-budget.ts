@@ -100,9 +100,9 @@ export class MemoryBudget {
     const { tenant, all, reads } = this.#limits;
     if (use.reading >= reads) return false;
     const more = use.reading * use.expected;
-    const own = use.bytes + more;
-    if (own === bytes || own < tenant / FAIR_PART) return true;
-    return own < tenant && this.#bytes + more < all;
+    const used = use.bytes + more;
+    if (used === bytes || used < tenant / FAIR_PART) return true;
+    return used < tenant && this.#bytes + more < all;
   }
 
   wait(share: MemoryShare): void {

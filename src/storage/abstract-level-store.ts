@@ -40,17 +40,17 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
 
   /** LevelDB reads 14 MB in 10 to 40 ms. In another thread, the read blocks the event loop only for the 4 ms of a copy. */
   async #getSlow(key: string): Promise<Buffer | undefined> {
-    if (this.#slowReads >= SLOW_READS) {
-      await new Promise<void>((resolve) => this.#waitingReads.push(tenantOf(key), resolve));
-    }
-    this.#slowReads++;
+    if (this.#slowReads < SLOW_READS) this.#slowReads++;
+    // A read that ends leaves its place to the next.
+    else await new Promise<void>((resolve) => this.#waitingReads.push(tenantOf(key), resolve));
     try {
       return await this.#opened().get(key);
     } catch (cause) {
       throw readError(cause);
     } finally {
-      this.#slowReads--;
-      this.#waitingReads.shift()?.();
+      const next = this.#waitingReads.shift();
+      if (next === undefined) this.#slowReads--;
+      else next();
     }
   }
 
