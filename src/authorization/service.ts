@@ -6,7 +6,7 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { createGraphDrawings } from "../service/graph-drawings.ts";
 import type { Service, ServerService } from "../service/service.ts";
-import { createThreadEvents } from "../service/thread-events.ts";
+import { createMachineEvents } from "../service/machine-events.ts";
 import { createThreadProtocol } from "../service/thread-protocol.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -62,7 +62,7 @@ class UserService implements Service {
   /** Made of parts that decide themselves. */
   get events(): Service["events"] {
     const { threads, states, runs } = this;
-    return createThreadEvents({ engine: this.#deps.engine, threads, states, runs });
+    return createMachineEvents({ engine: this.#deps.engine, threads, states, runs });
   }
 
   get protocol(): Service["protocol"] {

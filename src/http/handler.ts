@@ -26,7 +26,7 @@ import { pageRoutes } from "./routes/pages.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { storeRoutes } from "./routes/store.ts";
 import { runStreamRoutes } from "./routes/run-streams.ts";
-import { eventRoutes } from "./routes/thread-events.ts";
+import { machineEventRoutes } from "./routes/machine-events.ts";
 import { stateRoutes } from "./routes/thread-states.ts";
 import { threadRoutes } from "./routes/threads.ts";
 import { runWaitRoutes } from "./routes/run-waits.ts";
@@ -63,7 +63,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const routes: Route[] = [
     ...threadRoutes(deps),
     ...stateRoutes(deps),
-    ...eventRoutes(deps),
+    ...machineEventRoutes(deps),
     ...runRoutes(deps),
     ...cancellationRoutes(),
     ...cronRoutes(deps),

@@ -16,7 +16,7 @@ import { createAssistants, type Assistants } from "./assistants.ts";
 import { type Crons, createCrons } from "./crons/crons.ts";
 import { createGraphDrawings, type GraphDrawings } from "./graph-drawings.ts";
 import { createActorInspection, type ActorInspection, type ServerInspection } from "./actor-inspection.ts";
-import { createThreadEvents, type ThreadEvents } from "./thread-events.ts";
+import { createMachineEvents, type MachineEvents } from "./machine-events.ts";
 import { createThreadProtocol, type ThreadProtocol } from "./thread-protocol.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createThreadStates, type ThreadStates } from "./thread-states.ts";
@@ -50,7 +50,7 @@ export interface Service {
   readonly threads: Threads;
   readonly states: ThreadStates;
   readonly runs: Runs;
-  readonly events: ThreadEvents;
+  readonly events: MachineEvents;
   readonly protocol: ThreadProtocol;
   readonly assistants: Assistants;
   readonly drawings: GraphDrawings;
@@ -89,7 +89,7 @@ export function createService(deps: ServiceDeps): ServerService {
     threads,
     states,
     runs,
-    events: createThreadEvents({ ...deps, runs, threads, states }),
+    events: createMachineEvents({ ...deps, runs, threads, states }),
     protocol: createThreadProtocol({ ...deps, runs, threads, states }),
     webhooks,
     inspection: createActorInspection(deps),

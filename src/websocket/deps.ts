@@ -9,7 +9,7 @@ import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { ActorInspection } from "../service/actor-inspection.ts";
 import type { Runs } from "../service/runs.ts";
-import type { ThreadEvents } from "../service/thread-events.ts";
+import type { MachineEvents } from "../service/machine-events.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Threads } from "../service/threads.ts";
 import type { OpenSockets } from "./open-sockets.ts";
@@ -21,7 +21,7 @@ export interface SocketService {
     Runs,
     "start" | "cancel" | "findForReading" | "follow" | "followThread" | "keepForReading"
   >;
-  readonly events: Pick<ThreadEvents, "send">;
+  readonly events: Pick<MachineEvents, "send">;
   readonly protocol: ThreadProtocol;
   readonly inspection: ActorInspection;
 }

@@ -29,7 +29,7 @@ interface EventOptions {
 }
 
 /** Events for the machine of a thread. */
-export interface ThreadEvents {
+export interface MachineEvents {
   /** The events that the machine can take now: none while a run is in progress. @throws ServiceError `thread.not_found` */
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
@@ -47,7 +47,7 @@ interface Deps {
   readonly runs: Pick<Runs, "start">;
 }
 
-export function createThreadEvents({ engine, threads, states, runs }: Deps): ThreadEvents {
+export function createMachineEvents({ engine, threads, states, runs }: Deps): MachineEvents {
   const isMachine = (graph: unknown) => typeof graph === "string" && engine.takesEvents?.(graph) === true;
 
   return {

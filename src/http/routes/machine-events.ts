@@ -3,7 +3,7 @@ import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { runPath, sendEvent } from "../start-run.ts";
 
-export function eventRoutes(deps: RouteDeps): readonly Route[] {
+export function machineEventRoutes(deps: RouteDeps): readonly Route[] {
   return [
     {
       method: "GET",
