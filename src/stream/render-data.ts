@@ -1,7 +1,7 @@
 import { isSmallJson } from "../codec/json-pieces.ts";
 import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
 import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, threadDeleted } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { WeakCache } from "../model/weak-cache.ts";
 import type { RunRecord } from "../model/run.ts";
@@ -85,24 +85,40 @@ export class RenderData {
     this.#recent = recent;
   }
 
-  /** The state at a checkpoint; null if it is not stored (any more). */
+  /**
+   * The state at a checkpoint; null if it is not stored (any more).
+   * @throws ServiceError `thread.not_found` if the thread was deleted: without its states, events would be missing from a stream unnoticed
+   */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
-    return this.#memory.read(this.key.tenant, () =>
-      andThen(this.#checkpoint(ns, checkpoint), (found) => {
-        if (found === undefined)
-          return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
-        const known = this.#shared.states.get(found);
-        // Rendering a large state takes a turn of its own, like reading it.
-        if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
-        const values = this.#values(found);
-        if (!(values instanceof Promise)) return values;
-        return values.then((state) => {
-          if (state === null || isSmallJson(state)) return state;
-          this.#shared.states.set(found, state);
-          return this.#shared.turn(this.key.tenant).then(() => state);
-        });
-      }),
+    return andThen(
+      this.#memory.read(this.key.tenant, () => this.#state(ns, checkpoint)),
+      (state) => state ?? this.#missing(),
     );
+  }
+
+  /** Null, unless the thread was deleted. */
+  #missing(): Eventually<null> {
+    return andThen(this.#journal.thread(this.key), (thread) => {
+      if (thread === undefined) throw threadDeleted();
+      return null;
+    });
+  }
+
+  #state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
+    return andThen(this.#checkpoint(ns, checkpoint), (found) => {
+      if (found === undefined)
+        return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
+      const known = this.#shared.states.get(found);
+      // Rendering a large state takes a turn of its own, like reading it.
+      if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
+      const values = this.#values(found);
+      if (!(values instanceof Promise)) return values;
+      return values.then((state) => {
+        if (state === null || isSmallJson(state)) return state;
+        this.#shared.states.set(found, state);
+        return this.#shared.turn(this.key.tenant).then(() => state);
+      });
+    });
   }
 
   /** The state at a checkpoint; null if it was deleted after the checkpoint was read. */
@@ -119,11 +135,14 @@ export class RenderData {
     }
   }
 
-  /** A checkpoint without its state; null if it is not stored (any more). */
+  /**
+   * A checkpoint without its state; null if it is not stored (any more).
+   * @throws ServiceError `thread.not_found` if the thread was deleted
+   */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
     return andThen(
       this.#checkpoint(ns, id),
-      (found) => found ?? andThen(this.#inline(ns, id), (inline) => inline?.head ?? null),
+      (found) => found ?? andThen(this.#inline(ns, id), (inline) => inline?.head ?? this.#missing()),
     );
   }
 

@@ -1,3 +1,4 @@
+import { ServiceError } from "../model/errors.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -261,6 +262,8 @@ export class StreamPump<Out> {
   readonly #fail = (cause: unknown): void => {
     if (this.#done) return;
     if (this.#reader.isCut) return this.#finish("cut");
+    if (cause instanceof ServiceError && cause.code === "thread.not_found")
+      return this.#finish("thread_deleted");
     this.#options.logger.warn("a run's events could not be read", { error: String(cause) });
     this.#finish("failed");
   };

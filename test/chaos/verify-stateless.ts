@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { threadDeleted } from "../../src/model/errors.ts";
 import { everyStatelessEndIsDelivered, goneWhenDone } from "./checkers/stateless.ts";
 import { GONE } from "./checkers/acknowledged.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
@@ -74,8 +75,11 @@ async function resumeStreams(
   });
 }
 
-/** Undefined: the run is gone by now. */
+/** Undefined: the run is gone by now, or was deleted while it was read, and the server said so. */
 async function read(client: Client, entry: StatelessRunEntry, { modes }: StreamEntry, after: number) {
   const { status, frames, ended } = await readOn(client, `/runs/${entry.run}`, modes, after);
-  return status === 200 && ended ? frames : undefined;
+  const isDeleted = frames.some(
+    ({ event, raw }) => event === "error" && raw.includes(threadDeleted().message),
+  );
+  return status === 200 && ended && !isDeleted ? frames : undefined;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Journal } from "../../src/ports/journal.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { RenderData, SharedReads } from "../../src/stream/render-data.ts";
 import { MemoryBudget } from "../../src/ports/memory-budget.ts";
@@ -46,19 +47,33 @@ test.each([
   expect(seen).toEqual(expected);
 });
 
-test("a state that is deleted while it is read is not there, and no error", async () => {
+/** Render data of a run, and a read of its state that is held while `change` happens. */
+async function stateDuring(change: (journal: Journal, one: Writer) => Promise<unknown>) {
   const store = kv();
   const { journal, one, run } = await ended(store);
   const shared = new SharedReads(async () => undefined);
   const data = new RenderData({ journal, memory: new MemoryBudget(deps.scheduler), shared }, one.key, run);
   store.hold(spanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
-  const state = data.state("", id(1));
+  const state = Promise.resolve(data.state("", id(1)));
   await new Promise((resolve) => setImmediate(resolve));
   expect(store.reads).toHaveLength(1);
-  await journal.remove(one.key, one.record);
-  await store.reads[0]?.go("of its end");
-  expect(await state).toBeNull();
+  await change(journal, one);
+  void store.reads[0]?.go("of its end");
   store.unhold();
+  return { state, again: () => data.state("", id(1)) };
+}
+
+test("a state whose thread is deleted while it is read ends the stream as deleted: no event is left out unnoticed", async () => {
+  const { state, again } = await stateDuring((journal, one) => journal.remove(one.key, one.record));
+  await expect(state).rejects.toThrow("The thread was deleted");
   // The checkpoint is still known from the first time.
-  expect(await data.state("", id(1))).toBeNull();
+  await expect((async () => again())()).rejects.toThrow("The thread was deleted");
+});
+
+test("a state that is pruned while it is read is not there, and no error", async () => {
+  const { state } = await stateDuring(async (journal, one) => {
+    await one.append({ checkpoints: [aCheckpoint(2, 1, { l: add(0, "b") })] });
+    await journal.prune(one.key, one.record);
+  });
+  expect(await state).toBeNull();
 });

@@ -1,18 +1,20 @@
 import { expect, test } from "vitest";
+import { threadDeleted } from "../../src/model/errors.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { type PumpOutput, StreamPump } from "../../src/stream/stream-pump.ts";
 import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
 import { HeldScheduler, Lines } from "./support.ts";
 
 test.each([
-  ["whose log was cut meanwhile is no fault", true, "cut", []],
-  ["is told", false, "failed", ["a run's events could not be read"]],
-] as const)("a read that fails, %s", async (_, isCut, outcome, told) => {
+  ["whose log was cut meanwhile is no fault", true, new Error("closed"), "cut", []],
+  ["since the thread was deleted, ends as deleted", false, threadDeleted(), "thread_deleted", []],
+  ["is logged", false, new Error("closed"), "failed", ["a run's events could not be read"]],
+] as const)("a read that fails, %s", async (_, isCut, error, outcome, logged) => {
   const lines = new Lines();
   const outcomes: string[] = [];
   const reader: Partial<Reader> = {
     isCut,
-    next: () => Promise.reject(new Error("closed")),
+    next: () => Promise.reject(error),
     onReady: () => undefined,
     close: () => undefined,
   };
@@ -25,7 +27,7 @@ test.each([
   pump.start();
   await new Promise((resolve) => setImmediate(resolve));
   expect(outcomes).toEqual([outcome]);
-  expect(lines.lines).toEqual(told);
+  expect(lines.lines).toEqual(logged);
 });
 
 /** There is nothing to read, and that takes a while to find out. */
