@@ -171,6 +171,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
           if (out.isOver) break;
           const waiting = usage.beforeRead();
           if (waiting !== undefined) await waiting;
+          // Many that wait may have disconnected, and would read one after the other for nothing.
+          if (out.isOver) break;
           step = await nextItem();
           waits = true;
         }

@@ -1,4 +1,4 @@
-import type { AuthUser } from "../model/auth-user.ts";
+import { budgetOwnerOf, type AuthUser } from "../model/auth-user.ts";
 import { parseUuid, pairedId } from "../model/ids.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport.ts";
@@ -78,12 +78,9 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /**
-   * Whose share of the budgets this request uses: its tenant's or, where users share the default tenant, its user's. One user who takes nothing
-   * of large responses would otherwise hold up all others.
-   */
+  /** See {@link budgetOwnerOf}. */
   get budgetOwner(): string {
-    return this.user === undefined ? this.tenant : `${this.tenant} ${this.user.identity}`;
+    return budgetOwnerOf(this.tenant, this.user);
   }
 
   /** The work budget for long work of this request. */

@@ -10,6 +10,13 @@ export interface AuthUser {
   readonly [field: string]: unknown;
 }
 
+/**
+ * Whose share of the budgets a client uses: its tenant's or, where users share the default tenant, its user's. One user who takes nothing of
+ * large responses would otherwise hold up all others.
+ */
+export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
+  user === undefined ? tenant : `${tenant} ${user.identity}`;
+
 /** A user as it was stored with a cron. */
 export const userFrom = (stored: JsonObject): AuthUser => stored as AuthUser;
 

@@ -40,6 +40,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
+import { SearchSlots } from "./search-slots.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
@@ -52,6 +53,7 @@ export class KeyValueCatalog implements Catalog {
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
+  readonly #slots = new SearchSlots();
   readonly items: StoreItems;
 
   constructor(
@@ -201,6 +203,15 @@ export class KeyValueCatalog implements Catalog {
 
   #find(
     tenant: string,
+    selection: ThreadSelection,
+    order: Pick<ScanQuery, "sort_by" | "reverse">,
+    page: PageRange,
+  ): Promise<ThreadMatches> {
+    return this.#slots.run(tenant, () => this.#scan(tenant, selection, order, page));
+  }
+
+  #scan(
+    tenant: string,
     { keep, ...filter }: ThreadSelection,
     order: Pick<ScanQuery, "sort_by" | "reverse">,
     page: PageRange,
@@ -226,7 +237,7 @@ export class KeyValueCatalog implements Catalog {
   }
 
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound> {
-    return searchRuns(this.#kv, tenant, search, this.#budget.share(tenant));
+    return this.#slots.run(tenant, () => searchRuns(this.#kv, tenant, search, this.#budget.share(tenant)));
   }
 
   async dueThreads(now: number, limit: number): Promise<readonly ThreadKey[]> {

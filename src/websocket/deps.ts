@@ -29,6 +29,8 @@ export interface SocketService {
 /** The client of a socket, and what it may use. */
 export interface SocketClient {
   readonly tenant: string;
+  /** Whose share of the budgets it uses. */
+  readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;
 }

@@ -30,7 +30,7 @@ export async function openProtocolSocket(
   const feed = new SubscriptionFeed(protocol, key);
   let cancelStart: Cancel = () => undefined;
   const onDone = () => cancelStart();
-  const memory = { budget: deps.streamMemory, tenant: key.tenant, mayBeLarge };
+  const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner, mayBeLarge };
   // Events depend on earlier ones, so they cannot be read again from the middle.
   const send = sendEvents(feed.reader, socket, feed.render, { scheduler, memory, logger, onDone }, false);
   const say = (answer: JsonObject): void => send(JSON.stringify(answer));
@@ -57,7 +57,7 @@ export async function openProtocolSocket(
   const commands = new PendingCommands(
     (_, body) => done(body),
     (id, cause) => say(errorAnswer(typeof id === "number" ? id : null, cause)),
-    () => budget.share(key.tenant).next(),
+    () => budget.share(accepted.budgetOwner).next(),
     () => {
       cancelStart();
       cancelStart = scheduler.after(TOGETHER, () => {

@@ -29,7 +29,7 @@ export async function openRunSocket(
     const subgraphs = isWhole || run.kwargs.subgraphs;
     const view = createView(modes ?? run.kwargs.stream_mode, subgraphs, frameFormat(accepted.packed));
     const { scheduler, logger } = deps;
-    const memory = { budget: deps.streamMemory, tenant: key.tenant };
+    const memory = { budget: deps.streamMemory, tenant: accepted.budgetOwner };
     const reader = runs.follow(key, run, after);
     sendEvents(reader, socket, (slice) => render(slice, view), { scheduler, memory, logger });
   });

@@ -36,7 +36,7 @@ export async function openThreadSocket(
       const render = threadRenderer(reader, modes, (run) => frameFormat(accepted.packed, run));
       return sendEvents(reader, socket, render, {
         scheduler,
-        memory: { budget, tenant: key.tenant },
+        memory: { budget, tenant: accepted.budgetOwner },
         logger,
       });
     });
@@ -51,7 +51,7 @@ export async function openThreadSocket(
     (id, cause) => {
       answer(errorAnswerOf(id, cause)).catch(() => undefined);
     },
-    () => deps.budget.share(key.tenant).next(),
+    () => deps.budget.share(accepted.budgetOwner).next(),
   );
   socket.onMessage((message) => commands.take(message));
   await opened;

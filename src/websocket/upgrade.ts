@@ -1,4 +1,5 @@
 import { ServiceError } from "../model/errors.ts";
+import { budgetOwnerOf } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
@@ -40,11 +41,16 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     request: HttpRequest,
     { tenant, user }: ReturnType<typeof access.checkSocket>,
   ): SocketClient | Promise<SocketClient> | undefined {
-    if (tenant !== undefined) return { tenant, service: user === undefined ? service : serviceOf(user) };
+    if (tenant !== undefined) {
+      const budgetOwner = budgetOwnerOf(tenant, user);
+      return { tenant, budgetOwner, service: user === undefined ? service : serviceOf(user) };
+    }
     if (!access.hasUsers) return undefined;
-    const client = access
-      .authenticate(request)
-      .then((found) => ({ tenant: DEFAULT_TENANT, service: serviceOf(found) }));
+    const client = access.authenticate(request).then((found) => ({
+      tenant: DEFAULT_TENANT,
+      budgetOwner: budgetOwnerOf(DEFAULT_TENANT, found),
+      service: serviceOf(found),
+    }));
     // The peer may disconnect before its socket is open; then a rejection must not be unhandled.
     client.catch(() => undefined);
     return client;

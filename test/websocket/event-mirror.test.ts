@@ -5,6 +5,8 @@ import { Traffic } from "../../src/http/response-counts.ts";
 import { OpenSockets } from "../../src/websocket/open-sockets.ts";
 import { MemoryBudget } from "../../src/ports/memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
+import type { UpgradeDeps } from "../../src/websocket/deps.ts";
+import { LARGE_OUTPUT } from "../../src/stream/log-tail.ts";
 import { createUpgrade } from "../../src/websocket/upgrade.ts";
 import type { Fact } from "../../src/model/run-event.ts";
 import type { RunRecord, StreamMode } from "../../src/model/run.ts";
@@ -73,7 +75,7 @@ const OWN: readonly StreamMode[] = ["values", "updates", "messages-tuple", "cust
 const { kwargs } = runRecord();
 const run: RunRecord = runRecord({ event_mark: 1000, kwargs: { ...kwargs, stream_mode: OWN } });
 
-describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
+describe.each(journals)("over $name", ({ name: journalName, open: openJournal, patience }) => {
   beforeEach(async () => {
     scheduler = new HeldScheduler(patience);
     gate = new GatedJournal(await openJournal());
@@ -97,7 +99,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
   }
 
   const sockets = new OpenSockets();
-  const serving = (options: AccessOptions = {}) =>
+  const serving = (options: AccessOptions = {}, changed: Partial<UpgradeDeps> = {}) =>
     createUpgrade({
       service: reading(),
       scheduler,
@@ -109,6 +111,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       sockets,
       inspect: (socket) => socket.close(1000, "not here"),
       requestLog: "debug",
+      ...changed,
     });
 
   const PATH = `/threads/${KEY.thread}/runs/${RUN}/stream`;
@@ -289,6 +292,32 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(hub.counts.readers).toBe(0);
     expect(sockets.open).toBe(before);
   });
+
+  // The slow journal has no threads to follow.
+  const ofThread = journalName === "the storage" ? [["thread", `/threads/${KEY.thread}/stream`]] : [];
+  test.each([["run", PATH], ...ofThread])(
+    "large output of a user's %s socket uses the share of the user",
+    async (_, path) => {
+      const owners: string[] = [];
+      class Shares extends MemoryBudget {
+        override share(owner: string) {
+          owners.push(owner);
+          return super.share(owner);
+        }
+      }
+      const user = { identity: "ann", permissions: [], display_name: "ann", is_authenticated: true };
+      const access = new AccessControl({}, { clock: new SimulatedClock(), random: new SimulatedRandom(1) });
+      Object.defineProperty(access, "checkSocket", { value: () => ({ tenant: KEY.tenant, user }) });
+      const changed = { access, serviceOf: reading, streamMemory: new Shares(scheduler) };
+      const answer = serving({}, changed)(request(path as string, "stream_mode=custom"));
+      if (answer.kind !== "accept") throw new TypeError(answer.body);
+      answer.open(new FakeSocket());
+      for (let i = 0; i < 20 && hub.counts.readers === 0; i++) await scheduler.settle();
+      sink.emit({ t: "custom", ns: "", json: JSON.stringify("x".repeat(LARGE_OUTPUT)) });
+      for (let i = 0; i < 20 && owners.length === 0; i++) await scheduler.settle();
+      expect(owners).toEqual([`${KEY.tenant} ann`]);
+    },
+  );
 
   describe("what cannot be served", () => {
     test.each([

@@ -1,7 +1,7 @@
 import type { Attack } from "../siege.ts";
 import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { halfOpen } from "./connections.ts";
-import { history, largeStates, unreadStates } from "./lists.ts";
+import { history, largeStates, unreadSearches, unreadStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
 import { assistantThreads, dueCrons, idleStates, largeBodies, largeRuns, wrongBody } from "./work.ts";
 
@@ -10,6 +10,7 @@ export const attacks: readonly Attack[] = [
   history,
   largeStates,
   unreadStates,
+  unreadSearches,
   bodiesWithoutKey,
   bodies,
   halfOpen,

@@ -46,6 +46,9 @@ export const largeStates = defineAttack({
 /** Milliseconds during which nothing is read: clients that take nothing for 10 s are cut off, and others that waited go on. */
 const UNREAD_FOR = { full: 25_000, small: 3_000 };
 
+/** Milliseconds that a list of the other tenant may take. */
+const LIST_WAIT = 1_000;
+
 interface UnreadSize {
   /** Requests of each kind. */
   readonly count: number;
@@ -53,16 +56,18 @@ interface UnreadSize {
   readonly ms: number;
 }
 
+async function keepLargeState(siege: Siege, { bytes }: UnreadSize): Promise<void> {
+  const thread = await siege.hostile.thread();
+  threads.set(siege.server, thread);
+  await siege.hostile.run(thread, "keep", { text: "x".repeat(bytes) });
+}
+
 export const unreadStates = defineAttack({
   name: "unread-states",
   sent: "a large state asked for many times in six ways, by clients that read nothing of the answers",
   full: { size: { count: 40, bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
   small: { size: { count: 20, bytes: 1024 * 1024, ms: UNREAD_FOR.small } },
-  async prepare(siege, { bytes }: UnreadSize) {
-    const thread = await siege.hostile.thread();
-    threads.set(siege.server, thread);
-    await siege.hostile.run(thread, "keep", { text: "x".repeat(bytes) });
-  },
+  prepare: keepLargeState,
   async attack(siege, { count, ms }) {
     const { hostile } = siege;
     const thread = `/threads/${threadOf(siege)}`;
@@ -80,6 +85,30 @@ export const unreadStates = defineAttack({
       await sleep(ms);
       // What is small is served meanwhile, to the same tenant too.
       await hostile.json("GET", `${thread}/runs?select=run_id&limit=1`);
+    } finally {
+      for (const socket of opened) socket.destroy();
+    }
+  },
+});
+
+export const unreadSearches = defineAttack({
+  name: "unread-searches",
+  sent: "searches that find a large state, by clients that read nothing of the answers",
+  full: { size: { count: 120, bytes: 14 * 1024 * 1024, ms: UNREAD_FOR.full } },
+  small: { size: { count: 60, bytes: 4 * 1024 * 1024, ms: UNREAD_FOR.small }, memory: 200 },
+  prepare: keepLargeState,
+  async attack({ hostile, other }, { count, ms }: UnreadSize) {
+    const opened = ask(hostile, count, "POST", "/threads/search", { limit: 10 });
+    try {
+      const end = performance.now() + ms;
+      // Lists of others are served meanwhile.
+      while (performance.now() < end) {
+        const began = performance.now();
+        expectList(await other.send("POST", "/threads/search", { limit: 10 }));
+        const took = Math.round(performance.now() - began);
+        if (took > LIST_WAIT) throw new Error(`a list of the other tenant took ${took} ms`);
+        await sleep(100);
+      }
     } finally {
       for (const socket of opened) socket.destroy();
     }
