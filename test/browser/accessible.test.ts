@@ -24,6 +24,14 @@ async function faults(page: Page, where: string): Promise<string[]> {
     );
 }
 
+/** Opens the form of a state, with a message that calls a tool. */
+async function editState(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  await page.getByRole("button", { name: "Edit state" }).click();
+  await page.getByRole("button", { name: /^▸ ai .*→/ }).click();
+  await page.getByRole("group", { name: "Tool call 1" }).waitFor();
+}
+
 describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
@@ -59,6 +67,9 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
         await page.waitForSelector(there);
         found.push(...(await faults(page, `${colorScheme} ${hash}`)));
       }
+      await editState(page, `#/threads/${thread}?tab=history`);
+      found.push(...(await faults(page, `${colorScheme} edited state`)));
+      await page.keyboard.press("Escape");
     }
     expect(found).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
@@ -68,6 +79,8 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       const width = await page.evaluate<number>("document.documentElement.scrollWidth");
       expect(width, hash).toBeLessThanOrEqual(360);
     }
+    await editState(page, `#/threads/${thread}?tab=history`);
+    expect(await page.evaluate("document.querySelector('dialog').scrollWidth")).toBeLessThanOrEqual(360);
     expect(wrong).toEqual([]);
   });
 });

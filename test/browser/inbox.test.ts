@@ -5,6 +5,7 @@ import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { served } from "../langgraph/support.ts";
 import { serve } from "../e2e/support/server.ts";
+import { latch } from "../e2e/support/latches.ts";
 import { get, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -126,6 +127,63 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.keyboard.press("Tab");
     await page.getByRole("button", { name: "Book a flight?" }).click();
     await expect.poll(() => questions(page)).toEqual(["Book a room?"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("an answer that the schema refuses leaves the question open, with what was entered and the reason", async () => {
+    const { url, ask, valuesOf } = await started();
+    const tea = await ask("native", "tea");
+    const coffee = await ask("native", "coffee");
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    const refused = page.getByRole("alert").getByText("expected boolean, received string");
+    await page.getByRole("button", { name: "Send tea?" }).click();
+    await page.getByRole("button", { name: "JSON" }).click();
+    await page.getByLabel("Answer, as JSON").fill('{"ok": "maybe"}');
+    await send(page).click();
+    await refused.waitFor();
+    expect(await questions(page)).toEqual(["Send tea?", "Send coffee?"]);
+    await page.getByLabel("Answer, as JSON").fill('{"ok": true}');
+    await send(page).click();
+    await expect.poll(() => valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
+    await page.getByRole("button", { name: "Send coffee?", expanded: true }).waitFor();
+    expect(await refused.count()).toBe(0);
+
+    // One that another client gave is told as well.
+    await page.getByRole("button", { name: "Send coffee?" }).click();
+    const [question] = (await (await get(`${url}/threads/${coffee}/interrupts`)).json()) as { id: string }[];
+    const command = { resume: { [question?.id ?? ""]: { ok: "maybe" } } };
+    await postJson(`${url}/threads/${coffee}/runs/wait`, { assistant_id: "native", command });
+    await page.getByRole("button", { name: "Send coffee?" }).click();
+    await refused.waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("an answer that is refused late is told as sent; then its question is there again, with the reason", async () => {
+    const again = latch();
+    let tries = 0;
+    const slow = graph({
+      state: { answers: list<unknown>() },
+      nodes: {
+        ask: async (_, ctx) => {
+          if (tries++ > 0) await again.passed;
+          return { answers: [await ctx.interrupt("Send milk?", { schema: yesOrNo })] };
+        },
+      },
+      edges: { start: "ask" },
+    });
+    const { url } = await serve({ graphs: { slow } });
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`);
+    await postJson(`${url}/threads/${thread_id}/runs/wait`, { assistant_id: "slow", input: {} });
+    const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
+    await page.getByRole("button", { name: "Send milk?" }).click();
+    await page.getByRole("button", { name: "JSON" }).click();
+    await page.getByLabel("Answer, as JSON").fill('{"ok": "maybe"}');
+    await send(page).click();
+    await page.getByText("The answer is sent.").waitFor();
+    await page.getByText("Nothing waits for an answer.").waitFor();
+    again.pass();
+    await page.getByRole("button", { name: "Send milk?" }).click();
+    await page.getByRole("alert").getByText("expected boolean, received string").waitFor();
     expect(wrong).toEqual([]);
   });
 

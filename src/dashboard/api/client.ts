@@ -101,6 +101,8 @@ export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> 
   fetchJson(`threads/${part(id)}/interrupts`);
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
+export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>
+  fetchJson(`threads/${part(id)}/state/${part(checkpoint)}`);
 
 export interface StateHistoryQuery {
   readonly limit: number;

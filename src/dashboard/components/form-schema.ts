@@ -34,6 +34,16 @@ export function simplifySchema(schema: JsonSchema, root: JsonSchema): JsonSchema
   return type === undefined ? rest : { ...rest, type };
 }
 
+/** Derives a schema from values, for a form that edits them. */
+export function schemaOfValues(values: JsonRecord): JsonSchema {
+  const typeOfValue = (value: unknown): JsonSchema => {
+    const type = typeof value;
+    return type === "string" || type === "number" || type === "boolean" ? { type } : {};
+  };
+  const properties = Object.entries(values).map(([name, value]) => [name, typeOfValue(value)] as const);
+  return { type: "object", properties: Object.fromEntries(properties) };
+}
+
 /** Returns the properties to show as fields; undefined if the value is one field of its own. */
 export const propertiesOf = ({ properties }: JsonSchema, at: string): JsonSchema["properties"] =>
   at.split(".").length > DEEPEST ? undefined : properties;

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { getQuestions, getThread } from "../api/client.ts";
+import { getThread } from "../api/client.ts";
 import type { ApiInterrupt } from "../api/records.ts";
 import { currentLocation, hrefOf, replaceQuery, runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
@@ -8,7 +8,13 @@ import { Age, shortId } from "../components/status-badge.tsx";
 import { useKeys } from "../components/use-keys.ts";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/value-text.ts";
-import { AlreadyAnswered, findAnswer, sendAnswers } from "../live/answering.ts";
+import {
+  AlreadyAnswered,
+  findAnswer,
+  readQuestions,
+  sendAnswers,
+  waitForRefusal,
+} from "../live/answering.ts";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { threadTitle } from "../threads/thread-title.ts";
 import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
@@ -27,9 +33,15 @@ function QuestionList({ page }: { readonly page: number }) {
   const [chosen, setChosen] = useState<OpenQuestion | null>(null);
   /** The place of the chosen row: it stays there when somebody else has answered it. */
   const place = useRef(0);
-  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
+  /**
+   * The questions answered here, with the last change of their threads before that. One that is listed with a later change
+   * waits again: its answer was refused.
+   */
+  const [answered, setAnswered] = useState<ReadonlyMap<string, string>>(new Map());
   const box = useRef<HTMLOListElement>(null);
-  const waiting = (list.rows.value ?? []).filter(({ key }) => !answered.has(key));
+  const waiting = (list.rows.value ?? []).filter(
+    ({ key, thread }) => answered.get(key) !== thread.updated_at,
+  );
   const at = waiting.findIndex(({ key }) => key === chosen?.key);
   if (at >= 0) place.current = at;
   const isGone = chosen !== null && at < 0;
@@ -54,10 +66,15 @@ function QuestionList({ page }: { readonly page: number }) {
     else return false;
     return true;
   });
-  const done = (row: OpenQuestion) => {
-    const next = rows[rows.indexOf(row) + 1] ?? rows[rows.indexOf(row) - 1];
-    setAnswered((before) => new Set(before).add(row.key));
-    choose(next);
+  /** What is shown when an answer is known to be taken: other rows than when it was sent. */
+  const shown = useRef({ rows, chosen });
+  shown.current = { rows, chosen };
+  /** `row`: as it was when its answer was sent. */
+  const done = ({ key, thread }: OpenQuestion) => {
+    const now = shown.current;
+    const from = now.rows.findIndex((row) => row.key === key);
+    setAnswered((before) => new Map(before).set(key, thread.updated_at));
+    if (now.chosen?.key === key) choose(now.rows[from + 1] ?? now.rows[from - 1]);
     list.refresh();
   };
   return (
@@ -162,9 +179,10 @@ interface AnswerProps {
 function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);
-  const schemas = useResource(() => getQuestions(id), [id]);
+  const [isSending, setSending] = useState(false);
+  const questions = useResource(() => readQuestions(id, [question.id]), [id]);
   useEffect(() => {
-    if (!isGone || refused !== null) return;
+    if (!isGone || isSending || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
       // It waits still, on the page before this one, when a question before it was answered.
@@ -172,27 +190,34 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       setRefused(new AlreadyAnswered(await findAnswer(id, [question.id])));
     };
     check().catch(() => setRefused(new AlreadyAnswered(undefined)));
-  }, [isGone]);
+  }, [isGone, isSending]);
   const assistant = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string");
-  const send = (answers: Readonly<Record<string, unknown>>) =>
-    runAction(async () => {
+  const send = async (answers: Readonly<Record<string, unknown>>): Promise<string | null> => {
+    let refusal: string | null = null;
+    setSending(true);
+    await runAction(async () => {
       try {
-        await sendAnswers(id, String(assistant), answers);
+        const run = await sendAnswers(id, String(assistant), answers);
+        refusal = await waitForRefusal(run, [question.id]).catch(() => null);
       } catch (cause) {
         if (!(cause instanceof AlreadyAnswered)) throw cause;
         setRefused(cause);
         return;
       }
+      if (refusal !== null) return;
       showNotice("The answer is sent.");
       onAnswered();
     });
-  if (schemas.value === undefined && schemas.error === null)
+    setSending(false);
+    return refusal;
+  };
+  if (questions.value === undefined && questions.error === null)
     return (
       <p class="dim" aria-busy="true">
         Reading…
       </p>
     );
-  const { response_schema = null } = schemas.value?.find((one) => one.id === question.id) ?? {};
+  const { response_schema = null } = questions.value?.list.find((one) => one.id === question.id) ?? {};
   return (
     <>
       {refused !== null && (
@@ -206,6 +231,7 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
       <InterruptAnswers
         questions={[{ ...question, response_schema }]}
         isClosed={refused !== null}
+        refusal={questions.value?.refusal ?? null}
         onAnswer={send}
       />
     </>

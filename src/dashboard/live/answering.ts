@@ -1,9 +1,27 @@
-import { createRun, listRuns } from "../api/client.ts";
-import { isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
+import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/client.ts";
+import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { RequestError } from "../request-errors.ts";
 
 /** Runs among which the one that gave an answer is looked for. */
 const MAX_RUNS = 20;
+/** Milliseconds before each look at a run that gives an answer. An answer that does not fit its schema ends the run at once. */
+const LOOKS_MS = [50, 100, 200, 400, 800];
+
+/** Questions of a thread, with the schemas of their answers. */
+export interface Questions {
+  readonly list: readonly InterruptQuestion[];
+  /** Why the last answer was refused; null: there was none, or it was taken. */
+  readonly refusal: string | null;
+}
+
+/** `ids`: the questions that are shown. */
+export async function readQuestions(thread: string, ids: readonly string[]): Promise<Questions> {
+  const [list, refusal] = await Promise.all([
+    getQuestions(thread),
+    findRefusal(thread, ids).catch(() => null),
+  ]);
+  return { list, refusal };
+}
 
 /** Somebody else has answered the question, or the thread has moved past it. */
 export class AlreadyAnswered extends Error {
@@ -30,6 +48,27 @@ export async function sendAnswers(thread: string, assistant: string, answers: Js
     const run = await findAnswer(thread, Object.keys(answers));
     throw run === undefined ? cause : new AlreadyAnswered(run);
   }
+}
+
+/** Waits a moment for the run that gives answers. Resolves with the reason if they are refused; null: they are taken, or no end is in sight. */
+export async function waitForRefusal(run: Run, ids: readonly string[]): Promise<string | null> {
+  for (const ms of LOOKS_MS) {
+    // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before it
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    // oxlint-disable-next-line no-await-in-loop
+    if (isDone(await getRun(run.thread_id, run.run_id))) return findRefusal(run.thread_id, ids);
+  }
+  return null;
+}
+
+/** Returns why the newest run of a thread has failed, if it is that an answer to one of these questions does not fit its schema. */
+async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
+  const [latest] = await listRuns(thread, 1);
+  if (latest?.status !== "error") return null;
+  const filter = { thread_id: thread, status: "error", error: "InvalidResumeError" } as const;
+  const [refused] = (await findRuns(filter, 1, null)).runs;
+  const message = refused?.run_id === latest.run_id ? (refused.error?.message ?? "") : "";
+  return ids.some((id) => message.includes(id)) ? message : null;
 }
 
 /** Returns the newest run that answers one of these questions; undefined if none of the latest runs does. */

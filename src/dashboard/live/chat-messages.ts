@@ -38,9 +38,9 @@ const textOf = (content: unknown): string => {
 
 const str = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Normalises the type: `AIMessageChunk`, `ai` and `assistant` are the same. */
-function typeOf(type: unknown): string {
-  const plain = str(type)
+/** Returns the normalised type: `AIMessageChunk`, `ai` and `assistant` are the same. */
+export function messageTypeOf({ type, role }: JsonRecord): string {
+  const plain = str(type ?? role)
     .replace(/Message(Chunk)?$/, "")
     .toLowerCase();
   return { user: "human", assistant: "ai" }[plain] ?? plain;
@@ -51,7 +51,7 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
   const calls = Array.isArray(raw["tool_calls"]) ? (raw["tool_calls"] as readonly JsonRecord[]) : [];
   return {
     id: str(raw["id"]),
-    type: typeOf(raw["type"] ?? raw["role"]),
+    type: messageTypeOf(raw),
     name: typeof raw["name"] === "string" ? raw["name"] : null,
     text: textOf(raw["content"]),
     calls: calls.map(({ id, name, args }) => ({
@@ -99,7 +99,7 @@ function joined(calls: readonly Call[], chunks: readonly JsonRecord[]): readonly
 
 const TYPES = new Set(["human", "user", "ai", "assistant", "system", "tool", "function", "developer"]);
 
-const isMessage = (value: unknown): value is JsonRecord =>
+export const isMessage = (value: unknown): value is JsonRecord =>
   isJsonRecord(value) && Object.hasOwn(value, "content") && TYPES.has(str(value["type"] ?? value["role"]));
 
 /** Returns the key of the state that contains its conversation; null if there is none. */

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { getQuestions, createRun } from "../api/client.ts";
+import { createRun } from "../api/client.ts";
 import { type ApiInterrupt, isDone, type JsonRecord, type ThreadState } from "../api/records.ts";
 import { runAction } from "../app/notices.ts";
-import { sendAnswers } from "../live/answering.ts";
+import { readQuestions, sendAnswers, waitForRefusal } from "../live/answering.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { useAssistants } from "../components/use-assistants.ts";
 import { useResource } from "../components/use-resource.ts";
@@ -22,12 +22,21 @@ export function Composer({
   const [isOther, setOther] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
-  const isBusy = watch.runs.value.some((run) => !isDone(run));
-  const asked = isBusy ? [] : interruptsOf(state);
+  /** The run that gives the answers, while it is not known whether they fit; true: it is being created. */
+  const [answering, setAnswering] = useState<string | boolean>(false);
+  const unfinished = watch.runs.value.filter((run) => !isDone(run));
+  const isBusy = unfinished.length > 0;
+  // The question stays with what was entered: it may have to be answered again.
+  const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
+  const asked = isWaiting ? interruptsOf(state) : [];
   // The questions carry the schemas of their answers. If they cannot be read, the answers are given as JSON.
-  const key = asked.map(({ id }) => id).join();
+  const ids = asked.map(({ id }) => id);
+  const key = ids.join();
   const questions = useResource(
-    async () => ({ key, list: asked.length === 0 ? [] : await getQuestions(watch.id) }),
+    async () => ({
+      key,
+      ...(asked.length === 0 ? { list: [], refusal: null } : await readQuestions(watch.id, ids)),
+    }),
     [key],
   );
   const own = [metadata["assistant_id"], metadata["graph_id"]].find((one) => typeof one === "string") as
@@ -40,7 +49,20 @@ export function Composer({
       setOther(false);
       watch.refresh();
     });
-  const isPaused = !isBusy && state.next.length > 0;
+  const answer = async (assistant: string, answers: JsonRecord): Promise<string | null> => {
+    let refusal: string | null = null;
+    setAnswering(true);
+    const isSent = await act(async () => {
+      const run = await sendAnswers(watch.id, assistant, answers);
+      setAnswering(run.run_id);
+      watch.refresh();
+      refusal = await waitForRefusal(run, ids).catch(() => null);
+    });
+    // The run that was refused is known to have ended with the next read only.
+    if (!isSent || refusal === null) setAnswering(false);
+    return refusal;
+  };
+  const isPaused = isWaiting && state.next.length > 0;
   if (isPaused && !isOther && own !== undefined)
     return (
       <section class="composer asks" aria-label="The run waits for you">
@@ -57,7 +79,8 @@ export function Composer({
                 response_schema:
                   questions.value?.list.find(({ id }) => id === one.id)?.response_schema ?? null,
               }))}
-              onAnswer={(answers) => act(() => sendAnswers(watch.id, own, answers))}
+              refusal={questions.value?.refusal ?? null}
+              onAnswer={(answers) => answer(own, answers)}
             />
           )
         ) : (

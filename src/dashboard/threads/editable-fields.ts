@@ -3,8 +3,7 @@ import { simplifySchema } from "../components/form-schema.ts";
 
 /**
  * Returns the parts of a state that are edited in fields: the values that its schema describes, and other simple
- * values. Lists are left out: most of them
- * append the values of an update.
+ * values. Lists are left out: most of them append the values of an update.
  */
 export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSchema {
   const described = Object.entries(schema?.properties ?? {});
@@ -33,4 +32,6 @@ export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRec
   return Object.fromEntries(changed);
 }
 
-const valueAt = (of: JsonRecord, name: string): unknown => (Object.hasOwn(of, name) ? of[name] : undefined);
+/** Returns the own value of a name. */
+export const valueAt = (of: JsonRecord, name: string): unknown =>
+  Object.hasOwn(of, name) ? of[name] : undefined;

@@ -22,19 +22,28 @@ interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
   /** True: no answer is taken any more. */
   readonly isClosed?: boolean;
-  /** Called with the answers by the ids of their questions. */
-  readonly onAnswer: (answers: JsonRecord) => Promise<unknown>;
+  /** Why the last answer was refused; null: it was not. */
+  readonly refusal: string | null;
+  /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused. */
+  readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
 }
 
 /** The pending questions of the graph, each with a field for its answer. */
-export function InterruptAnswers({ questions, isClosed = false, onAnswer }: AnswersProps) {
+export function InterruptAnswers({
+  questions,
+  isClosed = false,
+  refusal: lastRefusal,
+  onAnswer,
+}: AnswersProps) {
+  const [refusal, setRefusal] = useState(lastRefusal);
   const [answers, setAnswers] = useState<ReadonlyMap<string, unknown>>(() => initial(questions));
   const [isSending, setSending] = useState(false);
   const isMany = questions.length > 1;
   const isReady = !isClosed && questions.every(({ id }) => answers.get(id) !== undefined);
   const send = async (given: ReadonlyMap<string, unknown>) => {
     setSending(true);
-    await onAnswer(Object.fromEntries(given));
+    setRefusal(null);
+    setRefusal(await onAnswer(Object.fromEntries(given)));
     setSending(false);
   };
   return (
@@ -52,6 +61,11 @@ export function InterruptAnswers({ questions, isClosed = false, onAnswer }: Answ
           onChange={(answer) => setAnswers((before) => new Map(before).set(question.id, answer))}
         />
       ))}
+      {refusal !== null && (
+        <p class="failure" role="alert">
+          {refusal}
+        </p>
+      )}
       <div class="bar end">
         <button class="primary" disabled={!isReady || isSending}>
           {isMany ? `Send ${questions.length} answers` : "Send answer"}

@@ -1,6 +1,6 @@
 import { useId, useMemo, useState } from "preact/hooks";
-import type { JsonRecord, JsonSchema } from "../api/records.ts";
 import { useChecks, useReport } from "../components/form-checks.ts";
+import { schemaOfValues } from "../components/form-schema.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -43,7 +43,7 @@ function ActionForm({
   const id = useId();
   const [way, setWay] = useState<DecisionKind | null>(null);
   const [args, setArgs] = useState(action.args);
-  const schema = useMemo(() => likeness(action.args), [action.args]);
+  const schema = useMemo(() => schemaOfValues(action.args), [action.args]);
   const checks = useChecks(schema, args);
   const isWrong = checks.faults.size > 0;
   useReport(() => {
@@ -86,16 +86,4 @@ function ActionForm({
       )}
     </div>
   );
-}
-
-/** Derives a schema from values, for a form that edits them. */
-function likeness(args: JsonRecord): JsonSchema {
-  const typeOf = (value: unknown): JsonSchema => {
-    const type = typeof value;
-    return type === "string" || type === "number" || type === "boolean" ? { type } : {};
-  };
-  return {
-    type: "object",
-    properties: Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeOf(value)])),
-  };
 }

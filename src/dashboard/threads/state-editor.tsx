@@ -1,14 +1,27 @@
 import { useMemo, useState } from "preact/hooks";
-import { getSchemas, getThread, updateState } from "../api/client.ts";
+import { getSchemas, getStateAt, getThread, updateState } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { Dialog } from "../components/dialogs.tsx";
+import { Diff } from "../components/diff.tsx";
 import { useChecks } from "../components/form-checks.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { changesOf, fieldsOf } from "./editable-fields.ts";
+import { changesOf, fieldsOf, valueAt } from "./editable-fields.ts";
+import { findMessageChanges, isListOf, type MessageLists, messageListsOf } from "./message-edits.ts";
+import { MessageListForm } from "./message-list-form.tsx";
+
+/** A change of a state. */
+export interface EditedState {
+  /** The changed values, as a node would return them. */
+  readonly update: JsonRecord;
+  /** Lists of messages that the update changes, as it is to leave them. */
+  readonly lists: MessageLists;
+  /** The node that the update is from; empty: the one that wrote last. */
+  readonly asNode: string;
+}
 
 interface EditProps {
   readonly thread: string;
@@ -22,9 +35,10 @@ interface EditProps {
 
 /** Stores a changed state after a checkpoint. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
-  const save = (update: JsonRecord, asNode: string) =>
+  const [from] = useState(checkpoint);
+  const save = (change: EditedState) =>
     runAction(async () => {
-      await storeUpdate(thread, checkpoint, update, asNode);
+      await storeEdit(thread, from, change);
       const { status } = await getThread(thread);
       showNotice(
         status === "interrupted"
@@ -37,7 +51,7 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
   return (
     <StateForm
       title="Edit the state"
-      hint="Lists are appended to, other keys are replaced. A new state is stored after this one, which stays in the history."
+      hint="Messages are stored as they stand here, other lists are appended to, other keys are replaced. A new state is stored after this one, which stays in the history."
       values={values}
       assistant={assistant}
       submit="Store"
@@ -47,19 +61,30 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
   );
 }
 
-/** Resolves with the id of the new checkpoint. */
-export async function storeUpdate(
+/**
+ * Stores a changed state. Resolves with the id of the new checkpoint.
+ * @throws Error if the graph has not made the lists of messages that were shown, since their reducer is another one
+ */
+export async function storeEdit(
   thread: string,
   checkpoint: string,
-  values: JsonRecord,
-  asNode: string,
+  { update, lists, asNode }: EditedState,
 ): Promise<string> {
-  const made = await updateState(thread, {
-    values,
+  const { checkpoint_id } = await updateState(thread, {
+    values: update,
     checkpoint_id: checkpoint,
     ...(asNode !== "" && { as_node: asNode }),
   });
-  return made.checkpoint_id;
+  const names = Object.keys(lists);
+  if (names.length > 0) {
+    const { values } = await getStateAt(thread, checkpoint_id);
+    const other = names.find((name) => !isListOf(lists[name] ?? [], valueAt(values, name)));
+    if (other !== undefined)
+      throw new Error(
+        `The state is stored, but the graph's reducer has made another list of "${other}" than shown here. The history has both states.`,
+      );
+  }
+  return checkpoint_id;
 }
 
 interface ChangeProps {
@@ -68,14 +93,15 @@ interface ChangeProps {
   readonly values: JsonRecord;
   readonly assistant: string | undefined;
   readonly submit: string;
-  /** `update`: the changed values, as a node would return them. */
-  readonly onSubmit: (update: JsonRecord, asNode: string) => Promise<unknown>;
+  readonly onSubmit: (change: EditedState) => Promise<unknown>;
   readonly onClose: () => void;
 }
 
-/** A form for changing a state: values that its schema describes as fields, the others as JSON. */
+/** A form for changing a state: values that its schema describes as fields, messages as messages, the others as JSON. */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
+  // A later state of the thread is not the one that is edited.
+  const [values] = useState(props.values);
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),
     [assistant],
@@ -88,7 +114,7 @@ export function StateForm(props: ChangeProps) {
           Reading…
         </p>
       ) : (
-        <ChangeForm {...props} schema={schemas?.state_schema ?? null} />
+        <ChangeForm {...props} values={values} schema={schemas?.state_schema ?? null} />
       )}
     </Dialog>
   );
@@ -104,33 +130,49 @@ function ChangeForm({
   const [fields, setFields] = useState(values);
   const [rest, setRest] = useState<JsonRecord | null>({});
   const [asNode, setAsNode] = useState("");
+  const stored = useMemo(() => messageListsOf(schema, values), [schema, values]);
+  const [edited, setEdited] = useState<MessageLists>({});
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
   const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
+  const messages = useMemo(() => findMessageChanges(stored, edited), [stored, edited]);
   const checks = useChecks(shown, changes);
   const hasFields = Object.keys(shown.properties ?? {}).length > 0;
+  const hasOthers = hasFields || Object.keys(stored).length > 0;
+  const wrong = restFault(rest, stored);
+  const before = Object.keys({ ...changes, ...rest }).map((name) => [name, valueAt(values, name)] as const);
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (checks.ask() && rest !== null) void onSubmit({ ...changes, ...rest }, asNode);
+        if (!checks.ask() || wrong !== null || messages.isWrong) return;
+        const update = { ...changes, ...messages.update, ...rest };
+        void onSubmit({ update, lists: messages.lists, asNode });
       }}
     >
+      {Object.entries(stored).map(([name, list]) => (
+        <MessageListForm
+          key={name}
+          name={name}
+          messages={list}
+          onChange={(after) => setEdited((now) => ({ ...now, [name]: after }))}
+        />
+      ))}
       {hasFields && <Fields schema={shown} value={fields} checks={checks} onChange={setFields} />}
       <div class="field">
-        <label for="edit-values">{hasFields ? "Other changes, as JSON" : "Changes, as JSON"}</label>
+        <label for="edit-values">{hasOthers ? "Other changes, as JSON" : "Changes, as JSON"}</label>
         <JsonField
           id="edit-values"
           value={undefined}
           isStrict
-          rows={hasFields ? 2 : 6}
+          rows={hasOthers ? 2 : 6}
           placeholder={'{"topic": "coffee"}'}
           onChange={(value) => setRest(value === undefined ? {} : isJsonRecord(value) ? value : null)}
           onWrong={(why) => checks.onUnread("", why)}
         />
-        {rest === null && (
+        {wrong !== null && (
           <p class="hint bad" role="alert">
-            must be an object: the keys that change, with their values
+            {wrong}
           </p>
         )}
       </div>
@@ -143,11 +185,21 @@ function ChangeForm({
           onInput={({ currentTarget }) => setAsNode(currentTarget.value)}
         />
       </div>
+      <section class="field" aria-label="Changes">
+        <h4>What changes</h4>
+        {Object.keys(rest ?? {}).length > 0 && (
+          <p class="hint">Values given as JSON are shown as they are sent.</p>
+        )}
+        <Diff
+          before={{ ...Object.fromEntries(before), ...messages.before }}
+          after={{ ...changes, ...rest, ...messages.after }}
+        />
+      </section>
       <div class="bar end">
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button class="primary" disabled={rest === null || checks.faults.has("")}>
+        <button class="primary" disabled={wrong !== null || messages.isWrong || checks.faults.has("")}>
           {submit}
         </button>
       </div>
@@ -157,4 +209,11 @@ function ChangeForm({
       </details>
     </form>
   );
+}
+
+/** Returns why the values given as JSON cannot be stored; null if they can. */
+function restFault(rest: JsonRecord | null, lists: MessageLists): string | null {
+  if (rest === null) return "must be an object: the keys that change, with their values";
+  const twice = Object.keys(rest).find((name) => Object.hasOwn(lists, name));
+  return twice === undefined ? null : `${twice} is edited in the list above: it cannot be given here as well`;
 }

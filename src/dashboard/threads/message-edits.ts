@@ -1,0 +1,171 @@
+import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
+import { simplifySchema } from "../components/form-schema.ts";
+import { isMessage, messageTypeOf } from "../live/chat-messages.ts";
+import { valueAt } from "./editable-fields.ts";
+
+export type MessageList = readonly JsonRecord[];
+/** Lists of messages by the names of their values. */
+export type MessageLists = { readonly [name: string]: MessageList };
+
+/** The roles to choose from. A message of another one keeps it until one of these is chosen. */
+export const ROLES = ["human", "ai", "system", "tool"] as const;
+
+const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
+
+/**
+ * Returns the lists of messages of a state: those that the schema marks, and one named `messages` of which it says nothing and
+ * whose messages have ids, as the reducers of messages give them. A list with anything else in it is edited as JSON.
+ */
+export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
+  const described = schema?.properties ?? {};
+  const names = new Set([...Object.keys(described), ...Object.keys(values)]);
+  const lists = [...names].flatMap((name): readonly (readonly [string, MessageList])[] => {
+    const one = Object.hasOwn(described, name) ? (described[name] ?? {}) : {};
+    const { type, langgraph_type } = simplifySchema(one, schema ?? one);
+    const isMarked = langgraph_type === "messages";
+    if (!isMarked && (name !== "messages" || type !== undefined)) return [];
+    const list = valueAt(values, name) ?? (isMarked ? [] : undefined);
+    if (!Array.isArray(list) || !list.every(isMessage)) return [];
+    return isMarked || list.every(({ id }) => isText(id)) ? [[name, list]] : [];
+  });
+  return Object.fromEntries(lists);
+}
+
+/**
+ * Returns what a graph is given to make one list of messages from another; empty if they are equal. A message replaces the stored
+ * one with its id, so unchanged ones are left out where ids and order allow that.
+ */
+export function messagesUpdate(before: MessageList, after: MessageList): MessageList {
+  if (isSame(before, after)) return [];
+  if (isRearranged(before, after)) return [REMOVE_ALL, ...after];
+  const [stored, ids] = [byId(before), new Set(after.map(({ id }) => id))];
+  const kept = after.filter(({ id }) => stored.has(id));
+  return [
+    ...kept.filter((message) => !isSame(message, stored.get(message["id"]))),
+    ...before.filter(({ id }) => !ids.has(id)).map(({ id }) => ({ type: "remove", id })),
+    ...after.slice(kept.length),
+  ];
+}
+
+/** What edited lists of messages change in a state. */
+export interface MessageChanges {
+  readonly update: MessageLists;
+  /** The lists that differ, as they are to be. */
+  readonly lists: MessageLists;
+  /** Their parts that differ, for a comparison. */
+  readonly before: MessageLists;
+  readonly after: MessageLists;
+  /** True: a changed message cannot be stored. */
+  readonly isWrong: boolean;
+}
+
+export function findMessageChanges(stored: MessageLists, edited: MessageLists): MessageChanges {
+  const changed = Object.entries(edited).flatMap(([name, list]) => {
+    const before = stored[name] ?? [];
+    const update = messagesUpdate(before, list);
+    return update.length === 0 ? [] : [{ name, list, update, ...differingParts(before, list) }];
+  });
+  const by = (what: (one: (typeof changed)[number]) => MessageList): MessageLists =>
+    Object.fromEntries(changed.map((one) => [one.name, what(one)]));
+  return {
+    update: by(({ update }) => update),
+    lists: by(({ list }) => list),
+    before: by(({ before }) => before),
+    after: by(({ after }) => after),
+    isWrong: changed.some(({ name, list }) => {
+      const unchanged = new Set(stored[name]);
+      return list.some((message) => !unchanged.has(message) && messageFault(message) !== null);
+    }),
+  };
+}
+
+/**
+ * Returns the messages of both lists that the other one does not have as they are. If the order differs, all messages but those
+ * that both lists begin or end with.
+ */
+function differingParts(before: MessageList, after: MessageList) {
+  if (isRearranged(before, after)) {
+    const most = Math.min(before.length, after.length);
+    let head = 0;
+    while (head < most && isSame(before[head], after[head])) head++;
+    let tail = 0;
+    while (tail < most - head && isSame(before.at(-1 - tail), after.at(-1 - tail))) tail++;
+    const between = (list: MessageList) => list.slice(head, list.length - tail);
+    return { before: between(before), after: between(after) };
+  }
+  const without = (list: MessageList, other: MessageList) => {
+    const texts = new Set(other.map((message) => JSON.stringify(message)));
+    return list.filter((message) => !texts.has(JSON.stringify(message)));
+  };
+  return { before: without(before, after), after: without(after, before) };
+}
+
+/** True unless the kept messages stand in their old order before all new ones, and each stored one can be named by its id. */
+function isRearranged(before: MessageList, after: MessageList): boolean {
+  const stored = byId(before);
+  if (stored.size < before.length) return true;
+  const kept = new Set(after.map(({ id }) => id));
+  return before.filter(({ id }) => kept.has(id)).some(({ id }, i) => after[i]?.["id"] !== id);
+}
+
+/** Messages by id; without those that have none. */
+const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
+  new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
+
+/** True if a graph has made this list: its messages, with ids for the new ones. Otherwise its update is not that of messages. */
+export const isListOf = (expected: MessageList, made: unknown): boolean =>
+  Array.isArray(made) &&
+  made.length === expected.length &&
+  expected.every(({ id }, i) => id === undefined || (isJsonRecord(made[i]) && made[i]["id"] === id));
+
+/**
+ * Returns a message with another role, without the fields that belong to the old one. With its stored role it has them again.
+ * @param stored the message as it was; null: it is new
+ */
+export function withRole(message: JsonRecord, role: string, stored: JsonRecord | null): JsonRecord {
+  const { id, content, name } = message;
+  if (stored !== null && messageTypeOf(stored) === role) return { ...stored, content };
+  // The name of a tool's message is that of the tool.
+  const hasName = name !== undefined && messageTypeOf(message) !== "tool";
+  return { ...(id !== undefined && { id }), ...(hasName && { name }), content, type: role };
+}
+
+/** Returns a message with other tool calls. Models would read a copy of the old ones from `additional_kwargs`. */
+export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]): JsonRecord {
+  const { additional_kwargs: extra } = message;
+  if (!isJsonRecord(extra) || !Object.hasOwn(extra, "tool_calls")) return { ...message, tool_calls };
+  const { tool_calls: _, ...additional_kwargs } = extra;
+  return { ...message, additional_kwargs, tool_calls };
+}
+
+export const callsOf = ({ tool_calls: calls }: JsonRecord): readonly JsonRecord[] =>
+  Array.isArray(calls) ? calls.filter(isJsonRecord) : [];
+
+/** True if the content repeats tool calls, as that of some models does. */
+export const hasCallBlocks = ({ content }: JsonRecord): boolean =>
+  Array.isArray(content) &&
+  content.some((block) => isJsonRecord(block) && ["tool_use", "tool_call"].includes(String(block["type"])));
+
+/** Returns a new tool call, with an id that no call of the list has. */
+export function newCall(list: MessageList): JsonRecord {
+  const ids = new Set(list.flatMap(callsOf).map(({ id }) => id));
+  let number = ids.size + 1;
+  while (ids.has(`call_${number}`)) number++;
+  return { name: "", args: {}, id: `call_${number}`, type: "tool_call" };
+}
+
+/** Returns why a message cannot be stored; null if it can. */
+export function messageFault(message: JsonRecord): string | null {
+  const { content, tool_call_id } = message;
+  const isBlocks = Array.isArray(content) && content.every((block) => isJsonRecord(block) || isText(block));
+  if (typeof content !== "string" && !isBlocks) return "The content must be a list of blocks, or a text.";
+  if (messageTypeOf(message) === "tool" && !isText(tool_call_id)) return "It answers no tool call.";
+  const call = callsOf(message).find(({ name, args }) => !isText(name) || !isJsonRecord(args));
+  if (call === undefined) return null;
+  const { name } = call;
+  return isText(name) ? `The arguments of ${name} must be a JSON object.` : "A tool call has no name.";
+}
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,350 @@
+import { useId, useMemo, useState } from "preact/hooks";
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { useChecks, useReport } from "../components/form-checks.ts";
+import { schemaOfValues } from "../components/form-schema.ts";
+import { JsonField } from "../components/json-field.tsx";
+import { Fields } from "../components/schema-form.tsx";
+import { toLine } from "../components/value-text.ts";
+import { messageTypeOf, toChatMessage } from "../live/chat-messages.ts";
+import {
+  callsOf,
+  hasCallBlocks,
+  messageFault,
+  type MessageList,
+  newCall,
+  ROLES,
+  withCalls,
+  withRole,
+} from "./message-edits.ts";
+
+interface Row {
+  readonly key: number;
+  /** The message as it is stored; null: it is new. */
+  readonly stored: JsonRecord | null;
+  readonly message: JsonRecord;
+}
+
+interface ListProps {
+  readonly name: string;
+  /** The stored messages. */
+  readonly messages: MessageList;
+  readonly onChange: (messages: MessageList) => void;
+}
+
+/** Messages shown at once, the last ones. */
+const SHOWN = 50;
+
+/** A list of messages to edit: each one opens to fields, and can be moved and removed. */
+export function MessageListForm({ name, messages, onChange }: ListProps) {
+  const id = useId();
+  const [rows, setRows] = useState<readonly Row[]>(() =>
+    messages.map((message, key) => ({ key, stored: message, message })),
+  );
+  const [most, setMost] = useState(SHOWN);
+  const set = (next: readonly Row[]) => {
+    setRows(next);
+    onChange(next.map(({ message }) => message));
+  };
+  const hidden = Math.max(0, rows.length - most);
+  const list = rows.map(({ message }) => message);
+  return (
+    <section class="field" aria-labelledby={id}>
+      <h4 id={id}>{name}</h4>
+      {hidden > 0 && (
+        <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+          {hidden} earlier messages…
+        </button>
+      )}
+      <ol class="message-edits">
+        {rows.slice(hidden).map((row, i) => (
+          <li key={row.key}>
+            <MessageForm
+              row={row}
+              place={hidden + i}
+              list={list}
+              onChange={(message) => set(rows.map((one) => (one === row ? { ...row, message } : one)))}
+              onMove={(by) => set(moved(rows, hidden + i, by))}
+              onRemove={() => set(rows.filter((one) => one !== row))}
+            />
+          </li>
+        ))}
+      </ol>
+      <div>
+        <button
+          type="button"
+          onClick={() => {
+            const key = Math.max(-1, ...rows.map((row) => row.key)) + 1;
+            set([...rows, { key, stored: null, message: { type: "human", content: "" } }]);
+          }}
+        >
+          Add message
+        </button>
+      </div>
+    </section>
+  );
+}
+
+function moved<T>(list: readonly T[], place: number, by: number): readonly T[] {
+  const rest = list.toSpliced(place, 1);
+  return rest.toSpliced(place + by, 0, list[place] as T);
+}
+
+interface FormProps {
+  readonly row: Row;
+  readonly place: number;
+  readonly list: MessageList;
+  readonly onChange: (message: JsonRecord) => void;
+  readonly onMove: (by: number) => void;
+  readonly onRemove: () => void;
+}
+
+function MessageForm({ row, place, list, onChange, onMove, onRemove }: FormProps) {
+  const { stored, message } = row;
+  const id = useId();
+  const [isOpen, setOpen] = useState(stored === null);
+  /** Once opened, the fields stay: they keep text that is not valid yet. */
+  const [wasOpen, setWasOpen] = useState(isOpen);
+  const role = messageTypeOf(message);
+  const isChanged = message !== stored;
+  const fault = isChanged ? messageFault(message) : null;
+  const what = `message ${place + 1}`;
+  const move = (by: number) => {
+    const isEnd = list[place + by] === undefined;
+    return {
+      // A disabled button would lose the focus.
+      "aria-disabled": isEnd,
+      onClick({ currentTarget: button }: { readonly currentTarget: HTMLElement }) {
+        if (isEnd) return;
+        onMove(by);
+        // The browser takes the focus from an element that is moved.
+        requestAnimationFrame(() => button.focus());
+      },
+    };
+  };
+  return (
+    <fieldset aria-label={`Message ${place + 1}`}>
+      <div class="bar">
+        <button
+          type="button"
+          class="quiet preview"
+          aria-expanded={isOpen}
+          onClick={() => {
+            setOpen(!isOpen);
+            setWasOpen(true);
+          }}
+        >
+          {isOpen ? "▾" : "▸"} <strong>{role}</strong> {previewOf(message)}
+        </button>
+        {isChanged && <span class="count">{stored === null ? "new" : "changed"}</span>}
+        <button type="button" class="quiet" aria-label={`Move ${what} up`} {...move(-1)}>
+          ↑
+        </button>
+        <button type="button" class="quiet" aria-label={`Move ${what} down`} {...move(1)}>
+          ↓
+        </button>
+        <button type="button" class="quiet" aria-label={`Remove ${what}`} onClick={onRemove}>
+          ✕
+        </button>
+      </div>
+      {fault !== null && (
+        <p class="hint bad" role="alert">
+          {fault}
+        </p>
+      )}
+      {wasOpen && (
+        <div class="fields" hidden={!isOpen}>
+          <label class="inline">
+            Role
+            <select
+              value={role}
+              onChange={({ currentTarget }) => onChange(withRole(message, currentTarget.value, stored))}
+            >
+              {[...new Set([...ROLES, role])].map((one) => (
+                <option key={one} selected={one === role}>
+                  {one}
+                </option>
+              ))}
+            </select>
+          </label>
+          <Content id={`${id}-content`} message={message} onChange={onChange} />
+          {role === "tool" && <ToolFields id={id} message={message} list={list} onChange={onChange} />}
+          {role === "ai" && <Calls message={message} list={list} onChange={onChange} />}
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+function previewOf(message: JsonRecord): string {
+  const { text, calls } = toChatMessage(message);
+  return toLine([text, ...calls.map(({ name }) => `→ ${name}`)].join(" "));
+}
+
+interface PartProps {
+  readonly message: JsonRecord;
+  readonly onChange: (message: JsonRecord) => void;
+}
+
+function Content({ id, message, onChange }: PartProps & { readonly id: string }) {
+  const { content } = message;
+  // What is a text stays one while it is edited.
+  const [isText] = useState(typeof content === "string");
+  return (
+    <div class="field">
+      <label for={id}>{isText ? "Text" : "Content, as JSON"}</label>
+      {isText ? (
+        <textarea
+          id={id}
+          rows={Math.min(12, String(content).split("\n").length)}
+          value={String(content)}
+          onInput={({ currentTarget }) => onChange({ ...message, content: currentTarget.value })}
+        />
+      ) : (
+        <JsonField
+          id={id}
+          value={content}
+          isStrict
+          onChange={(value) => onChange({ ...message, content: value })}
+        />
+      )}
+    </div>
+  );
+}
+
+type ListedProps = PartProps & { readonly list: MessageList };
+
+/** The fields of a tool's message. */
+function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id: string }) {
+  const { tool_call_id: call, status } = message;
+  const isFailed = status === "error";
+  return (
+    <>
+      <div class="field">
+        <label for={`${id}-call`}>Answers the tool call</label>
+        <input
+          id={`${id}-call`}
+          list={`${id}-calls`}
+          value={typeof call === "string" ? call : ""}
+          onInput={({ currentTarget }) => onChange({ ...message, tool_call_id: currentTarget.value })}
+        />
+        <datalist id={`${id}-calls`}>
+          {list.flatMap(callsOf).map((one, i) => (
+            <option key={i} value={String(one["id"])}>
+              {String(one["name"])}
+            </option>
+          ))}
+        </datalist>
+      </div>
+      <label class="inline">
+        <input
+          type="checkbox"
+          checked={isFailed}
+          onChange={() => onChange({ ...message, status: isFailed ? "success" : "error" })}
+        />
+        The tool failed
+      </label>
+    </>
+  );
+}
+
+/** The tool calls of a message. */
+function Calls({ message, list, onChange }: ListedProps) {
+  const calls = callsOf(message);
+  const set = (next: readonly JsonRecord[]) => onChange(withCalls(message, next));
+  // Calls have no other lasting key: ids are edited, and may be missing.
+  const [keys, setKeys] = useState(() => calls.map((_, key) => key));
+  return (
+    <>
+      {calls.map((call, i) => (
+        <CallForm
+          key={keys[i]}
+          call={call}
+          place={i}
+          onChange={(changed) => set(calls.with(i, changed))}
+          onRemove={() => {
+            set(calls.toSpliced(i, 1));
+            setKeys(keys.toSpliced(i, 1));
+          }}
+        />
+      ))}
+      {hasCallBlocks(message) && (
+        <p class="hint">
+          The content has blocks of tool calls, too: what changes here is to be changed there.
+        </p>
+      )}
+      <div>
+        <button
+          type="button"
+          onClick={() => {
+            set([...calls, newCall(list)]);
+            setKeys([...keys, Math.max(-1, ...keys) + 1]);
+          }}
+        >
+          Add tool call
+        </button>
+      </div>
+    </>
+  );
+}
+
+interface CallProps {
+  readonly call: JsonRecord;
+  readonly place: number;
+  readonly onChange: (call: JsonRecord) => void;
+  readonly onRemove: () => void;
+}
+
+function CallForm({ call, place, onChange, onRemove }: CallProps) {
+  const id = useId();
+  const [args, setArgs] = useState(call["args"]);
+  const [isJson, setJson] = useState(!isJsonRecord(args) || Object.keys(args).length === 0);
+  const schema = useMemo(() => schemaOfValues(isJsonRecord(args) ? args : {}), [isJson]);
+  const checks = useChecks(isJson ? null : schema, args);
+  const read = checks.faults.size > 0 ? undefined : args;
+  useReport(() => {
+    if (read !== call["args"]) onChange({ ...call, args: read });
+  }, [read]);
+  const text = (name: "name" | "id", label: string) => (
+    <div class="field">
+      <label for={`${id}-${name}`}>{label}</label>
+      <input
+        id={`${id}-${name}`}
+        value={typeof call[name] === "string" ? call[name] : ""}
+        onInput={({ currentTarget }) => onChange({ ...call, [name]: currentTarget.value })}
+      />
+    </div>
+  );
+  return (
+    <fieldset class="call" aria-label={`Tool call ${place + 1}`}>
+      <div class="bar">
+        {text("name", "Calls the tool")}
+        {text("id", "Id of the call")}
+        <button type="button" class="quiet" aria-label={`Remove tool call ${place + 1}`} onClick={onRemove}>
+          ✕
+        </button>
+      </div>
+      {isJson ? (
+        <div class="field">
+          <label for={`${id}-args`}>Arguments, as JSON</label>
+          <JsonField id={`${id}-args`} value={args} isStrict onChange={setArgs} />
+        </div>
+      ) : (
+        <Fields schema={schema} value={isJsonRecord(args) ? args : {}} checks={checks} onChange={setArgs} />
+      )}
+      <div>
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={isJson}
+          disabled={!isJsonRecord(args)}
+          onClick={() => {
+            checks.clear();
+            setJson(!isJson);
+          }}
+        >
+          Arguments as JSON
+        </button>
+      </div>
+    </fieldset>
+  );
+}
