@@ -1,10 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { ServiceError } from "../model/errors.ts";
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_BUFFERED } from "./limits.ts";
+
+const READ_ALREADY =
+  "The body was read already before the request came to Heddle, and `request.body` does not have it";
 
 /** A request's head. A WebSocket handshake consists of nothing else. */
 export class NodeHead implements HttpRequest {
@@ -80,7 +84,7 @@ export class NodeExchange extends Exchange {
     if (!framing.hasBody) return;
     if (isRead) {
       if (parsed === undefined) {
-        body.cut();
+        body.cut(new ServiceError("body.malformed", READ_ALREADY));
       } else {
         body.push(parsed);
         body.finish();
