@@ -38,7 +38,6 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
     situationOf(actor.getSnapshot().value),
     isStoppingAlone(liveThread),
   );
-  if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
   const now = clock.now();
   const due = draft.delay === undefined ? null : liveThread.owner.delayedRuns.now + Math.ceil(draft.delay);
   const run = newRun(liveThread.record, draft, now, due);
@@ -58,6 +57,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Start
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
+  // Later than what is wrong with the request itself: that would be refused also once the thread is idle.
+  if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
   if (!isKnown && due === null && draft.isEvent !== true) refuseConflictingResume(liveThread, run, ahead);
 
   const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);

@@ -60,7 +60,9 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
     if (running > 0) logger.info(waitingFor(running, signal));
     app.close(DRAIN_MS).then(
       () => {
-        logger.info("stopped");
+        const { running: parked, queued } = app.system.figures;
+        // The next start resumes them.
+        logger.info("stopped", parked + queued > 0 ? { unfinished_runs: parked + queued } : {});
         exit(0);
       },
       (cause: unknown) => {

@@ -9,7 +9,7 @@ import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-bundler.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
-import { ServiceError } from "../model/errors.ts";
+import { Refusals, ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
 import { readStore, type StoreConfig } from "./store.ts";
@@ -332,7 +332,8 @@ function readGraphs(
       `graphs is missing: it must be ${example}${other === undefined ? "" : `; there is "${other}"`}`,
     );
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
-  const graphs = Object.entries(value).map(([name, entry]) => {
+  const refusals = new Refusals();
+  const read = ([name, entry]: readonly [string, unknown]): readonly [string, GraphFile] => {
     if (name === "") refuse('graphs."" must have a name, by which clients call it');
     // LangGraph also accepts { "path": ..., "description": ... }.
     const entryPath = isObject(entry) ? entry["path"] : entry;
@@ -340,8 +341,17 @@ function readGraphs(
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
       return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
-    return [name, readGraphFile(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))] as const;
+    return [name, readGraphFile(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
+  };
+  const graphs = Object.entries(value).flatMap((entry) => {
+    try {
+      return [read(entry)];
+    } catch (error) {
+      refusals.add(error);
+      return [];
+    }
   });
+  refusals.throw();
   return Object.fromEntries(graphs);
 }
 

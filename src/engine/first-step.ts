@@ -57,8 +57,10 @@ export function firstStep(superstep: SuperstepState): EngineStep {
   if (command !== null && isResume(command)) return applyAnswers(superstep, command);
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
-  if (isGiven(input)) return applyInput(superstep, input);
   const { head } = superstep;
+  // A machine begins without an input where its context needs none.
+  if (isGiven(input) || (head === null && superstep.definition.machine !== undefined))
+    return applyInput(superstep, input);
   if (head === null) {
     return superstep.failed({
       error: "EmptyInputError",

@@ -3,10 +3,12 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { stateKeyNames, readUpdate, type NodeResult } from "../graph/node-return.ts";
 import { parse } from "../graph/standard-schema.ts";
+import { isGiven } from "./command-input.ts";
 import { ownValue } from "../graph/superstep.ts";
 
 /**
- * Reads an input as an update of the state. Keys that the state does not have are ignored: clients may send more.
+ * Reads an input as an update of the state. Keys that the state does not have are ignored: clients may send more. Only a machine may have
+ * none.
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the name of the key
  */
 export function readInput(
@@ -15,12 +17,15 @@ export function readInput(
   namespace: string,
   at = "input",
 ): Pick<NodeResult, "update" | "untracked"> {
-  const { rules, input: allowed } = definition;
+  const { rules, input: allowed, machine } = definition;
+  if (machine !== undefined) {
+    if (isGiven(input) && !isObject(input))
+      throw new ServiceError("state.invalid", `${at} must be an object: it is the input of the machine`);
+    return readUpdate(definition, { [machine.inputKey]: input ?? null }, at, namespace);
+  }
   if (!isObject(input)) {
     throw new ServiceError("state.invalid", `${at} must be an object of state keys: ${stateKeyNames(rules)}`);
   }
-  if (definition.machine !== undefined)
-    return readUpdate(definition, { [definition.machine.inputKey]: input }, at, namespace);
   const keys = Object.keys(input);
   const known: Record<string, unknown> = {};
   let any = keys.length === 0;

@@ -39,7 +39,11 @@ export function validateRun(
       (isResume(command) && interrupts !== null ? validateResume(definition, run, interrupts) : null)
     );
   }
-  if (!isGiven(input)) return null;
+  if (!isGiven(input)) {
+    const why = blank ? definition.machine?.whyNeedsInput() : undefined;
+    if (why === undefined) return null;
+    return { code: "validation.failed", message: `input ${why}`, fields: [{ at: "input", message: why }] };
+  }
   return refusalBy("input", () => {
     const { update } = readInput(definition, input, NO_NAMESPACE);
     if (blank) checkRequiredKeys(definition, {}, update);

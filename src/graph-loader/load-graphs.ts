@@ -6,7 +6,7 @@ import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-run
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
 import { isMachine } from "../machines/xstate.ts";
-import { ServiceError } from "../model/errors.ts";
+import { Refusals, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -57,16 +57,31 @@ export async function loadGraphs(
       ? await typescriptModuleLoader(dirname(config.path), options)
       : await nodeModuleLoader(files);
   const plain = typescript && options.fresh !== true ? await nodeModuleLoader(files) : viaTsx;
-  for (const [name, graphFile] of entries) {
+  await forEachGraph(config.graphs, async (name, graphFile) => {
     const modules = TYPESCRIPT_EXTENSIONS.has(extname(graphFile.file)) ? viaTsx : plain;
     const graph = await loadGraph(graphFile, modules, options, (what, cause) => {
       throw new ServiceError("config.invalid", `graphs.${name}: ${what}`, { cause });
     });
     if (isDefinition(graph)) graphs[name] = graph;
     else langGraphs.set(name, graph);
-  }
+  });
   viaTsx.report?.();
   return { graphs, langGraphs };
+}
+
+/**
+ * Loads graphs one after the other.
+ * @throws ServiceError that of the one graph that cannot be loaded, or one with a line for each of several
+ */
+export async function forEachGraph<T>(
+  graphs: { readonly [name: string]: T },
+  load: (name: string, graph: T) => Promise<void>,
+): Promise<void> {
+  const refusals = new Refusals();
+  for (const [name, graph] of Object.entries(graphs)) {
+    await load(name, graph).catch((error: unknown) => refusals.add(error));
+  }
+  refusals.throw();
 }
 
 type Refuse = (what: string, cause?: unknown) => never;

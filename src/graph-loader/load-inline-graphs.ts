@@ -5,6 +5,7 @@ import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph
 import { ServiceError } from "../model/errors.ts";
 import {
   callFactory,
+  forEachGraph,
   machineAsGraph,
   type LoadedGraphs,
   type LoadOptions,
@@ -22,11 +23,11 @@ export async function loadInlineGraphs(
 ): Promise<LoadedGraphs> {
   const graphs: Record<string, GraphDefinition> = {};
   const langGraphs = new Map<string, LoadedLangGraph>();
-  for (const [name, found] of Object.entries(graphsByName)) {
+  await forEachGraph(graphsByName, async (name, found) => {
     const loaded = await loadInlineGraph(name, found, options);
     if (isDefinition(loaded)) graphs[name] = loaded;
     else langGraphs.set(name, loaded);
-  }
+  });
   return { graphs, langGraphs };
 }
 

@@ -38,6 +38,10 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse an answer to an interrupt with this value; undefined if there is none. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
+  /** The reason why the machine cannot begin without an input; undefined if it can. */
+  whyNeedsInput(): string | undefined;
+  /** The context with which the machine begins; undefined if that depends on its input. */
+  firstContext(): JsonObject | undefined;
 }
 
 /** A validated graph definition: immutable data. */

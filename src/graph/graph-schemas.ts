@@ -6,12 +6,16 @@ import type { Schema } from "./standard-schema.ts";
 
 /**
  * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may be anything. No input
- * key is required, since the thread may already have a value; the output has the keys that the graph requires.
+ * key is required, since the thread may already have a value; the output has the keys that the graph requires. A machine's context has the
+ * keys and values that it begins with, unless these depend on its input.
  */
 export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
-  const { rules, input, output, outputSchemas, required, context, name } = definition;
+  const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
-  const keys = [...rules].filter(([, { life }]) => life !== "never").map(([key]) => key);
+  // The types of a machine's context are known to its compiler alone.
+  const machineContext = machine?.firstContext() ?? {};
+  const stored = [...rules].filter(([key, { life }]) => life !== "never" && key !== machine?.inputKey);
+  const keys = [...Object.keys(machineContext), ...stored.map(([key]) => key)];
   const describe = (
     what: string,
     side: SchemaSide,
@@ -22,7 +26,11 @@ export function definitionSchemas(definition: GraphDefinition, graph_id: string)
     const shown = only ? keys.filter((key) => only.includes(key)) : keys;
     const properties = shown.map((key) => {
       const schema = own?.get(key);
-      const described = schema ? jsonSchemaOf(schema, side) : rules.get(key)?.describe?.(side);
+      const described = schema
+        ? jsonSchemaOf(schema, side)
+        : Object.hasOwn(machineContext, key)
+          ? { default: machineContext[key] as unknown }
+          : rules.get(key)?.describe?.(side);
       return [key, embedSchema(described ?? {}, `/properties/${escapePointer(key)}`)] as const;
     });
     const there = needed.filter((key) => shown.includes(key));

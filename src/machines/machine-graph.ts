@@ -147,7 +147,14 @@ export function machineGraph(
     rules: new OpenRules(definition.rules),
     // It is the machine's own, and its types are not known here.
     input: new Map(),
-    machine: { ...views, inputKey: INPUT_KEY, recursionLimit: RECURSION_LIMIT, refusesAnswer },
+    machine: {
+      ...views,
+      inputKey: INPUT_KEY,
+      recursionLimit: RECURSION_LIMIT,
+      refusesAnswer,
+      whyNeedsInput: () => whyNeedsInput(driver),
+      firstContext: () => firstContext(driver),
+    },
   });
 }
 
@@ -164,7 +171,8 @@ function snapshotOf(state: JsonObject): StoredSnapshot {
 }
 
 function take(driver: MachineDriver, { before, event }: Step): Taken {
-  return before === null ? driver.begin(event) : driver.take(before, event as MachineEvent);
+  // Stored values have no `undefined`: null is the input of a machine that began without one.
+  return before === null ? driver.begin(event ?? undefined) : driver.take(before, event as MachineEvent);
 }
 
 /** Takes all pending events, each in a macrostep of its own. */
@@ -268,6 +276,23 @@ function whyNotEvent(event: unknown, events: readonly string[]): string | undefi
   // XState keeps these for itself: `xstate.stop` ends a machine, others bring the results of its actors.
   const isTaken = !type.startsWith("xstate.") && isHandled(type, events);
   return isTaken ? undefined : `is "${type.slice(0, 128)}"; ${possible}`;
+}
+
+function whyNeedsInput(driver: MachineDriver): string | undefined {
+  try {
+    driver.begin(undefined);
+    return undefined;
+  } catch (thrown) {
+    return `is required: the machine cannot begin without one (${toPlainError(thrown).message})`;
+  }
+}
+
+function firstContext(driver: MachineDriver): JsonObject | undefined {
+  try {
+    return driver.begin({}).snapshot.context;
+  } catch {
+    return undefined;
+  }
 }
 
 const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>

@@ -84,6 +84,26 @@ export class ServiceError extends Error {
   }
 }
 
+/** The errors of several parts that are checked before any of them is reported. */
+export class Refusals {
+  readonly #errors: ServiceError[] = [];
+
+  /** @throws `error` if it is no `ServiceError`, because then it is a fault of the program */
+  add(error: unknown): void {
+    if (!(error instanceof ServiceError)) throw error;
+    this.#errors.push(error);
+  }
+
+  /** @throws ServiceError the only error, or one with a line for each of several */
+  throw(): void {
+    const [first, ...others] = this.#errors;
+    if (first === undefined) return;
+    if (others.length === 0) throw first;
+    const message = this.#errors.map((error) => error.message).join("\n");
+    throw new ServiceError(first.code, message, { cause: first.cause });
+  }
+}
+
 /** An error's message with those of its causes, for the log. Responses to clients contain only the message. */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];

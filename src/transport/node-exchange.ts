@@ -1,10 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { ServiceError } from "../model/errors.ts";
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
-import { Exchange } from "./exchange.ts";
+import { type Draining, Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_BUFFERED } from "./limits.ts";
+
+const READ_ALREADY =
+  "The body was read already before the request came to Heddle, and `request.body` does not have it";
 
 /** A request's head. A WebSocket handshake consists of nothing else. */
 export class NodeHead implements HttpRequest {
@@ -54,7 +58,6 @@ export class NodeHead implements HttpRequest {
 /** A request and its response, over Node's HTTP server. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
-  readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
   /** `onBody` is called for a body that has not arrived yet. */
@@ -63,7 +66,7 @@ export class NodeExchange extends Exchange {
     raw: IncomingMessage,
     response: ServerResponse,
     { maxBody, memory }: BodyLimits,
-    isDraining: () => boolean,
+    draining: Draining,
     onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
@@ -71,16 +74,15 @@ export class NodeExchange extends Exchange {
     const isRead = framing.hasBody && raw.readableEnded;
     const parsed = isRead ? bytesOf((raw as { body?: unknown }).body) : undefined;
     const body = new RequestBody(maxBody, memory, parsed?.length ?? framing.length, framing.hasBody);
-    super(head, body);
+    super(head, body, draining);
     this.#response = response;
-    this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
     // Ignores write errors: they mean that the client has disconnected, and an abort event follows.
     response.on("error", () => undefined);
     if (!framing.hasBody) return;
     if (isRead) {
       if (parsed === undefined) {
-        body.cut();
+        body.cut(new ServiceError("body.malformed", READ_ALREADY));
       } else {
         body.push(parsed);
         body.finish();
@@ -94,16 +96,19 @@ export class NodeExchange extends Exchange {
     onBody(body, raw);
   }
 
-  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
-    if (!this.answer()) return;
+  protected reply(
+    status: number,
+    headers: ReplyHeaders,
+    body: Uint8Array | string | undefined,
+    isLast: boolean,
+  ): void {
     const response = this.#response;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] as string | readonly string[]);
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    // The connection stays open: closing it while a body arrives could lose the response.
-    if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
+    if (isLast) response.setHeader("connection", "close");
     response.end(body);
   }
 

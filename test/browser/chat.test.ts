@@ -1,42 +1,17 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import { buildSync } from "esbuild";
 import type { BrowserContext, Page } from "playwright-core";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { graph, messages } from "../../src/index.ts";
 import { latches, unlessAborted } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { browser, isMissing } from "./chromium.ts";
+import { bundlePage, errorsOf, servePage } from "./react-page.ts";
 
 const SOON = { timeout: 30_000 };
 
-/** The official hook in a page of its own, as a project would bundle it. */
 let script = "";
 beforeAll(() => {
-  const { outputFiles } = buildSync({
-    entryPoints: [join(import.meta.dirname, "chat/page.tsx")],
-    define: { "process.env.NODE_ENV": '"production"' },
-    bundle: true,
-    write: false,
-    format: "iife",
-    platform: "browser",
-    logLevel: "error",
-  });
-  script = outputFiles[0]?.text ?? "";
+  script = bundlePage("chat.tsx");
 }, 60_000);
-
-/** Serves the page from a port of its own: to the server under test it is a foreign one. */
-async function pageServer(): Promise<string> {
-  const html = `<!doctype html><meta charset=utf-8><title>chat</title><body><script src=/page.js></script>`;
-  const server = createServer(({ url }, response) => {
-    const [type, body] = url === "/page.js" ? ["text/javascript", script] : ["text/html", html];
-    response.writeHead(200, { "content-type": `${type}; charset=utf-8` }).end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => server.close().closeAllConnections());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /**
  * Says the last message again, word by word; where the message has a bar, half of it before the test lets it go on. One that asks
@@ -71,7 +46,7 @@ function chatting() {
 async function start() {
   const { chat, open } = chatting();
   const app = await serve({ graphs: { chat } });
-  const base = await pageServer();
+  const base = await servePage(script);
   const context = await browser();
   const page = await visit(context, `${base}/?api=${encodeURIComponent(app.url)}`);
   return { ...page, app, open, context };
@@ -80,11 +55,7 @@ async function start() {
 async function visit(context: BrowserContext, url: string) {
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
-  const wrong: string[] = [];
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error" && !message.text().includes("favicon")) wrong.push(message.text());
-  });
+  const wrong = errorsOf(page);
   await page.goto(url);
   await page.waitForSelector("main[data-loading=false][data-thread-loading=false]");
   const say = async (text: string) => {

@@ -262,13 +262,18 @@ describe("a running server", () => {
     const first = await Running.start(args);
     const client = connect(first);
     const { thread_id } = await client.threads.create();
-    const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
+    const create = (options = {}) => client.runs.create(thread_id, "slow", { input: {}, ...options });
+    const [run, next] = [await create(), await create({ multitaskStrategy: "enqueue" })];
     expect(await first.stop()).toBe(0);
+    expect(first.output).toMatch(/"message":"stopped".*"unfinished_runs":2/);
 
     const second = await Running.start(args);
-    expect(await connect(second).runs.join(thread_id, run_id)).toEqual({ said: ["one", "two", "three"] });
-    const run = await connect(second).runs.get(thread_id, run_id);
-    expect(run.status).toBe("success");
+    const words = ["one", "two", "three"];
+    expect(await connect(second).runs.join(thread_id, run.run_id)).toEqual({ said: words });
+    expect(await connect(second).runs.join(thread_id, next.run_id)).toEqual({ said: [...words, ...words] });
+    expect((await connect(second).runs.get(thread_id, next.run_id)).status).toBe("success");
+    expect(await second.stop()).toBe(0);
+    expect(second.output).toMatch(/"message":"stopped"\}/);
   });
 
   test.each(["SIGHUP", "SIGTERM"] as const)(

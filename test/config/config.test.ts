@@ -371,6 +371,12 @@ describe("a configuration file", () => {
     expect(() => readConfig(path)).toThrow(expect.objectContaining(expected));
   });
 
+  test("with several graphs that are wrong is refused with a line for each", () => {
+    const path = write("several.json", { graphs: { a: "./a.py:g", b: "./b.ts:g", c: 1 } });
+    const lines = /several\.json: graphs\.a is a Python file.*\n.*several\.json: graphs\.c must be/;
+    expect(() => readConfig(path)).toThrow(lines);
+  });
+
   test("one that is not there is refused by name", () => {
     expect(() => readConfig(join(home, "none.json"))).toThrow("none.json: there is no such file");
   });

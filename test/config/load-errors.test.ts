@@ -135,6 +135,29 @@ describe("the error line names the file, line and column", () => {
   });
 });
 
+test("each graph that cannot be loaded is reported, in a line of its own", () => {
+  const graphs = {
+    one: "./none.mjs:graph",
+    two: "./a.mjs:default",
+    good: "./b.mjs:default",
+    three: "./b.mjs:other",
+  };
+  const config = home.project("several", {
+    "heddle.json": { graphs },
+    "a.mjs": "const a = 1;\nconst b = ;\n",
+    "b.mjs":
+      'import { graph } from "heddle"; export default graph({ state: {}, nodes: { a: () => ({}) }, edges: { start: "a" } });',
+  });
+  const { stderr } = heddle(["start", "--port", "0", "--config", config, "--data", home.data("any")]);
+  const folder = dirname(config);
+  const lines = stderr.replaceAll(folder, "DIR").trimEnd().split("\n");
+  expect(lines).toEqual([
+    "heddle: graphs.one: there is no file DIR/none.mjs",
+    expect.stringMatching(/graphs\.two: DIR\/a\.mjs cannot be loaded: Unexpected token ';'/),
+    expect.stringMatching(/graphs\.three: DIR\/b\.mjs exports no "other"/),
+  ]);
+});
+
 test("a folder is named as one", () => {
   const config = home.project("folder", { "heddle.json": { graphs: { g: "./graphs" } }, "graphs/a.mjs": "" });
   const { stderr } = heddle(["start", "--port", "0", "--config", config, "--data", home.data("any")]);

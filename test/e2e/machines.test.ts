@@ -4,7 +4,7 @@ import demo from "../../src/demo/order.ts";
 import { type Client, lines } from "./support/clients.ts";
 import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
-import { get, postJson } from "./support/wire.ts";
+import { get, newThread, post, postJson } from "./support/wire.ts";
 
 interface Receipt {
   readonly receipt: string;
@@ -564,7 +564,77 @@ test("the demo's order is approved, declined, and rejected", async () => {
   expect(paid).toMatchObject({ __state__: "paid", __output__: "Received: 20" });
 });
 
+describe("the input of a machine", () => {
+  const needy = setup({
+    types: { context: {} as { name: string }, input: {} as { name: string } },
+  }).createMachine({
+    context: ({ input }) => ({ name: input.name.toUpperCase() }),
+    initial: "named",
+    states: { named: { on: { END: "over" } }, over: { type: "final" } },
+  });
+  const content = createMachine({
+    context: { count: 1 },
+    initial: "counting",
+    states: { counting: { on: { END: "over" } }, over: { type: "final" } },
+  });
+  const start = async () => {
+    const { url } = await serve({ graphs: { needy, content } });
+    return async (graph: string, payload: object) => {
+      const thread = await newThread(url);
+      const response = await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: graph, ...payload });
+      return [response.status, await response.json()] as const;
+    };
+  };
+
+  test.each([[5], ["tea"], [[]]])(
+    "is refused where it is %j, without the names of what is stored",
+    async (input) => {
+      const message = "input must be an object: it is the input of the machine";
+      expect(await (await start())("content", { input })).toEqual([
+        422,
+        { detail: message, code: "validation.failed", errors: [{ at: "input", message }] },
+      ]);
+    },
+  );
+
+  test.each([[{}], [{ input: null }]])("may be missing where its context needs none: %j", async (payload) => {
+    const asked = await start();
+    expect(await asked("content", payload)).toMatchObject([200, { __state__: "counting", count: 1 }]);
+    const [status, refused] = await asked("needy", payload);
+    expect(status).toBe(422);
+    expect(refused).toMatchObject({
+      code: "validation.failed",
+      errors: [
+        { at: "input", message: expect.stringContaining("is required: the machine cannot begin without") },
+      ],
+    });
+  });
+});
+
 describe("a machine's schemas", () => {
+  test("have the context that it begins with, unless that depends on its input", async () => {
+    const strict = createMachine({
+      context: ({ input }) => ({ name: (input as { name: string }).name.trim() }),
+    });
+    const { url } = await serve({ graphs: { demo, strict } });
+    const client = (lines[0] as (typeof lines)[number])[1](url);
+    const schemasOf = async (graphId: string) => {
+      const [assistant] = await client.assistants.search({ graphId });
+      return client.assistants.getSchemas(assistant?.assistant_id ?? "");
+    };
+    const own = { __state__: {}, __output__: {}, __snapshot__: {}, __events__: {} };
+    const { state_schema, output_schema } = await schemasOf("demo");
+    for (const schema of [state_schema, output_schema])
+      expect(schema?.properties).toMatchObject({
+        amount: { default: 20 },
+        receipt: { default: null },
+        ...own,
+      });
+    expect(Object.keys((await schemasOf("strict")).state_schema?.properties ?? {}).toSorted()).toEqual(
+      Object.keys(own).toSorted(),
+    );
+  });
+
   test("leave its input open, and describe the events that it waits for", async () => {
     const { url } = await serve({ graphs: { order: paying } });
     const client = (lines[0] as (typeof lines)[number])[1](url);

@@ -59,6 +59,17 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     expect(await client.runs.list(thread_id)).toHaveLength(2);
   });
 
+  test("what is wrong with its request is said first: it would be refused also once the thread is idle", async () => {
+    const { client, thread_id, open } = await start();
+    await expect(client.runs.create(thread_id, "held", { input: { none: 1 } })).rejects.toMatchObject({
+      status: 422,
+    });
+    await expect(client.runs.create(thread_id, "held", { input: { name: "b" } })).rejects.toMatchObject({
+      status: 409,
+    });
+    open("a");
+  });
+
   test("without a strategy it is refused too, and shown as reject where it was taken", async () => {
     const { create, a, join, open } = await start();
     expect(a.multitask_strategy).toBe("reject");

@@ -114,6 +114,29 @@ async function serving(file: string) {
   return { client, thread_id };
 }
 
+/** Runs a server that has an app below `/agents`, and calls both. */
+async function servesAgents(file: string): Promise<void> {
+  vi.stubEnv("PORT", "0");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { home, path } = await write(example(file));
+  await write(example("graphs/review.ts"), "", home);
+  const { app, server } = (await import(/* @vite-ignore */ path)) as { app: App; server: Server };
+  onTestFinished(async () => {
+    await app.close(0);
+    server.close();
+  });
+  if (!server.listening) await once(server, "listening");
+  const url = `http://localhost:${(server.address() as AddressInfo).port}`;
+  expect(await (await fetch(`${url}/about`)).text()).toBe("a page of mine");
+  const paused = await connect(`${url}/agents`).runs.wait(null, "review", { input: { topic: "tea" } });
+  expect(paused).toMatchObject({ __interrupt__: [{ value: { draft: "About tea." } }] });
+  const thread = await newThread(`${url}/agents`);
+  const socket = await dial(`${url}/agents/threads/${thread}/stream`);
+  const asked = { id: 1, type: "run", assistant_id: "review", input: { topic: "tea" } };
+  expect(await socket.ask(asked)).toMatchObject({ type: "ack" });
+  await expect(dial(`${url}/about`)).rejects.toThrow("socket hang up");
+}
+
 describe("the README and the guide:", () => {
   const checks: Readonly<Record<string, () => Promise<void>>> = {
     "graphs/review.ts": async () => {
@@ -277,27 +300,9 @@ describe("the README and the guide:", () => {
       });
       expect([await counted.json(), counted.headers.get("x-served-by")]).toEqual([0, "us"]);
     },
-    "server.ts": async () => {
-      vi.stubEnv("PORT", "0");
-      onTestFinished(() => void vi.unstubAllEnvs());
-      const { home, path } = await write(example("server.ts"));
-      await write(example("graphs/review.ts"), "", home);
-      const { app, server } = (await import(/* @vite-ignore */ path)) as { app: App; server: Server };
-      onTestFinished(async () => {
-        await app.close(0);
-        server.close();
-      });
-      if (!server.listening) await once(server, "listening");
-      const url = `http://localhost:${(server.address() as AddressInfo).port}`;
-      expect(await (await fetch(`${url}/about`)).text()).toBe("a page of mine");
-      const paused = await connect(`${url}/agents`).runs.wait(null, "review", { input: { topic: "tea" } });
-      expect(paused).toMatchObject({ __interrupt__: [{ value: { draft: "About tea." } }] });
-      const thread = await newThread(`${url}/agents`);
-      const socket = await dial(`${url}/agents/threads/${thread}/stream`);
-      const asked = { id: 1, type: "run", assistant_id: "review", input: { topic: "tea" } };
-      expect(await socket.ask(asked)).toMatchObject({ type: "ack" });
-      await expect(dial(`${url}/about`)).rejects.toThrow("socket hang up");
-    },
+    "server.ts": async () => servesAgents("server.ts"),
+    "express-server.ts": async () => servesAgents("express-server.ts"),
+    "hono-server.ts": async () => servesAgents("hono-server.ts"),
     // The client's side.
     "ask.ts": async () => {
       const said = await printed("ask.ts");
