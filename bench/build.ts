@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleServer, bundleXState, ROOT } from "../src/build/bundles.ts";
+import { bundleServer, bundleXState, PACKAGE_ROOT } from "../src/build/bundles.ts";
 
 /** Where the server lies as the package has it, in few files; everything else is compiled file by file. */
 export const SERVED = "served";
@@ -11,9 +11,9 @@ export const SERVED = "served";
  * with the loader's helpers in its hot functions, and a cold start with its compilations.
  */
 export async function build(): Promise<string> {
-  const out = join(ROOT, "dist", "bench-build");
-  const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-  const run = spawnSync(process.execPath, [tsc, "-p", join(ROOT, "tsconfig.json"), "--outDir", out], {
+  const out = join(PACKAGE_ROOT, "dist", "bench-build");
+  const tsc = join(PACKAGE_ROOT, "node_modules", "typescript", "bin", "tsc");
+  const run = spawnSync(process.execPath, [tsc, "-p", join(PACKAGE_ROOT, "tsconfig.json"), "--outDir", out], {
     encoding: "utf8",
   });
   if (run.status !== 0) {
@@ -29,13 +29,13 @@ export async function build(): Promise<string> {
   rmSync(served, { recursive: true, force: true });
   const entries = ["cli", "index", "app/node-worker"].map((name) => join(out, "src", `${name}.js`));
   await bundleServer(entries, { outdir: served });
-  const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  const manifest = JSON.parse(readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8")) as {
     readonly exports: { ".": object };
   };
   manifest.exports["."] = { default: `./${SERVED}/index.js` };
   writeFileSync(join(out, "package.json"), JSON.stringify(manifest));
   // The graph of the cold start, which finds the package by its name as a user's does.
-  copyFileSync(join(ROOT, "bench", "cold.mjs"), join(out, "cold.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "cold.mjs"), join(out, "cold.mjs"));
   writeFileSync(join(out, "cold.json"), JSON.stringify({ graphs: { cold: "./cold.mjs:cold" } }));
   return out;
 }

@@ -7,7 +7,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/bundles.ts";
 import { build } from "./build.ts";
 import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
@@ -149,7 +149,7 @@ const otherNode =
   values.node === undefined ? undefined : { path: values.node, version: versionOf(values.node) };
 
 const built = await build();
-const base = join(ROOT, "dist", "bench-data");
+const base = join(PACKAGE_ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));
 leaveNothing(directory);

@@ -6,7 +6,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/bundles.ts";
 import { build } from "./build.ts";
 import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
 import type { Job } from "./load/job.ts";
@@ -45,7 +45,7 @@ const OF_CHAT = JSON.stringify({
 });
 
 const built = await build();
-const base = join(ROOT, "dist", "bench-data");
+const base = join(PACKAGE_ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "soak-"));
 leaveNothing(directory);

@@ -135,7 +135,7 @@ export class Attempt {
       .then(() => {
         if (this.alive) this.#closed(stop);
       })
-      .catch((thrown: unknown) => this.liveThread.giveUp(thrown));
+      .catch((thrown: unknown) => this.liveThread.discard(thrown));
   }
 
   #closed(stop: StopReason | null): void {

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installed } from "./install.ts";
 import { Processes } from "./processes.ts";
@@ -28,7 +28,7 @@ function postgresBinaries(): string {
 /** DBOS in a process behind node:http, on a PostgreSQL of its own with its settings as they come. */
 export async function startDbos(directory: string): Promise<Processes> {
   const folder = installed("dbos", { dependencies: { "@dbos-inc/dbos-sdk": "5.3.0" } });
-  copyFileSync(join(ROOT, "bench", "peers", "dbos.mjs"), join(folder, "app.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "dbos.mjs"), join(folder, "app.mjs"));
   const binaries = postgresBinaries();
   const data = mkdtempSync(join(directory, "postgres-"));
   if (asRoot) {

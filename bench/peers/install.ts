@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 
 /** What a peer is made of, with exact versions. */
 export interface Parts {
@@ -18,7 +18,7 @@ const MINUTES = 10;
  * @throws Error with npm's last words, when it does not install here
  */
 export function installed(name: string, { dependencies, overrides = {}, flags = [] }: Parts): string {
-  const folder = join(ROOT, "dist", "peers", name);
+  const folder = join(PACKAGE_ROOT, "dist", "peers", name);
   const manifest = JSON.stringify({ private: true, type: "module", dependencies, overrides }, undefined, 2);
   // Written last: a half of an installation is done anew.
   const mark = join(folder, "installed.json");

@@ -1,11 +1,11 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installed } from "./install.ts";
 import { Processes } from "./processes.ts";
 
-const PROJECTS = join(ROOT, "dist", "peers", "langgraph", "projects");
+const PROJECTS = join(PACKAGE_ROOT, "dist", "peers", "langgraph", "projects");
 const NAMES = ["one", "chat", "emit", "tokens", "slow"];
 
 /** A project of its own with the graphs of the bench, which the peer's records are kept in too. */
@@ -24,7 +24,7 @@ export function newProject(): string {
   });
   mkdirSync(PROJECTS, { recursive: true });
   const project = mkdtempSync(join(PROJECTS, "p-"));
-  copyFileSync(join(ROOT, "bench", "peers", "langgraph.mjs"), join(project, "graphs.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "langgraph.mjs"), join(project, "graphs.mjs"));
   writeFileSync(
     join(project, "langgraph.json"),
     JSON.stringify({

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installed } from "./install.ts";
 import { Processes } from "./processes.ts";
@@ -10,7 +10,7 @@ export async function startRestate(directory: string): Promise<Processes> {
   const folder = installed("restate", {
     dependencies: { "@restatedev/restate-server": "1.7.12", "@restatedev/restate-sdk": "1.17.2" },
   });
-  copyFileSync(join(ROOT, "bench", "peers", "restate.mjs"), join(folder, "service.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "restate.mjs"), join(folder, "service.mjs"));
   const [port, admin, node, service] = [
     await freePort(),
     await freePort(),

@@ -3,7 +3,7 @@ import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
-import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import {
   readListItems,
   readWholeValue,
@@ -168,7 +168,7 @@ export class EventReader {
       const name = this.#prefix + ordinal(id);
       let chunk = this.#shared?.get(name);
       if (chunk === undefined) {
-        const bytes = yield* wait(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
+        const bytes = yield* awaitValue(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
         if (bytes === undefined) break;
         chunk = this.#decode(id, bytes);
         isShareSpent = share?.isSpent(bytes.length) === true;

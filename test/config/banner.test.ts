@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { banner, type Started } from "../../src/cli/banner.ts";
+import { banner, type StartedServer } from "../../src/cli/banner.ts";
 import { applyStyleFor, withoutStyle } from "../../src/platform/terminal.ts";
 
-const started: Started = {
+const started: StartedServer = {
   version: "1.2.3",
   url: "http://127.0.0.1:2024/api",
   graphs: ["agent", "b"],

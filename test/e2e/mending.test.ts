@@ -7,8 +7,8 @@ import { isTerminal } from "../../src/model/run.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
 import {
   RUN_ENDS_COMPLETE_KEY,
-  entryKey,
-  headKey,
+  journalEntryKey,
+  threadRecordKey,
   runKey,
   threadPrefix,
   prefixRange,
@@ -64,13 +64,13 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;
     const left = { ...record, ...before, cancel: cancel ? ("interrupt" as const) : null, parked: 1 };
-    const head = threadRows.record(read(headKey(prefix)));
+    const head = threadRows.record(read(threadRecordKey(prefix)));
     const seq = head.seq + 1;
     const entry: JournalEntry = { kind: "left", epoch: head.epoch, runs: [run] };
     await kv.batch(
       [
-        { key: headKey(prefix), value: seal(threadRows.row({ ...head, seq })) },
-        { key: entryKey(prefix, seq), value: seal(entry) },
+        { key: threadRecordKey(prefix), value: seal(threadRows.row({ ...head, seq })) },
+        { key: journalEntryKey(prefix, seq), value: seal(entry) },
         { key: runKey(prefix, run), value: seal(runRows.row(left, "kwargs", null)) },
       ],
       { sync: true },
@@ -155,7 +155,7 @@ test("runs that an older version left without an end, although their threads wen
     expect.stringContaining("how it ended is not known"),
   ]);
   // No later start looks for them.
-  expect(storage.unended.areNone).toBe(true);
+  expect(storage.lostRunEnds.areNone).toBe(true);
   await storage.close();
 }, 30_000);
 
@@ -164,7 +164,7 @@ test("a new store needs no look for such runs; one that an older version has wri
   const areNone = async (): Promise<boolean> => {
     const storage = await openStorage({ kind: "level", directory: data }, deps);
     await storage.close();
-    return storage.unended.areNone;
+    return storage.lostRunEnds.areNone;
   };
   expect(await areNone()).toBe(true);
   await damage(data, []);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { readPolicy } from "../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -104,7 +104,7 @@ beforeEach(async () => {
     catalog,
     outbox,
     crons,
-    policy: readPolicy({}),
+    policy: readWebhookPolicy({}),
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,

@@ -14,7 +14,7 @@ import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpackValue } from "../../src/codec/msgpack.ts";
 import { seal } from "../../src/storage/envelope.ts";
-import { ALL_KEYS, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import { ALL_KEYS, FORMAT_KEY, threadIdKey } from "../../src/storage/keys.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -220,7 +220,7 @@ describe("a database that is lost", () => {
     const writers = await filled();
     const kv = new LevelDbKeyValueStore(join(room.path, "level"), true);
     await kv.open();
-    const drop = writers.map(({ key }) => ({ key: indexKey(key), value: null }));
+    const drop = writers.map(({ key }) => ({ key: threadIdKey(key), value: null }));
     await kv.batch(drop, { sync: true });
     await kv.close();
     await repairStorage(room.path, deps);

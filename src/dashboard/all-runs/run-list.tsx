@@ -10,7 +10,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { ApiKeyRequired } from "../request-errors.ts";
 import { usePolling } from "../system/use-polling.ts";
-import { actOn, type ActionResult, type BulkRunAction } from "./run-actions.ts";
+import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { runFilterOf } from "./run-filter.ts";
 
 const PAGE_SIZE = 50;
@@ -87,7 +87,7 @@ export function AllRunsList({ query, assistants }: Props) {
     working.value = action;
     for (const run of rows.value ?? []) {
       if (!chosen.value.has(run.run_id)) continue;
-      const result = await actOn(action, run);
+      const result = await applyToRun(action, run);
       results.value = new Map(results.value).set(run.run_id, result);
       // Those that failed stay chosen.
       if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));

@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
 import { deleteThread, getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/notices.ts";
+import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
 import { ChangeCounter } from "./change-counter.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
-import { type StreamEvent, Trace, TRACED } from "./trace.ts";
+import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
 const POLL_MS = 2_500;
@@ -44,7 +44,7 @@ export class ThreadSubscription {
       path: `threads/${id}/stream`,
       query: () => {
         const last = this.#last;
-        return new URLSearchParams({ ...TRACED, ...(last !== null && { last_event_id: last }) });
+        return new URLSearchParams({ ...TRACE_STREAM_PARAMS, ...(last !== null && { last_event_id: last }) });
       },
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
@@ -144,7 +144,7 @@ export class ThreadSubscription {
   }
 
   #fail(cause: unknown): void {
-    if (cause instanceof ApiKeyRequired) isLocked.value = true;
+    if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
   }

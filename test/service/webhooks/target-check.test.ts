@@ -3,10 +3,10 @@ import { mayReach } from "../../../src/service/webhooks/addresses.ts";
 import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
-import { readPolicy } from "../../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 
-const strict = readPolicy({});
-const internal = readPolicy({ allow_internal: true });
+const strict = readWebhookPolicy({});
+const internal = readWebhookPolicy({ allow_internal: true });
 
 /** An address; may a webhook go there by default; and where internal ones are allowed? */
 const addresses: readonly (readonly [string, boolean, boolean])[] = [
@@ -167,7 +167,7 @@ describe("a webhook", () => {
     [{ disable_loopback: true }, "/own", "turned off"],
     [{ max_url_length: 20 }, "https://example.com/too-long", "20 characters"],
   ])("under %j: %s", (url, webhook, said) => {
-    const found = urlRefusal(readPolicy({ url }), webhook);
+    const found = urlRefusal(readWebhookPolicy({ url }), webhook);
     if (said === undefined) expect(found).toBeUndefined();
     else expect(found).toContain(said);
   });

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
 import { readManifest } from "../../../src/storage/leveldb/manifest.ts";
-import { readDropped } from "../../../src/storage/leveldb/log-messages.ts";
+import { droppedDataLines } from "../../../src/storage/leveldb/log-messages.ts";
 import { FormatError, ByteReader } from "../../../src/storage/leveldb/byte-reader.ts";
 import { unsnappy } from "../../../src/storage/leveldb/snappy.ts";
 import { damageIn, keyOf, levelDirectory, type LevelDirectory } from "./level-directory.ts";
@@ -206,8 +206,8 @@ test("messages of LevelDB about what it has left out are read in their order, an
   ].join("\n");
   const newer =
     "2026/11/24-09:00:00.000000 7f (ignoring error) /data/level/000009.log: dropping 7 bytes; Corruption: x\n";
-  const found = readDropped([newer, older, ""]);
+  const found = droppedDataLines([newer, older, ""]);
   expect(found.map(({ at }) => at)).toEqual(["2026/11/23-10:00:00.000002", "2026/11/24-09:00:00.000000"]);
   expect(found[0]?.line).toContain("dropping 10884 bytes");
-  expect(readDropped(["", "nothing"])).toEqual([]);
+  expect(droppedDataLines(["", "nothing"])).toEqual([]);
 });
