@@ -3,7 +3,7 @@ import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { AccessDecision } from "../access/access-control.ts";
-import { type CallClient, RouteCall } from "./request-context.ts";
+import { budgetOwnerOf, type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { storedSender, jsonSender, listSender } from "./json-responses.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
@@ -140,7 +140,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       (user) => {
         if (logged !== undefined) Object.assign(logged, { tenant, user: user.identity });
         const client = { tenant, user, service: serviceOf(user), id, headers };
-        pace.take(user.identity, () => respond(request, reply, found, client, true));
+        pace.take(budgetOwnerOf(client), () => respond(request, reply, found, client, true));
       },
       (cause: unknown) => {
         logFailure(deps, request, id, cause);

@@ -19,6 +19,13 @@ export interface CallClient {
   readonly headers: Headers;
 }
 
+/**
+ * Whose share of the budgets a request uses: its tenant's or, where users share the default tenant, its user's. One user who reads nothing of
+ * large responses would otherwise hold up all others.
+ */
+export const budgetOwnerOf = ({ tenant, user }: Pick<CallClient, "tenant" | "user">): string =>
+  user === undefined ? tenant : `${tenant} ${user.identity}`;
+
 /** A request while a route handles it. */
 export class RouteCall {
   readonly request: HttpRequest;
@@ -78,12 +85,8 @@ export class RouteCall {
     return readObjectList(this.request, this);
   }
 
-  /**
-   * Whose share of the budgets this request uses: its tenant's or, where users share the default tenant, its user's. One user who takes nothing
-   * of large responses would otherwise hold up all others.
-   */
   get budgetOwner(): string {
-    return this.user === undefined ? this.tenant : `${this.tenant} ${this.user.identity}`;
+    return budgetOwnerOf(this);
   }
 
   /** The work budget for long work of this request. */
