@@ -181,8 +181,8 @@ function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   return step.value;
 }
 
-/** Bytes: a larger value takes long to read and to decode. */
-export const LARGE_VALUE = 256 * 1024;
+/** A larger value takes long to read and to decode: it gets a turn of the event loop for itself. */
+export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
  * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large, it
@@ -192,7 +192,7 @@ function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | und
   const { slowKeys } = source;
   if (slowKeys?.has(key) !== true) {
     const bytes = yield* awaitValue(source.get(key));
-    if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE) return bytes;
+    if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE_BYTES) return bytes;
     slowKeys.add(key);
   }
   yield "turn";

@@ -5,6 +5,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import {
+  LARGE_VALUE_BYTES,
   readListItems,
   readWholeValue,
   type PausableRead,
@@ -22,8 +23,6 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments of lists read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
-/** Bytes read in one turn. */
-const BYTES = 256 * 1024;
 
 /**
  * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: cache of large values
@@ -87,7 +86,7 @@ class Reading {
     this.#bytes = 0;
     let step = this.#segments.next(value);
     for (let i = 1; step.done !== true && step.value === undefined; i++) {
-      if (i >= SEGMENTS || this.#bytes > BYTES) return undefined;
+      if (i >= SEGMENTS || this.#bytes > LARGE_VALUE_BYTES) return undefined;
       step = this.#segments.next();
     }
     return step.done === true ? "end" : step.value;
@@ -175,7 +174,7 @@ export class EventReader {
         if (isShareSpent) this.#shared?.set(name, chunk);
         // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
         // for 14 MB.
-        if (share?.isSlow === true && bytes.length <= BYTES) this.#slowKeys?.add(this.#thread);
+        if (share?.isSlow === true && bytes.length <= LARGE_VALUE_BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);

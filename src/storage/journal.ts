@@ -22,7 +22,7 @@ import type {
 } from "../ports/journal.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Committer } from "./committer.ts";
-import { LARGE_VALUE } from "./channel-values.ts";
+import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
@@ -31,7 +31,7 @@ import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
 import {
   ACTIVE_RANGE,
   checkpointKey,
-  idempotencyKey,
+  idempotencyRecordKey,
   parseThreadMark,
   threadPrefix,
   pendingWritesMarkKey,
@@ -241,7 +241,7 @@ export class KeyValueJournal implements Journal {
   append(append: Append): Promise<void> {
     const { key, fence, runs = [], forget = [], once } = append;
     const name = threadMapKey(key);
-    const records = once === undefined ? [name] : [name, idempotencyKey(key.tenant, once.name)];
+    const records = once === undefined ? [name] : [name, idempotencyRecordKey(key.tenant, once.name)];
     return this.#write(key, records, (head) => {
       const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
@@ -424,7 +424,7 @@ export class KeyValueJournal implements Journal {
   #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
     this.#heads.appendSubmitted(head, ops);
     for (const { key, value } of ops)
-      if (value !== null && value.length > LARGE_VALUE) this.#slowKeys.add(key);
+      if (value !== null && value.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,
