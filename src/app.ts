@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_DEPS } from "./app/options.ts";
+import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -388,7 +388,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
       fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
-      [HANDLER_DEPS]: {
+      [HANDLER_INTERNALS]: {
         handlers,
         maxBody,
         bodyMemory: bodies.memory,

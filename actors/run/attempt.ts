@@ -243,7 +243,10 @@ export class Attempt {
       cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
     });
     this.liveThread.runs.set(this.id, parked);
-    const stored = this.liveThread.write({ kind: "left", durable: true, runs: [parked] }, (thread) => thread);
+    const stored = this.liveThread.write(
+      { kind: "parked", durable: true, runs: [parked] },
+      (thread) => thread,
+    );
     this.revoke();
     return stored;
   }

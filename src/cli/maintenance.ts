@@ -73,11 +73,7 @@ export async function repair(data: string, onProgress?: OnProgress): Promise<voi
 
 /** Ends runs that shutdowns of older versions left without an end. */
 async function endUnendedRuns(data: string): Promise<void> {
-  const {
-    journal,
-    lostRunEnds,
-    close,
-  } = await openStorage({ kind: "level", directory: data }, deps);
+  const { journal, lostRunEnds, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
     for await (const found of lostRunEnds.find()) {
       const { key } = found;

@@ -20,7 +20,7 @@ import {
   threadRecordKey,
   kwargsKey,
   delayedStartKey,
-  idempotencyKey,
+  idempotencyRecordKey,
   idempotencyExpiryKey,
   runOrderKey,
   runKey,
@@ -149,13 +149,25 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteO
   ];
 }
 
+/** Kinds of appends that the journal stores under an older word. */
+const STORED_KINDS: ReadonlyMap<string, string> = new Map([
+  ["parked", "left"],
+  ["postponed", "kept"],
+  ["due", "ripened"],
+  ["deleted", "forgotten"],
+  ["repaired", "mended"],
+]);
+
 function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
-  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = { kind, epoch: thread.epoch };
+  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = {
+    kind: STORED_KINDS.get(kind) ?? kind,
+    epoch: thread.epoch,
+  };
   if (runs !== undefined && runs.length > 0) entry.runs = runs.map((run) => run.run_id);
   if (checkpoints !== undefined && checkpoints.length > 0)
     entry.checkpoints = checkpoints.map(({ ns, id }) => [ns, id] as const);
   if (writes !== undefined && writes.length > 0)
-    entry.writes = writes.map((left) => [left.ns, left.checkpoint, left.task] as const);
+    entry.writes = writes.map(({ ns, checkpoint, task }) => [ns, checkpoint, task] as const);
   if (forget !== undefined && forget.length > 0) entry.forgot = forget;
   return entry;
 }
@@ -212,7 +224,7 @@ function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<
 function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
   const { tenant, thread } = draft.head.key;
   const done: CompletedRequest = { ...once, thread };
-  draft.put(idempotencyKey(tenant, once.name), done);
+  draft.put(idempotencyRecordKey(tenant, once.name), done);
   draft.putSealed(idempotencyExpiryKey(once.at, tenant, once.name), PRESENT_MARK);
 }
 

@@ -1,7 +1,7 @@
 import type { CompletedRequest } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
 import { unseal } from "./envelope.ts";
-import { IDEMPOTENCY_EXPIRIES_RANGE, idempotencyKey, parseIdempotencyExpiryKey } from "./keys.ts";
+import { IDEMPOTENCY_EXPIRIES_RANGE, idempotencyRecordKey, parseIdempotencyExpiryKey } from "./keys.ts";
 import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { WriteOrder } from "./write-order.ts";
@@ -13,7 +13,7 @@ export function readIdempotencyRecord(
   name: string,
 ): Eventually<CompletedRequest | undefined> {
   return andThen(
-    kv.get(idempotencyKey(tenant, name)),
+    kv.get(idempotencyRecordKey(tenant, name)),
     (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest),
   );
 }
@@ -38,7 +38,7 @@ export async function expireIdempotencyRecords(
     expired.push({ mark, ...once });
   }
   if (expired.length === 0) return false;
-  const keys = expired.map(({ tenant, name }) => idempotencyKey(tenant, name));
+  const keys = expired.map(({ tenant, name }) => idempotencyRecordKey(tenant, name));
   const submitted = order.run(keys, () =>
     andThen(allOf(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))), (found) => {
       const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));

@@ -194,7 +194,7 @@ function itemKeyOf(text: string): ItemKey {
 }
 
 /** The record of a request with an idempotency key. */
-export const idempotencyKey = (tenant: string, name: string): string =>
+export const idempotencyRecordKey = (tenant: string, name: string): string =>
   `${escapeSegment(tenant)}/q/${escapeSegment(name)}`;
 
 export const cronPrefix = (tenant: string): string => `${escapeSegment(tenant)}/cr/`;
