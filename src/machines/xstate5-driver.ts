@@ -17,7 +17,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   const restore = ({ value, context, rest }: StoredSnapshot): Snapshot => {
     // A copy: XState puts its references to actors into the context.
     const snapshot = structuredClone({ ...rest, value, context });
-    // A machine in a state that is gone, or whose child is, is restored as one with an error.
+    // A machine whose state no longer exists, or whose child does not, is restored with the status "error".
     const restored = xstate.createActor(machine, { snapshot }).getSnapshot();
     if (restored.status === "error") throw restored.error;
     return restored;
@@ -137,7 +137,7 @@ function effectOf(machine: Machine, action: Action): Effect | undefined {
   }
 }
 
-/** An error as the machine expects it: stored ones are plain data. */
+/** Restores the Error that the machine expects: a stored error is plain data. */
 function toError(stored: unknown): Error {
   const { error: name, message } = isObject(stored)
     ? (stored as { error?: string; message?: string })

@@ -6,7 +6,7 @@ import { repeatRequestOf } from "../threads/runs-tab.tsx";
 
 export type BulkRunAction = "retry" | "cancel" | "delete";
 
-/** What became of an action on one run. */
+/** The outcome of an action on one run. */
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;

@@ -21,7 +21,7 @@ export interface OpenQuestion {
 
 type Found = readonly [threads: readonly WaitingThread[], total: number];
 
-/** One page of the questions that wait for an answer, live. Nothing else is read. */
+/** One live page of the questions that wait for an answer. Only this page is read. */
 export class OpenQuestions {
   readonly rows = signal<readonly OpenQuestion[] | null>(null);
   /** The number of threads that wait. */

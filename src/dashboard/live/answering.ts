@@ -2,7 +2,7 @@ import { createRun, listRuns } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { RequestError } from "../request-errors.ts";
 
-/** Runs among which the one that gave an answer is looked for. */
+/** The number of latest runs among which the run with an answer is looked for. */
 const MAX_RUNS = 20;
 
 /** Somebody else has answered the question, or the thread has moved past it. */

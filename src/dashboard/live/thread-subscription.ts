@@ -49,7 +49,7 @@ export class ThreadSubscription {
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
       onMissing: (reason) => {
-        // A thread that was never there may still be created.
+        // A thread that does not exist yet may still be created.
         if (this.record.peek() !== null) this.#deleted(reason);
       },
     });
@@ -90,7 +90,7 @@ export class ThreadSubscription {
     this.#records.request();
   }
 
-  /** Deletes the thread. It is not read meanwhile, since it may be gone before that is answered. */
+  /** Deletes the thread. It is not read meanwhile, since it may no longer exist before the response arrives. */
   async delete(): Promise<void> {
     this.#records.suspend();
     try {
@@ -115,11 +115,12 @@ export class ThreadSubscription {
     const { id } = this;
     const reads = Promise.all([getThread(id, signal), listRuns(id, RUNS, signal)]);
     const all = Promise.all([reads, getState(id, signal)]);
-    // At first what is read soon is shown: the state may be large. Later all of them are shown together.
+    // At first, each part is shown as soon as it is read, because the state may be large. Later all parts are shown
+    // together.
     if (this.record.peek() === null) {
       reads.then(
         ([record, runs]) => this.#showFirst(record, runs),
-        // It fails the whole read.
+        // The failure is reported for the whole read.
         () => undefined,
       );
     }

@@ -10,7 +10,7 @@ export interface StreamEvent {
   readonly run_id?: string;
 }
 
-/** The events from which a trace is built. Those of subgraphs come also for runs that did not ask for them. */
+/** The events from which a trace is built. Those of subgraphs are included even if the run did not request them. */
 export const TRACE_STREAM_PARAMS = {
   stream_mode: "debug,messages-tuple,custom,logs",
   stream_subgraphs: "true",
