@@ -2,15 +2,15 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
-import { installed } from "./install.ts";
+import { installPackages } from "./install.ts";
 import { Processes } from "./processes.ts";
 
 const PROJECTS = join(PACKAGE_ROOT, "dist", "peers", "langgraph", "projects");
 const NAMES = ["one", "chat", "emit", "tokens", "slow"];
 
-/** A project of its own with the graphs of the bench, which the peer's records are kept in too. */
+/** Creates a project with the graphs of the bench. The peer stores its records there too. */
 export function newProject(): string {
-  installed("langgraph", {
+  installPackages("langgraph", {
     dependencies: {
       "@langchain/langgraph-api": "2.0.0",
       "@langchain/langgraph-cli": "2.0.0",
@@ -18,7 +18,7 @@ export function newProject(): string {
       "@langchain/core": "1.2.13",
       "@langchain/langgraph-checkpoint": "1.1.5",
     },
-    // Its packages ask for three of them.
+    // Its packages require three different versions of it.
     overrides: { "@langchain/langgraph-sdk": "2.0.0" },
     flags: ["--legacy-peer-deps"],
   });
@@ -42,7 +42,7 @@ export function removeProjects(): void {
   rmSync(PROJECTS, { recursive: true, force: true });
 }
 
-/** The official JavaScript server, on a project made by {@link newProject}; answers once its `/ok` does. */
+/** Starts the official JavaScript server on a project made by {@link newProject}. Resolves when its `/ok` answers. */
 export async function startLangGraph(project: string): Promise<Processes> {
   const port = await freePort();
   const server = new Processes(port);

@@ -309,7 +309,7 @@ describe("the arrows that a run has taken", () => {
     expect(words([])).toEqual([]);
     expect(words([[["a"], ["b"], ["d"]]])).toEqual(["a b", "b d"]);
     expect(words([[["a"], ["b", "c"], ["d"]]])).toEqual(["a b", "a c", "b d", "c d"]);
-    // Who leads to `c` is declared, so `d` leads to `b`.
+    // The edges into `c` are declared, so `d` leads to `b`.
     expect(
       words([
         [

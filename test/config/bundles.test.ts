@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { EXTERNAL_PACKAGES, PACKAGE_ROOT } from "../../src/build/bundles.ts";
 
-/** The packages that the server's source files import on demand. */
+/** The packages that the server's source files import dynamically. */
 function importedOnDemand(): Set<string> {
   const names = new Set<string>();
   for (const folder of ["src", "actors"]) {

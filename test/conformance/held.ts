@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
 import { LogState } from "./log-state.ts";
 
-/** Milliseconds between two looks into the store. */
+/** Milliseconds between two reads of the store. */
 const PERIOD = 10;
 
 /** The second node waits until the client has put an item ["conformance", "gates"], `topic` into the store. */
