@@ -38,7 +38,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     take: (stored, event) => taken(xstate.transition(machine, restore(stored), event)),
     waiting(stored) {
       const snapshot = restore(stored);
-      // oxlint-disable-next-line no-underscore-dangle -- so XState calls the active states
+      // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
       const types = snapshot._nodes.flatMap(({ ownEvents }) => ownEvents);
       const events = [...new Set(types)].filter((type) => type !== "" && !type.startsWith("xstate."));
       const meta = toStorable(snapshot.getMeta(), "meta") as JsonObject;

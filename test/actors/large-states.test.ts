@@ -52,7 +52,7 @@ async function thread(bytes: number): Promise<ThreadKey> {
 /** Threads with states of about `bytes` each. */
 async function threads(count: number, bytes: number): Promise<ThreadKey[]> {
   const keys: ThreadKey[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- each leaves memory before the next
+  // oxlint-disable-next-line no-await-in-loop -- each thread leaves memory before the next is created
   while (keys.length < count) keys.push(await thread(bytes));
   return keys;
 }

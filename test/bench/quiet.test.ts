@@ -3,10 +3,10 @@ import { type NoiseMeter, HostNoiseMeter, measureWhileQuiet } from "../../bench/
 
 /** A machine with these stolen shares, one for each measurement, and with patience for `patience` more measurements. */
 function aMachine(stolen: readonly number[], patience: number) {
-  const said: string[] = [];
+  const calls: string[] = [];
   let at = 0;
-  const ear: NoiseMeter = {
-    wait: async () => void said.push("wait"),
+  const meter: NoiseMeter = {
+    wait: async () => void calls.push("wait"),
     during: async (task) => ({
       result: await task(),
       noise: { stolen: stolen[at++] as number, memory: 100 },
@@ -14,7 +14,7 @@ function aMachine(stolen: readonly number[], patience: number) {
     isQuiet: (noise) => noise.stolen === 0,
     spend: () => patience-- > 0,
   };
-  return { ear, said };
+  return { meter, calls };
 }
 
 test.each([

@@ -10,10 +10,10 @@ export const held = new StateGraph(LogState)
   .addNode("begin", ({ topic }) => ({ log: [`${topic} began`] }))
   .addNode("hold", async ({ topic }, { store, signal }: LangGraphRunnableConfig) => {
     await store?.put(["conformance", "reached"], topic, { reached: true });
-    // oxlint-disable-next-line no-await-in-loop -- one look after the other
+    // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
     while ((await store?.get(["conformance", "gates"], topic)) == null) {
       signal?.throwIfAborted();
-      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
       await setTimeout(PERIOD);
     }
     return { log: [`${topic} ended`] };

@@ -6,7 +6,7 @@ import { deps, turns } from "./support.ts";
 
 let kv: GatedKeyValueStore;
 let committer: Committer;
-/** Who was let in, in that order. */
+/** The admitted callers, in order. */
 let inside: number[];
 
 beforeEach(async () => {
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 let count = 0;
-/** A write, and how it ends. */
+/** A write, and its outcome. */
 function write(): Promise<string> {
   const { refusal } = committer;
   if (refusal !== undefined) return Promise.resolve(refusal.code);
@@ -32,7 +32,7 @@ function write(): Promise<string> {
   });
 }
 
-/** So many newcomers, each of whom writes `times` times, one after the other, once it is let in. */
+/** This many callers, each of whom writes `times` times in sequence once it is admitted. */
 function come(many: number, times = 1): Promise<string[]> {
   return Promise.all(
     Array.from({ length: many }, async (_, i) => {

@@ -130,7 +130,7 @@ describe("over a store whose reads take time", () => {
     await one.settle(run);
     const { journal } = storage;
     const prefix = threadPrefix(one.key);
-    // A sweep deletes 200 keys at a time: here, the last one of its first batch is what the run was created with.
+    // A sweep deletes 200 keys at a time: here, the kwargs of the run are the last key of its first batch.
     const position = async () => {
       const keys: string[] = [];
       for await (const page of kv.keys({ gte: prefix, lt: `${prefix}~` })) keys.push(...page);

@@ -59,6 +59,6 @@ test("a state that is deleted while it is read is not there, and no error", asyn
   await store.reads[0]?.go("of its end");
   expect(await state).toBeNull();
   store.unhold();
-  // The checkpoint is still known from the first time.
+  // The checkpoint is still cached from the first read.
   expect(await data.state("", id(1))).toBeNull();
 });

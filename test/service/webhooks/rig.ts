@@ -13,13 +13,13 @@ import { aRun, id, kwargs, threadKey, Writer } from "../../storage/samples.ts";
 
 export type Receiver = (request: OutgoingRequest, nth: number) => number | Promise<number> | OutgoingResponse;
 
-/** Never answers; gives up when it is told to. */
+/** Never responds; ends when the request is aborted. */
 export const hangs: Receiver = ({ signal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
 export const refuses: Receiver = () => Promise.reject(new Error("connect ECONNREFUSED"));
 
-/** A world of receivers by host, and what was asked of each. */
+/** Receivers by host, and the requests to each. */
 export class Receivers implements HttpClient {
   readonly asked: OutgoingRequest[] = [];
   readonly names = new Map<string, readonly string[]>();
@@ -54,7 +54,7 @@ export class Receivers implements HttpClient {
   }
 }
 
-/** The outbox and its worker under a clock that the test moves. */
+/** The outbox and its worker, with a clock that the test advances. */
 export class Rig {
   readonly receivers = new Receivers();
   readonly lines: string[] = [];
@@ -90,7 +90,7 @@ export class Rig {
     return createWebhooks({ outbox, policy: readWebhookPolicy({ ...this.#config }), clock: this.clock });
   }
 
-  /** Begins, or begins again after {@link kill}. */
+  /** Starts, or starts again after {@link kill}. */
   async boot(): Promise<void> {
     const { clock, scheduler } = this;
     const log = (message: string, fields?: object) =>
@@ -112,7 +112,7 @@ export class Rig {
     await this.do(this.#worker.start(new URL("http://127.0.0.1:2024")));
   }
 
-  /** Ends the process, in the middle of whatever it does. */
+  /** Ends the process, whatever it is doing. */
   kill(): void {
     this.scheduler.kill();
     this.scheduler = new SimulatedScheduler(this.clock);
@@ -126,7 +126,7 @@ export class Rig {
     return promise;
   }
 
-  /** A run that has ended and owes a webhook. */
+  /** A run that has ended with a pending webhook. */
   async owe(n: number, url: string, more: object = {}): Promise<void> {
     await this.do(this.oweSoon(n, url, more));
   }

@@ -30,7 +30,7 @@ describe("CRC-32C", () => {
     [Buffer.from("123456789"), 0xe3069283],
   ])("of known bytes", (bytes, sum) => {
     expect(crc32c(bytes, 0, bytes.length)).toBe(sum);
-    // The same in the middle of others, at each place.
+    // The same checksum within other bytes, at each position.
     for (let before = 0; before < 9; before++) {
       const all = Buffer.concat([Buffer.alloc(before, 7), bytes, Buffer.from("more")]);
       expect(crc32c(all, before, before + bytes.length)).toBe(sum);
@@ -143,7 +143,7 @@ describe("a manifest", () => {
     let found = 0;
     for (let at = 0; at < level.manifest.length; at++) {
       try {
-        // A length that reaches beyond the end looks like a cut.
+        // A length that reaches beyond the end looks like a truncation.
         if (readManifest(flipped(level.manifest, at)).length < tables) found++;
       } catch (error) {
         expect(error).toBeInstanceOf(FormatError);
