@@ -32,7 +32,7 @@ export const sub = (name: string) =>
     .addEdge("x", "y")
     .compile();
 
-/** Only versions that do not fork: graphs in Heddle fork with every version. */
+/** The first minor version of LangGraph.js that forks, and what earlier ones do. Heddle forks with every version. */
 export const SINCE_FORKS = [
   4,
   "it goes on from an older checkpoint without a fork, and asks nothing again",
