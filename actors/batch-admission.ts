@@ -1,7 +1,7 @@
 import type { RunRecord } from "../src/model/run.ts";
-import type { ThreadKey, ThreadStart } from "../src/model/thread.ts";
+import type { ThreadKey, ThreadCreation } from "../src/model/thread.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import { DeferredStarts, type Starts } from "./begin-queue.ts";
+import { DeferredStarts, type RunStarts } from "./begin-queue.ts";
 import type { RunDraft } from "./thread-system.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
@@ -13,13 +13,13 @@ interface Batch {
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
-  wake(key: ThreadKey, start: ThreadStart | undefined): Eventually<LiveThread>;
+  wake(key: ThreadKey, start: ThreadCreation | undefined): Eventually<LiveThread>;
   /** Keeps a thread in memory until it is released. */
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
   /** The queue in which the admitted runs wait to begin. */
-  readonly starts: Starts;
+  readonly starts: RunStarts;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 const BUDGET_MS = 8;
 
 /** Takes runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
-export interface Starts {
+export interface RunStarts {
   add(begin: () => void): void;
 }
 
@@ -14,7 +14,7 @@ export interface Starts {
  * is stored: in that turn the HTTP response goes out, before a node computes. Where many runs begin at once, other
  * work gets a turn every few milliseconds.
  */
-export class BeginQueue implements Starts {
+export class BeginQueue implements RunStarts {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #waiting: (() => void)[] = [];
@@ -53,12 +53,12 @@ export class BeginQueue implements Starts {
 }
 
 /** Keeps runs from beginning until they are released together. */
-export class DeferredStarts implements Starts {
-  readonly #starts: Starts;
+export class DeferredStarts implements RunStarts {
+  readonly #starts: RunStarts;
   #deferredStarts: (() => void)[] = [];
 
   /** `starts` gets the runs that are released. */
-  constructor(starts: Starts) {
+  constructor(starts: RunStarts) {
     this.#starts = starts;
   }
 

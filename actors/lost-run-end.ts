@@ -35,7 +35,7 @@ export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEn
       return undefined;
     }
     const end = lostRunEndChange({ ...found, run }, liveThread.deps.clock.now());
-    await liveThread.write({ kind: "mended", durable: true, ...end }, (thread) => thread, true);
+    await liveThread.write({ kind: "repaired", durable: true, ...end }, (thread) => thread, true);
     liveThread.deps.sinks.dismiss(liveThread.key, id);
     liveThread.owner.runEnded(liveThread, id, { run: end.runs?.[0] });
     return found.end?.status ?? "forgotten";

@@ -8,7 +8,7 @@ import {
   threadMapKey,
   type ThreadKey,
   type ThreadRecord,
-  type ThreadStart,
+  type ThreadCreation,
 } from "../src/model/thread.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
@@ -386,7 +386,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
    * Loads a thread. With `start`, creates it if it does not exist.
    * @throws ServiceError `thread.not_found` without `start`
    */
-  #wake(key: ThreadKey, start?: ThreadStart): Eventually<LiveThread> {
+  #wake(key: ThreadKey, start?: ThreadCreation): Eventually<LiveThread> {
     this.#refuseOnceParked();
     const name = threadMapKey(key);
     const live = this.#threads.get(name);
@@ -421,7 +421,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.#refuseOnceParked();
     const name = threadMapKey(liveThread.key);
     const actor = threadActor(this.#statecharts.thread, liveThread, name, this.#timers);
-    actor.subscribe({ error: (cause) => liveThread.giveUp(cause) });
+    actor.subscribe({ error: (cause) => liveThread.discard(cause) });
     liveThread.actor = actor;
     this.#threads.set(name, liveThread);
     this.counters.woken++;

@@ -165,7 +165,7 @@ function isInUse({ runs, delayed }: LiveThread): boolean {
 /** Stores when to look at the thread again. Clients do not see this as a change of the thread. */
 function postpone(liveThread: LiveThread, due: number): Promise<void> {
   const later = (thread: ThreadRecord) => ({ ...thread, ttl: thread.ttl && { ...thread.ttl, due } });
-  return liveThread.write({ kind: "kept", durable: true }, later, true);
+  return liveThread.write({ kind: "postponed", durable: true }, later, true);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ThreadStart } from "../src/model/thread.ts";
+import type { ThreadCreation } from "../src/model/thread.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
@@ -34,6 +34,6 @@ export class ThreadLocks {
 }
 
 /** False for a temporary thread: nobody else knows its id, so no other request can create it. */
-export function isIdShared(start: ThreadStart | undefined): boolean {
+export function isIdShared(start: ThreadCreation | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

@@ -10,7 +10,7 @@ import type {
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { Permits } from "../src/model/permission.ts";
-import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadStart } from "../src/model/thread.ts";
+import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadCreation } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
 import type { StateWrite } from "../src/ports/state-update.ts";
@@ -39,7 +39,7 @@ export interface RunDraft {
   /** Members of the run's config to store in the thread's record, for people to see; undefined: none. */
   readonly config?: JsonObject;
   /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */
-  readonly create?: ThreadStart;
+  readonly create?: ThreadCreation;
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
   /**

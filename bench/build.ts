@@ -1,41 +1,44 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleServer, bundleXState, ROOT } from "../src/build/bundles.ts";
+import { bundleServer, bundleXState, PACKAGE_ROOT } from "../src/build/bundles.ts";
 
-/** Where the server lies as the package has it, in few files; everything else is compiled file by file. */
+/**
+ * The folder with the server as the package contains it: bundled into few files. Everything else is compiled file by
+ * file.
+ */
 export const SERVED = "served";
 
 /**
- * Compiles the whole tree to plain JavaScript and answers where it is. A server run through a loader would be measured
- * with the loader's helpers in its hot functions, and a cold start with its compilations.
+ * Compiles the whole tree to plain JavaScript and returns its folder. A server that runs through a loader would be
+ * measured with the loader's helpers in its hot functions, and a cold start with the loader's compilations.
  */
 export async function build(): Promise<string> {
-  const out = join(ROOT, "dist", "bench-build");
-  const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-  const run = spawnSync(process.execPath, [tsc, "-p", join(ROOT, "tsconfig.json"), "--outDir", out], {
+  const out = join(PACKAGE_ROOT, "dist", "bench-build");
+  const tsc = join(PACKAGE_ROOT, "node_modules", "typescript", "bin", "tsc");
+  const run = spawnSync(process.execPath, [tsc, "-p", join(PACKAGE_ROOT, "tsconfig.json"), "--outDir", out], {
     encoding: "utf8",
   });
   if (run.status !== 0) {
     if (!existsSync(join(out, "bench", "load.js"))) throw new Error(`cannot compile:\n${run.stdout}`);
-    // Emitted all the same: another folder's type error is no reason not to measure.
+    // The files are emitted anyway: a type error in another folder does not affect the measurement.
     process.stderr.write(`compiled with type errors:\n${run.stdout}\n`);
   }
   await bundleXState(join(out, "actors", "xstate.js"));
   const schemas = join(out, "src", "schemas");
-  // Its 700 files would be most of each server's start.
+  // Loading its 700 files would take most of each server's start.
   await bundleServer([join(schemas, "typebox.js")], { outdir: schemas, allowOverwrite: true, banner: {} });
   const served = join(out, SERVED);
   rmSync(served, { recursive: true, force: true });
   const entries = ["cli", "index", "app/node-worker"].map((name) => join(out, "src", `${name}.js`));
   await bundleServer(entries, { outdir: served });
-  const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  const manifest = JSON.parse(readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8")) as {
     readonly exports: { ".": object };
   };
   manifest.exports["."] = { default: `./${SERVED}/index.js` };
   writeFileSync(join(out, "package.json"), JSON.stringify(manifest));
-  // The graph of the cold start, which finds the package by its name as a user's does.
-  copyFileSync(join(ROOT, "bench", "cold.mjs"), join(out, "cold.mjs"));
+  // The graph of the cold start. It resolves the package by its name, as a user's graph does.
+  copyFileSync(join(PACKAGE_ROOT, "bench", "cold.mjs"), join(out, "cold.mjs"));
   writeFileSync(join(out, "cold.json"), JSON.stringify({ graphs: { cold: "./cold.mjs:cold" } }));
   return out;
 }

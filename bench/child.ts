@@ -5,8 +5,8 @@ import { cpuOf, ioOf, type IoCount } from "./proc.ts";
 import type { Server } from "./server.ts";
 import type { ServerStats } from "./servers/report.ts";
 
-/** Waits for one IPC message of a child; rejects when it ends instead. */
-function hear<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
+/** Waits for one IPC message of a child; rejects when the child ends instead. */
+function receiveMessage<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => done(new Error(`${what}: no answer within ${ms} ms`)), ms);
     const onMessage = (message: T) => done(undefined, message);
@@ -24,20 +24,23 @@ function hear<T>(child: ChildProcess, what: string, ms: number): Promise<T> {
   });
 }
 
-/** At the end, also when a signal brings it, the directory is removed: behind the servers that wrote there. */
-export function leaveNothing(directory: string): void {
+/**
+ * Removes the directory when this process exits, also after a signal: after the servers that write to it have been
+ * stopped.
+ */
+export function removeOnExit(directory: string): void {
   process.on("exit", () => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 }
 
-/** The process does not outlive this one. */
-function bind(child: ChildProcess): void {
+/** Kills the child when this process exits. */
+function killOnExit(child: ChildProcess): void {
   const kill = () => void child.kill("SIGKILL");
   process.prependListener("exit", kill);
   child.once("exit", () => process.off("exit", kill));
 }
 
-/** The process that makes the load. */
+/** The process that generates the load. */
 export class LoadProcess {
   readonly #child: ChildProcess;
 
@@ -47,12 +50,16 @@ export class LoadProcess {
 
   static async start(built: string): Promise<LoadProcess> {
     const child = fork(`${built}/bench/load.js`, [], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    await hear(child, "load process", 10_000);
+    await receiveMessage(child, "load process", 10_000);
     return new LoadProcess(child);
   }
 
   async perform(job: Job): Promise<JobResult> {
-    const answer = hear<{ result?: JobResult; error?: string }>(this.#child, "load process", 300_000);
+    const answer = receiveMessage<{ result?: JobResult; error?: string }>(
+      this.#child,
+      "load process",
+      300_000,
+    );
     this.#child.send(job);
     const { result, error } = await answer;
     if (result === undefined) throw new Error(`load: ${error ?? "no result"}`);
@@ -64,7 +71,7 @@ export class LoadProcess {
   }
 }
 
-/** A server under measurement, Heddle or a control, in a process of its own that tells of itself over IPC. */
+/** A server under measurement, Heddle or a control, in a process of its own. It reports its counts over IPC. */
 export class ServerProcess implements Server {
   readonly #child: ChildProcess;
   readonly port: number;
@@ -76,7 +83,10 @@ export class ServerProcess implements Server {
     this.pid = child.pid ?? 0;
   }
 
-  /** `profile`: a directory for a CPU profile of its whole life, written when it stops. `node`: the program that runs it; default: this one. */
+  /**
+   * `profile`: a directory for a CPU profile of the whole process, written when it stops. `node`: the program that runs
+   * it; default: the Node that runs the bench.
+   */
   static async start(
     script: string,
     args: readonly string[],
@@ -90,18 +100,18 @@ export class ServerProcess implements Server {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       execArgv: [
         "--expose-gc",
-        // As `npm start` has it, and as the README advises for a busy server.
+        // The flag of `npm start`, which the README recommends for a busy server.
         "--max-semi-space-size=64",
         ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
       ],
       env: { ...process.env, NODE_ENV: "production" },
     });
-    bind(child);
+    killOnExit(child);
     try {
-      const { port } = await hear<{ port: number }>(child, script, 20_000);
+      const { port } = await receiveMessage<{ port: number }>(child, script, 20_000);
       return new ServerProcess(child, port);
     } catch (error) {
-      // It may only have been slow, and would keep the bench from its end.
+      // It may only be slow, but a process that is left running would keep the bench from ending.
       child.kill("SIGKILL");
       throw error;
     }
@@ -124,15 +134,15 @@ export class ServerProcess implements Server {
     return this.#ask("collect");
   }
 
-  /** Asks a control for something that only it does; resolves once it is done. */
+  /** Sends a control a command that only this control knows; resolves when it is done. */
   async perform(asked: unknown): Promise<void> {
-    const answer = hear(this.#child, "server", 300_000);
+    const answer = receiveMessage(this.#child, "server", 300_000);
     this.#child.send({ asked });
     await answer;
   }
 
   async #ask(ask: "stats" | "collect"): Promise<ServerStats> {
-    const answer = hear<{ stats: ServerStats }>(this.#child, "server", 20_000);
+    const answer = receiveMessage<{ stats: ServerStats }>(this.#child, "server", 20_000);
     this.#child.send({ ask });
     return (await answer).stats;
   }

@@ -2,10 +2,10 @@ import { graph, messages } from "../src/index.ts";
 import { z } from "zod";
 import { customData } from "./servers/bodies.ts";
 
-/** Lets what waits on the event loop have its turn, as a body that reads from a model would. */
+/** Yields to the event loop, as a node does that reads from a model. */
 const breathe = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Events a body makes before it lets go of the loop: about what one network read of a fast model brings. */
+/** The number of events that a node emits before it yields: about what one network read from a fast model brings. */
 const BURST = 256;
 
 /** The smallest graph: one node, one small write. */
@@ -15,7 +15,7 @@ export const one = graph({
   edges: { start: "work" },
 });
 
-/** A conversation: each run adds a question and an answer to a list that only grows. */
+/** A conversation: each run adds a question and an answer to a list that is never shortened. */
 export const chat = graph({
   state: { messages: messages(), topic: z.string().optional() },
   nodes: {
@@ -55,7 +55,7 @@ export const tokens = graph({
   edges: { start: "speak" },
 });
 
-/** Takes 200 ms: for many runs at once. */
+/** Takes 200 ms: for measurements with many concurrent runs. */
 export const slow = graph({
   state: { value: z.number().optional() },
   nodes: {
@@ -67,7 +67,7 @@ export const slow = graph({
   edges: { start: "wait" },
 });
 
-/** Computes for 300 ms without letting go of the loop. */
+/** Computes for 300 ms without yielding to the event loop. */
 export const busy = graph({
   state: { value: z.number().optional() },
   nodes: {
@@ -80,7 +80,7 @@ export const busy = graph({
   edges: { start: "compute" },
 });
 
-/** One node that records so many steps. */
+/** One node that records `count` steps with `ctx.step`. */
 export const steps = graph({
   state: { steps: z.number(), value: z.number().optional() },
   nodes: {
@@ -95,14 +95,14 @@ export const steps = graph({
 
 const add = async (state: { value?: number | undefined }) => ({ value: (state.value ?? 0) + 1 });
 
-/** Three nodes, one after the other: three synced checkpoints. */
+/** Three nodes in sequence: three synced checkpoints. */
 export const three = graph({
   state: { value: z.number().optional() },
   nodes: { first: add, second: add, third: add },
   edges: { start: "first", first: "second", second: "third" },
 });
 
-/** Keeps its thread busy for two milliseconds: parsing, templates, small models. */
+/** Blocks its thread for two milliseconds, as parsing, templates or small models do. */
 export const burn = graph({
   state: { value: z.number().optional() },
   nodes: {

@@ -15,8 +15,8 @@ const State = Annotation.Root({
 
 const NODES = Array.from({ length: 10 }, (_, i) => `node_${i}`);
 
-/** A chain of ten nodes: each takes a note, and the last one answers. Heddle serves it, and the control runs it itself. */
-export function ten(checkpointer?: BaseCheckpointSaver) {
+/** A chain of ten nodes: each adds a note, and the last one answers. Heddle serves it; the control runs it directly. */
+export function tenNodeGraph(checkpointer?: BaseCheckpointSaver) {
   const last = NODES.at(-1);
   const graph = new StateGraph(State) as StateGraph<
     typeof State.spec,
@@ -34,5 +34,5 @@ export function ten(checkpointer?: BaseCheckpointSaver) {
   return graph.compile(checkpointer === undefined ? {} : { checkpointer });
 }
 
-/** What each run is given. */
-export const question = { messages: [{ role: "user", content: "q".repeat(200) }] };
+/** The input of each run. */
+export const questionInput = { messages: [{ role: "user", content: "q".repeat(200) }] };

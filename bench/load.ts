@@ -1,4 +1,4 @@
-/** The load process: takes jobs over IPC, one at a time, and answers each with its result. */
+/** The load process: takes jobs over IPC, one at a time, and sends back the result of each. */
 import type { Job } from "./load/job.ts";
 import { perform } from "./load/perform.ts";
 

@@ -23,7 +23,10 @@ export function describeMachine(directory: string): Machine {
   };
 }
 
-/** The type of the mount that holds a directory: a memory file system would make every durable figure a lie. */
+/**
+ * The type of the mount that contains a directory. In a memory file system, every figure of durable writes would be
+ * wrong.
+ */
 function filesystemOf(directory: string): string {
   let best = { point: "", type: "unknown" };
   for (const line of readFileSync("/proc/mounts", "latin1").split("\n")) {
@@ -35,7 +38,7 @@ function filesystemOf(directory: string): string {
   return best.type;
 }
 
-/** Milliseconds of appending 4 KiB and fdatasync, one after the other: what every synced batch pays at least. */
+/** Milliseconds to append 4 KiB and fdatasync, in sequence: the minimum cost of every synced batch. */
 export function measureSync(directory: string, times: number): Summary {
   const file = join(directory, "fdatasync-probe");
   const fd = openSync(file, "a");

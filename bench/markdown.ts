@@ -1,4 +1,4 @@
-import { isReached, type PeerReport, type Report, type RowReport } from "./report.ts";
+import { isTargetMet, type PeerReport, type Report, type RowReport } from "./report.ts";
 import { figures, type Figure } from "./rows/row.ts";
 import type { Spread } from "./stats.ts";
 
@@ -26,8 +26,8 @@ const COLUMNS = [
   "memory_ns",
 ] as const satisfies Figure[];
 
-/** What tells most of a peer, in the row's own line; the rest has a table further down. */
-const TOLD_OF_PEER: ReadonlySet<Figure> = new Set([
+/** The figures of a peer that stand in the row's own line; the others are in a table of their own. */
+const PEER_FIGURES: ReadonlySet<Figure> = new Set([
   "per_s",
   "p50_ms",
   "first_p50_ms",
@@ -38,12 +38,12 @@ const TOLD_OF_PEER: ReadonlySet<Figure> = new Set([
   "stuck",
 ]);
 
-/** Heddle's figures divided by the peer's, with the peer's in brackets, and what was asked where the targets were set. */
-function besidePeer(peer: PeerReport | undefined): string {
+/** Heddle's figures divided by the peer's, with the peer's in brackets, and the ratios that the targets ask for. */
+function peerCell(peer: PeerReport | undefined): string {
   if (peer === undefined) return "";
   if (peer.failure !== undefined) return "no figures";
   return peer.figures
-    .filter(({ figure, ratio }) => TOLD_OF_PEER.has(figure) || ratio.asked !== undefined)
+    .filter(({ figure, ratio }) => PEER_FIGURES.has(figure) || ratio.asked !== undefined)
     .map(({ figure, ratio, peer: theirs }) => {
       const { title, digits } = figures[figure];
       const wanted = ratio.asked === undefined ? "" : `; asked: ${quotient(ratio.asked)} x`;
@@ -52,15 +52,15 @@ function besidePeer(peer: PeerReport | undefined): string {
     .join("; ");
 }
 
-/** What of a row is told of another Node. */
-const TOLD_OF_NODE: ReadonlySet<Figure> = new Set(["per_s", "p50_ms", "first_p50_ms", "cpu_us"]);
+/** The figures that are compared with those on another Node. */
+const OTHER_NODE_FIGURES: ReadonlySet<Figure> = new Set(["per_s", "p50_ms", "first_p50_ms", "cpu_us"]);
 
-/** Heddle's figures on another Node, and how many times those on this one they are. */
-function onOtherNode(row: PeerReport | undefined): string {
+/** Heddle's figures on another Node, each with its ratio to the one on this Node. */
+function otherNodeCell(row: PeerReport | undefined): string {
   if (row === undefined) return "";
   if (row.failure !== undefined) return "no figures";
   return row.figures
-    .filter(({ figure }) => TOLD_OF_NODE.has(figure))
+    .filter(({ figure }) => OTHER_NODE_FIGURES.has(figure))
     .map(({ figure, peer, ratio }) => {
       const { title, digits } = figures[figure];
       return `${number(peer.median, digits)} ${title} (${quotient(1 / ratio.median)} x)`;
@@ -68,8 +68,8 @@ function onOtherNode(row: PeerReport | undefined): string {
     .join("; ");
 }
 
-/** Heddle's figures divided by those of the controls, and what was asked where the targets were set. */
-function besideControls({ ratios }: RowReport): string {
+/** Heddle's figures divided by those of the controls, and the ratios that the targets ask for. */
+function controlsCell({ ratios }: RowReport): string {
   return Object.entries(ratios)
     .map(([name, { median, asked }]) => {
       const wanted = asked === undefined ? "" : ` (asked: ${number(asked, 2)} x)`;
@@ -80,7 +80,7 @@ function besideControls({ ratios }: RowReport): string {
 
 const verdict = (missed: readonly string[]) => (missed.length === 0 ? "yes" : `no: ${missed.join(", ")}`);
 
-/** The same by the ratios alone, which a slower machine does not change. */
+/** Whether the target is met by the ratios alone, which a slower machine does not change. */
 function metAsRatios({ ratios }: RowReport, peer: PeerReport | undefined): string {
   const controls = Object.entries(ratios).map(([name, ratio]) => ({ name, ratio }));
   const peers = (peer?.figures ?? []).map(({ figure, ratio }) => ({
@@ -89,7 +89,7 @@ function metAsRatios({ ratios }: RowReport, peer: PeerReport | undefined): strin
   }));
   const all = [...controls, ...peers].filter(({ ratio }) => ratio.asked !== undefined);
   if (all.length === 0) return "";
-  return verdict(all.filter(({ ratio }) => !isReached(ratio)).map(({ name }) => name));
+  return verdict(all.filter(({ ratio }) => !isTargetMet(ratio)).map(({ name }) => name));
 }
 
 const quotient = (value: number) => number(value, value > 0 && value < 0.1 ? 4 : 2);
@@ -121,9 +121,9 @@ export function markdown(report: Report): string {
       report.rows.map((row) => [
         `\`${row.name}\``,
         ...COLUMNS.map((f) => cell(row.figures[f], figures[f].digits)),
-        row.failure === undefined ? besideControls(row) : `no figures: ${row.failure.split("\n", 1)[0]}`,
-        besidePeer(peers.get(row.name)),
-        ...(report.other_node === undefined ? [] : [onOtherNode(onOther.get(row.name))]),
+        row.failure === undefined ? controlsCell(row) : `no figures: ${row.failure.split("\n", 1)[0]}`,
+        peerCell(peers.get(row.name)),
+        ...(report.other_node === undefined ? [] : [otherNodeCell(onOther.get(row.name))]),
         row.target ?? "",
         row.missed === undefined ? "" : verdict(row.missed),
         metAsRatios(row, peers.get(row.name)),

@@ -2,13 +2,13 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
-/** Ends the process: what was asked for cannot be done. Said in one line, before anything is measured. */
+/** Ends the process with a one-line message, before anything is measured, because the request cannot be carried out. */
 export function refuse(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(2);
 }
 
-/** The options of the command line; one that is not there, or lacks its value, is refused. */
+/** Parses the options of the command line. Unknown options and missing values are refused. */
 export function readOptions<const T extends NonNullable<ParseArgsConfig["options"]>>(
   options: T,
 ): ReturnType<typeof parseArgs<{ options: T }>>["values"] {
@@ -21,11 +21,11 @@ export function readOptions<const T extends NonNullable<ParseArgsConfig["options
 
 interface Bounds {
   readonly least: number;
-  /** Also what lies between whole numbers. */
+  /** True: the value may have a fraction. */
   readonly fractions?: boolean;
 }
 
-/** The number that an option has. */
+/** Parses the number of an option. */
 export function numberOf(name: string, text: string, { least, fractions = false }: Bounds): number {
   const value = text.trim() === "" ? Number.NaN : Number(text);
   if (!Number.isFinite(value) || value < least || !(fractions || Number.isInteger(value))) {
@@ -34,7 +34,10 @@ export function numberOf(name: string, text: string, { least, fractions = false 
   return value;
 }
 
-/** The path of files to be written, in a folder that is there: it would be a pity to find out after an hour. */
+/**
+ * Checks the path of output files: the folder must exist, since an error after an hour of measuring would lose the
+ * results.
+ */
 export function pathOf(name: string, path: string): string {
   const folder = dirname(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Connection } from "./load/connection.ts";
 import { TextReceiver } from "./load/receivers.ts";
 
-/** A port of this machine that nobody listens on. */
+/** Returns a free port of this machine. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -12,8 +12,11 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Asks once, over a plain connection: a client that has to be loaded first would be measured too. */
-async function answers(port: number, path: string): Promise<boolean> {
+/**
+ * Sends one request over a plain connection. An HTTP client would first have to be loaded, and that time would be
+ * measured too.
+ */
+async function respondsAt(port: number, path: string): Promise<boolean> {
   try {
     const connection = await Connection.open("127.0.0.1", port, Connection.buffer());
     const status = await new Promise<number>((resolve) => {
@@ -25,14 +28,14 @@ async function answers(port: number, path: string): Promise<boolean> {
     connection.close();
     return status === 200;
   } catch {
-    // Not listening yet.
+    // The server does not listen yet.
     return false;
   }
 }
 
 /**
- * Waits for the first answer with status 200, asking every two milliseconds.
- * @throws Error what `ended` says, once it says something; or that it took longer than `seconds`
+ * Polls every two milliseconds until the server responds with status 200.
+ * @throws Error with the text that `ended` returns, or when it takes longer than `seconds`
  */
 export async function firstAnswer(
   port: number,
@@ -41,7 +44,7 @@ export async function firstAnswer(
   seconds = 60,
 ): Promise<void> {
   const began = performance.now();
-  while (!(await answers(port, path))) {
+  while (!(await respondsAt(port, path))) {
     const why = ended();
     if (why !== undefined) throw new Error(why);
     if (performance.now() - began > seconds * 1000) throw new Error(`no ${path} within ${seconds} s`);

@@ -2,12 +2,13 @@ import { Connection } from "./load/connection.ts";
 import { TextReceiver } from "./load/receivers.ts";
 import { summarize, type Summary } from "./stats.ts";
 
-/** Milliseconds between two questions. */
-const EVERY = 20;
+/** Milliseconds between two requests. */
+const INTERVAL_MS = 20;
 
 /**
- * Asks `/ok` at an even pace while a row runs, over a connection and in a process of its own: whatever the load, the
- * door must answer. Questions that a late answer kept from being asked would have met the same wait: each counts.
+ * Requests `/ok` at a steady pace while a row runs, from a process and over a connection of its own: the server must
+ * respond under any load. Requests that were not sent because an earlier response was late would have waited as long,
+ * so each of them counts.
  */
 export class Probe {
   readonly #connection: Connection;
@@ -19,7 +20,7 @@ export class Probe {
   private constructor(connection: Connection, host: string) {
     this.#connection = connection;
     this.#request = Buffer.from(`GET /ok HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
-    this.#timer = setInterval(() => this.#ask(), EVERY);
+    this.#timer = setInterval(() => this.#ask(), INTERVAL_MS);
   }
 
   static async start(port: number): Promise<Probe> {
@@ -36,7 +37,8 @@ export class Probe {
       const waited = failure === undefined ? performance.now() - asked : Number.POSITIVE_INFINITY;
       this.#samples.push(waited);
       if (!Number.isFinite(waited)) return;
-      for (let missed = waited - EVERY; missed > EVERY; missed -= EVERY) this.#samples.push(missed);
+      for (let missed = waited - INTERVAL_MS; missed > INTERVAL_MS; missed -= INTERVAL_MS)
+        this.#samples.push(missed);
     };
     this.#connection.send(this.#request, new TextReceiver(answered));
   }

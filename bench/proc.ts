@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** CPU seconds of all threads of a process, from the scheduler's own count (nanoseconds; `stat` only has ticks of 10 ms). */
+/**
+ * CPU seconds of all threads of a process, as the scheduler counts them (in nanoseconds; `stat` only has ticks of 10
+ * ms).
+ */
 export function cpuOf(pid: number): number {
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -14,9 +17,9 @@ export function cpuOf(pid: number): number {
 }
 
 export interface IoCount {
-  /** Bytes handed to write calls, to files and sockets alike. */
+  /** Bytes passed to write calls, to files and sockets alike. */
   readonly written: number;
-  /** Bytes that were to go to a disk, LevelDB's own compactions included. */
+  /** Bytes written to a disk, LevelDB's compactions included. */
   readonly toDisk: number;
 }
 
@@ -27,9 +30,11 @@ export function ioOf(pid: number): IoCount {
 }
 
 export interface Resident {
-  /** Bytes that are the process's own: heaps, arenas, stacks. */
+  /** Bytes of anonymous memory: heaps, arenas, stacks. */
   readonly anonymous: number;
-  /** Bytes of files that are mapped: its code, and those of LevelDB's tables that were read. The kernel takes them back when it needs room. */
+  /**
+   * Bytes of mapped files: code, and the LevelDB tables that were read. The kernel reclaims them when it needs memory.
+   */
   readonly mapped: number;
 }
 

@@ -1,31 +1,34 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What others who share the machine's hardware took while something was measured. */
+/** The share of the hardware that other guests of the host used during a measurement. */
 export interface Noise {
-  /** Of the time of all cores, the share that other guests of the host had in our stead: 0 to 1. */
+  /** The share of the time of all cores that other guests of the host got instead of this one: 0 to 1. */
   readonly stolen: number;
-  /** Nanoseconds of an access to memory that no cache of ours holds. */
+  /** Nanoseconds of a memory access that misses every cache. */
   readonly memory: number;
 }
 
-/** What tells whether it is quiet. */
-export interface Ear {
-  /** Waits for the machine to be quiet, as long as there is patience. */
+/** Measures whether the machine is quiet. */
+export interface NoiseMeter {
+  /** Waits until the machine is quiet, or the patience is used up. */
   wait(): Promise<void>;
-  /** What `task` answers, and how it was meanwhile. */
-  during<T>(task: () => Promise<T>): Promise<{ readonly told: T; readonly noise: Noise }>;
+  /** The result of `task`, and the noise while it ran. */
+  during<T>(task: () => Promise<T>): Promise<{ readonly result: T; readonly noise: Noise }>;
   isQuiet(noise: Noise): boolean;
-  /** May so many milliseconds be spent again? Then they are. */
+  /** Takes this many milliseconds from the patience. Returns false when too little is left. */
   spend(ms: number): boolean;
 }
 
-/** Of at most so many tries the first that was made in a quiet time, or else the last: by the machine, never by what came out. */
-export async function quietly<T>(
-  ear: Ear,
+/**
+ * Measures at most `tries` times, and returns the first result that was measured while the machine was quiet, or else
+ * the last one. The choice depends on the machine alone, never on the result.
+ */
+export async function measureWhileQuiet<T>(
+  ear: NoiseMeter,
   tries: number,
   task: () => Promise<T>,
-): Promise<{ readonly told: T; readonly noise: Noise }> {
+): Promise<{ readonly result: T; readonly noise: Noise }> {
   for (let left = tries - 1; ; left--) {
     await ear.wait();
     const began = performance.now();
@@ -34,56 +37,60 @@ export async function quietly<T>(
   }
 }
 
-/** Numbers in the cycle that is walked: 64 MiB, more than a core's share of any cache. */
-const LENGTH = 2 ** 24;
-/** Milliseconds of one look. */
-const LOOK = 100;
-/** Looks that tell what the machine can do, before the first row. */
-const LOOKS = 50;
-/** What counts as quiet: so much more than the fastest access seen, and such a share stolen. */
-const SLOWER = 1.2;
-const STOLEN = 0.01;
+/** The length of the cycle that is walked: 64 MiB, more than a core's share of any cache. */
+const CYCLE_LENGTH = 2 ** 24;
+/** Milliseconds of one noise sample. */
+const SAMPLE_MS = 100;
+/** The number of samples before the first row, which find out how fast the machine can be. */
+const INITIAL_SAMPLES = 50;
+/** The limits for a quiet machine: the access time relative to the fastest one seen, and the stolen share. */
+const MAX_SLOWDOWN = 1.2;
+const MAX_STOLEN_SHARE = 0.01;
 
 /**
- * Whether the machine is quiet, by what has nothing to do with what is measured. Guests of one host share its caches, its memory
- * and, where cores are two of one, its units too: while neighbours work, the same run takes up to twice the CPU.
+ * Measures whether the machine is quiet, by figures that do not depend on what the bench measures. Guests of one host
+ * share its caches, its memory and, with hyper-threading, its cores: while neighbours work, the same run takes up to
+ * twice the CPU.
  */
-export class Quiet implements Ear {
-  /** Each number is the place of the next: one cycle through all, so that no access can begin before the last one has ended. */
-  readonly #cycle = new Int32Array(LENGTH);
+export class HostNoiseMeter implements NoiseMeter {
+  /**
+   * Each number is the index of the next one: a single cycle through all of them, so that no access can begin before
+   * the last one has ended.
+   */
+  readonly #cycle = new Int32Array(CYCLE_LENGTH);
   #at = 0;
   #fastest = Number.POSITIVE_INFINITY;
-  /** Milliseconds that may still be spent on waiting and on measuring again. */
+  /** Milliseconds that may still be spent on waiting and on repeated measurements. */
   #patience: number;
 
   constructor(patience: number) {
     this.#patience = patience;
     const cycle = this.#cycle;
-    for (let i = 0; i < LENGTH; i++) cycle[i] = i;
-    for (let i = LENGTH - 1; i > 0; i--) {
+    for (let i = 0; i < CYCLE_LENGTH; i++) cycle[i] = i;
+    for (let i = CYCLE_LENGTH - 1; i > 0; i--) {
       const j = Math.floor(Math.random() * i);
       const swapped = cycle[i] as number;
       cycle[i] = cycle[j] as number;
       cycle[j] = swapped;
     }
-    for (let i = 0; i < (patience > 0 ? LOOKS : 1); i++) this.#look();
+    for (let i = 0; i < (patience > 0 ? INITIAL_SAMPLES : 1); i++) this.#sample();
   }
 
   async wait(): Promise<void> {
     const began = performance.now();
-    while (this.#patience > performance.now() - began && !this.isQuiet(this.#now())) await sleep(1_000);
+    while (this.#patience > performance.now() - began && !this.isQuiet(this.#measure())) await sleep(1_000);
     this.#patience -= performance.now() - began;
   }
 
-  async during<T>(task: () => Promise<T>): Promise<{ readonly told: T; readonly noise: Noise }> {
+  async during<T>(task: () => Promise<T>): Promise<{ readonly result: T; readonly noise: Noise }> {
     const before = ticks();
-    const memory = this.#look();
-    const told = await task();
-    return { told, noise: { stolen: share(before, ticks()), memory: (memory + this.#look()) / 2 } };
+    const memory = this.#sample();
+    const result = await task();
+    return { result, noise: { stolen: share(before, ticks()), memory: (memory + this.#sample()) / 2 } };
   }
 
   isQuiet({ stolen, memory }: Noise): boolean {
-    return stolen <= STOLEN && memory <= SLOWER * this.#fastest;
+    return stolen <= MAX_STOLEN_SHARE && memory <= MAX_SLOWDOWN * this.#fastest;
   }
 
   spend(ms: number): boolean {
@@ -92,20 +99,20 @@ export class Quiet implements Ear {
     return true;
   }
 
-  /** Time is only stolen from those who use it. */
-  #now(): Noise {
+  /** Stolen time only shows while this process uses the CPU. */
+  #measure(): Noise {
     const before = ticks();
-    const memory = Math.max(this.#look(), this.#look(), this.#look());
+    const memory = Math.max(this.#sample(), this.#sample(), this.#sample());
     return { stolen: share(before, ticks()), memory };
   }
 
-  #look(): number {
+  #sample(): number {
     const cycle = this.#cycle;
     const began = performance.now();
     let at = this.#at;
     let steps = 0;
     let took = 0;
-    for (; took < LOOK; took = performance.now() - began) {
+    for (; took < SAMPLE_MS; took = performance.now() - began) {
       for (let i = 0; i < 1_000; i++) at = cycle[at] as number;
       steps += 1_000;
     }
@@ -121,10 +128,10 @@ interface Ticks {
   readonly stolen: number;
 }
 
-/** Time of all cores since the machine was started, by the kernel's count (proc(5), `/proc/stat`). */
+/** The time of all cores since the boot, as the kernel counts it (proc(5), `/proc/stat`). */
 function ticks(): Ticks {
   const [line = ""] = readFileSync("/proc/stat", "latin1").split("\n", 1);
-  // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of these.
+  // user, nice, system, idle, iowait, irq, softirq, steal; the fields after these are included in them.
   const counts = line.trim().split(/ +/).slice(1, 9).map(Number);
   return { all: counts.reduce((sum, count) => sum + count, 0), stolen: counts[7] ?? 0 };
 }

@@ -7,9 +7,9 @@ export interface RowReport {
   readonly what: string;
   readonly target?: string;
   readonly figures: { readonly [figure in Figure]?: Spread };
-  /** This row's figure divided by the control's, by `control figure`. */
+  /** This row's figure divided by the control's, by the key `control figure`. */
   readonly ratios: { readonly [name: string]: Ratio };
-  /** Of what the target asks for in numbers, what the medians do not reach. Absent: there are no such numbers, or no figures. */
+  /** The goals that the medians do not reach. Absent if the row has no goals or no figures. */
   readonly missed?: readonly string[];
   /** Why there are no figures. */
   readonly failure?: string;
@@ -17,22 +17,22 @@ export interface RowReport {
 
 export interface Ratio extends Spread {
   readonly figure: Figure;
-  /** The ratio that the target was on the machine for which it was set. */
+  /** The target ratio, measured on the machine for which the targets were set. */
   readonly asked?: number;
 }
 
 export interface Report {
   readonly machine: Machine;
-  /** Before the first row and after the last: a neighbour's load shows here. */
+  /** Before the first row and after the last: the load of neighbours shows here. */
   readonly fdatasync_ms: readonly [before: Summary, after: Summary];
   readonly rounds: number;
   readonly scale: number;
   readonly rows: readonly RowReport[];
-  /** The rows that the official JavaScript server took too. */
+  /** The rows that were measured on the official JavaScript server too. */
   readonly peer: readonly PeerReport[];
-  /** The version of another Node that Heddle was measured on too, in the same rounds. */
+  /** The version of another Node on which Heddle was measured in the same rounds. */
   readonly other_node?: string;
-  /** Heddle's rows there, in the peer's place. */
+  /** Heddle's rows on that Node, in the form of a peer's. */
   readonly on_other_node: readonly PeerReport[];
 }
 
@@ -48,7 +48,7 @@ export interface PeerReport {
   readonly failure?: string;
 }
 
-/** What is told of the peer, where the row has it. */
+/** The figures that are compared with the peer's, where the row has them. */
 const COMPARED = [
   "per_s",
   "p50_ms",
@@ -62,7 +62,9 @@ const COMPARED = [
   "stuck",
 ] as const satisfies Figure[];
 
-/** The ratios of some rounds, with what was asked of them: `theirs` is what Heddle was set against there. */
+/**
+ * The ratios of some rounds, with their targets. `theirs`: the figures of the control or peer when the target was set.
+ */
 function ratioOf(
   { goals = [] }: Row,
   figure: Figure,
@@ -75,13 +77,13 @@ function ratioOf(
   return { ...spread(values), figure, ...asked };
 }
 
-/** Is a ratio as good as it was asked for? Undefined: none was. */
-export function isReached({ figure, median, asked }: Ratio): boolean | undefined {
+/** Whether a ratio reaches its target; undefined if there is no target. */
+export function isTargetMet({ figure, median, asked }: Ratio): boolean | undefined {
   if (asked === undefined) return undefined;
   return figure === "per_s" ? median >= asked : median <= asked;
 }
 
-/** A row of Heddle beside the same row of the peer. The peer may have had fewer rounds. */
+/** Compares a row of Heddle with the same row of the peer, which may have fewer rounds. */
 export function reportPeer(
   row: Row,
   ours: readonly Figures[],
@@ -108,13 +110,13 @@ export function reportPeer(
   return { name: row.name, figures: told, ...(failure === undefined ? {} : { failure }) };
 }
 
-/** What every row with a target is held to, where the door was asked meanwhile. */
-const DOOR: Goal = { figure: "ok_p99_ms", most: 50 };
+/** The goal of every row with a target, if `/ok` was requested during the row. */
+const OK_LATENCY_GOAL: Goal = { figure: "ok_p99_ms", most: 50 };
 
 const ratioName = (control: string, figure: Figure) => `${control} ${figures[figure].title}`;
 
-/** What a goal is about, when the row falls short of it. */
-function shortOf(
+/** Describes a goal that the row does not reach. */
+function missedGoal(
   { figure, to, most = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Goal,
   told: RowReport["figures"],
   ratios: RowReport["ratios"],
@@ -124,7 +126,10 @@ function shortOf(
   return value >= least && value <= most ? [] : [name];
 }
 
-/** The rounds of a row as medians; ratios are taken within each round, then their median: both drift together. */
+/**
+ * Summarises the rounds of a row as medians. Ratios are computed within each round before their median is taken,
+ * because both figures drift together.
+ */
 export function reportRow(
   row: Row,
   of: (name: string) => readonly Figures[],
@@ -146,8 +151,8 @@ export function reportRow(
     });
     if (values.length > 0) ratios[ratioName(control, figure)] = ratioOf(row, figure, there, values);
   }
-  const goals = row.goals && [...row.goals, ...(told.ok_p99_ms === undefined ? [] : [DOOR])];
-  const missed = rounds.length === 0 ? undefined : goals?.flatMap((goal) => shortOf(goal, told, ratios));
+  const goals = row.goals && [...row.goals, ...(told.ok_p99_ms === undefined ? [] : [OK_LATENCY_GOAL])];
+  const missed = rounds.length === 0 ? undefined : goals?.flatMap((goal) => missedGoal(goal, told, ratios));
   return {
     name: row.name,
     what: row.what,

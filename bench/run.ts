@@ -1,50 +1,50 @@
 /**
- * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --node PATH --quiet MINUTES]`: every row and the
- * control rows that it is set against, round by round; a table on the screen, `FILE.json` and `FILE.md` beside it. With `--peer` the
- * official JavaScript server takes the rows that it can in the same rounds, and the rows of other engines are measured too. With
- * `--node` Heddle runs on another Node, too, in the same rounds. With `--quiet` each measurement waits for a quiet machine, and is made again when that did not last, for so many minutes in all.
+ * `npm run bench [-- --row NAME,... --rounds N --scale X --out FILE --profile DIR --peer --node PATH --quiet MINUTES]`: measures every row and
+ * its control rows, round by round. Prints a table, and writes `FILE.json` and `FILE.md`. `--peer` also measures the official JavaScript
+ * server, on the rows that it supports, and the rows of other engines, in the same rounds. `--node` also measures Heddle on another Node.
+ * `--quiet` waits for a quiet machine before each measurement, and repeats those during which it was not quiet, for this many minutes in all.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/bundles.ts";
 import { build } from "./build.ts";
-import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
+import { removeOnExit, LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";
 import { markdown } from "./markdown.ts";
 import { numberOf, pathOf, readOptions, refuse } from "./options.ts";
 import { reportPeer, reportRow, type Report } from "./report.ts";
 import { newProject, removeProjects, startLangGraph } from "./peers/langgraph.ts";
-import { controls } from "./rows/controls.ts";
-import { rows } from "./rows/heddle.ts";
+import { controlRows } from "./rows/controls.ts";
+import { heddleRows } from "./rows/heddle.ts";
 import type { Bench, Figures, Row } from "./rows/row.ts";
-import { crowds } from "./rows/crowds.ts";
-import { hosted } from "./rows/hosted.ts";
-import { growths } from "./rows/growth.ts";
-import { searches } from "./rows/searches.ts";
-import { special } from "./rows/special.ts";
-import { stepped } from "./rows/steps.ts";
-import { Quiet, quietly } from "./quiet.ts";
+import { crowdRows } from "./rows/crowds.ts";
+import { hostedRows } from "./rows/hosted.ts";
+import { growthRows } from "./rows/growth.ts";
+import { searchRows } from "./rows/searches.ts";
+import { specialRows } from "./rows/special.ts";
+import { stepRows } from "./rows/steps.ts";
+import { HostNoiseMeter, measureWhileQuiet } from "./quiet.ts";
 import { startHeddle } from "./start.ts";
-import { watched } from "./rows/watched.ts";
+import { watchedRows } from "./rows/watched.ts";
 import { watchers } from "./rows/watchers.ts";
 import { workers } from "./rows/workers.ts";
 
 const all: readonly Row[] = [
-  ...controls,
-  ...rows,
-  ...growths,
-  ...special,
-  ...crowds,
-  ...watched,
+  ...controlRows,
+  ...heddleRows,
+  ...growthRows,
+  ...specialRows,
+  ...crowdRows,
+  ...watchedRows,
   ...watchers,
   ...workers,
-  ...searches,
-  ...hosted,
-  ...stepped,
+  ...searchRows,
+  ...hostedRows,
+  ...stepRows,
 ];
 
-/** The rows asked for, each behind the controls that it needs. */
+/** The selected rows, each after the controls that it needs. */
 function choose(names: readonly string[]): Row[] {
   const chosen = new Set<Row>();
   const add = (name: string) => {
@@ -56,7 +56,7 @@ function choose(names: readonly string[]): Row[] {
     chosen.add(row);
   };
   for (const name of names) {
-    if (name === "controls") for (const row of controls) chosen.add(row);
+    if (name === "controls") for (const row of controlRows) chosen.add(row);
     else add(name);
   }
   return [...chosen];
@@ -87,7 +87,7 @@ function newBench(
   };
 }
 
-/** The same work for the official JavaScript server, or a share of it. */
+/** The bench of the official JavaScript server: the same work, or a share of it. */
 function peerBench(bench: Bench, share: number): Bench {
   return {
     ...bench,
@@ -105,7 +105,7 @@ function peerBench(bench: Bench, share: number): Bench {
   };
 }
 
-/** The same work for Heddle on another Node. */
+/** The bench of Heddle on another Node. */
 function otherNodeBench(bench: Bench, node: string): Bench {
   const script = join(bench.built, "bench", "servers", "heddle.js");
   return {
@@ -118,7 +118,7 @@ function otherNodeBench(bench: Bench, node: string): Bench {
   };
 }
 
-/** What a Node says of itself. */
+/** The version of a Node program. */
 function versionOf(node: string): string {
   const { status, stdout } = spawnSync(node, ["--version"], { encoding: "utf8" });
   if (status !== 0) refuse(`--node "${node}" is no Node that runs here`);
@@ -149,47 +149,47 @@ const otherNode =
   values.node === undefined ? undefined : { path: values.node, version: versionOf(values.node) };
 
 const built = await build();
-const base = join(ROOT, "dist", "bench-data");
+const base = join(PACKAGE_ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "run-"));
-leaveNothing(directory);
+removeOnExit(directory);
 const load = await LoadProcess.start(built);
 const bench = newBench(load, built, directory, scale, values.profile);
 const measured = new Map<string, Figures[]>();
 const failures = new Map<string, string>();
-/** Patience is for what has a target, in every round, and for what that is set against. */
-const isMadeOnce = (row: Row) =>
-  row.rounds !== undefined || (row.goals === undefined && !controls.includes(row));
+/** Whether a row is never repeated because of noise: one with a limit of rounds, or one that is neither a control nor has a target. */
+const isMeasuredOnce = (row: Row) =>
+  row.rounds !== undefined || (row.goals === undefined && !controlRows.includes(row));
 
-/** Rows of Heddle itself: what controls and other engines do on another Node is not asked. */
+/** Rows of Heddle itself. Controls and other engines are not measured on another Node. */
 const isOnOtherNode = (row: Row) =>
-  otherNode !== undefined && !controls.includes(row) && row.foreign !== true;
+  otherNode !== undefined && !controlRows.includes(row) && row.foreign !== true;
 
-/** Tries of one round to have it in a quiet time. */
-const TRIES = 4;
-const quiet = new Quiet(patience);
-/** What stands in for the row's name where the peer is meant. */
-const ofPeer = (name: string) => `${name}, peer`;
-/** The same for another Node. */
-const onOtherNode = (name: string) => `${name}, ${otherNode?.version ?? ""}`;
+/** The largest number of attempts to measure a round while the machine is quiet. */
+const MAX_TRIES = 4;
+const quiet = new HostNoiseMeter(patience);
+/** The name of the peer's version of a row. */
+const peerRowName = (name: string) => `${name}, peer`;
+/** The name of a row on another Node. */
+const otherNodeRowName = (name: string) => `${name}, ${otherNode?.version ?? ""}`;
 
-/** One round of a row; once it has failed there are no more. `once`: it is not made again. */
+/** Measures one round of a row; after a failure, no more rounds of it follow. `once`: it is not repeated for noise. */
 async function measureRow(name: string, once: boolean, round: () => Promise<Figures>): Promise<void> {
   if (failures.has(name)) return;
-  const tries = once ? 1 : TRIES;
+  const tries = once ? 1 : MAX_TRIES;
   try {
-    const { told, noise } = await quietly(quiet, tries, async () => {
+    const { result, noise } = await measureWhileQuiet(quiet, tries, async () => {
       process.stderr.write(`${name} ... `);
       const began = performance.now();
-      const told = await round();
+      const result = await round();
       process.stderr.write(
-        `${Object.entries(told)
+        `${Object.entries(result)
           .map(([figure, value]) => `${figure} ${Number(value.toPrecision(4))}`)
           .join(", ")}; took ${Math.round((performance.now() - began) / 1000)} s\n`,
       );
-      return told;
+      return result;
     });
-    const all: Figures = { ...told, stolen: noise.stolen * 100, memory_ns: noise.memory };
+    const all: Figures = { ...result, stolen: noise.stolen * 100, memory_ns: noise.memory };
     measured.set(name, [...(measured.get(name) ?? []), all]);
   } catch (error) {
     failures.set(name, error instanceof Error ? error.message : String(error));
@@ -199,8 +199,8 @@ async function measureRow(name: string, once: boolean, round: () => Promise<Figu
 
 const before = measureSync(directory, 500);
 
-/** What has been measured in so many rounds, in the files too: what comes to an end too early leaves those before it. */
-function tell(rounds: number): Report {
+/** Reports the rounds so far, also to the files: if the bench is interrupted, their results remain. */
+function reportRounds(rounds: number): Report {
   const report: Report = {
     machine: describeMachine(directory),
     fdatasync_ms: [before, measureSync(directory, 500)],
@@ -214,8 +214,8 @@ function tell(rounds: number): Report {
             reportPeer(
               row,
               measured.get(row.name) ?? [],
-              measured.get(onOtherNode(row.name)) ?? [],
-              failures.get(onOtherNode(row.name)),
+              measured.get(otherNodeRowName(row.name)) ?? [],
+              failures.get(otherNodeRowName(row.name)),
             ),
           ]
         : [],
@@ -226,8 +226,8 @@ function tell(rounds: number): Report {
             reportPeer(
               row,
               measured.get(row.name) ?? [],
-              measured.get(ofPeer(row.name)) ?? [],
-              failures.get(ofPeer(row.name)),
+              measured.get(peerRowName(row.name)) ?? [],
+              failures.get(peerRowName(row.name)),
             ),
           ]
         : [],
@@ -246,15 +246,17 @@ try {
     process.stderr.write(`round ${round}/${rounds}\n`);
     for (const row of chosen) {
       if (round > (row.rounds ?? rounds)) continue;
-      await measureRow(row.name, isMadeOnce(row), () => row.run(bench));
+      await measureRow(row.name, isMeasuredOnce(row), () => row.run(bench));
       if (otherNode !== undefined && isOnOtherNode(row)) {
-        await measureRow(onOtherNode(row.name), true, () => row.run(otherNodeBench(bench, otherNode.path)));
+        await measureRow(otherNodeRowName(row.name), true, () =>
+          row.run(otherNodeBench(bench, otherNode.path)),
+        );
       }
       const { share = 0, rounds: most = rounds } = row.peer ?? {};
       if (!values.peer || share === 0 || round > most) continue;
-      await measureRow(ofPeer(row.name), true, () => row.run(peerBench(bench, share)));
+      await measureRow(peerRowName(row.name), true, () => row.run(peerBench(bench, share)));
     }
-    report = tell(round);
+    report = reportRounds(round);
   }
   if (report !== undefined) process.stdout.write(markdown(report));
 } finally {

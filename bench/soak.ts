@@ -1,14 +1,15 @@
 /**
- * `npm run soak [-- --runs N --batch N]`: so many runs of several kinds against one server, then what is left of them. Of memory
- * only that may grow which LevelDB keeps of what is stored, the disk only by what is kept, and no socket, timer or actor may
- * stay behind. Ends with 1 when a line fails. Fewer than 100,000 runs say nothing of what one leaves: see {@link TELLING}.
+ * `npm run soak [-- --runs N --batch N]`: starts many runs of several kinds on one server, then measures what remains
+ * of them. Memory may grow only by what LevelDB keeps for stored data, the disk only by stored data, and no socket,
+ * timer or actor may remain. Exits with 1 when a check fails. Fewer than 100,000 runs show nothing about what a single
+ * run leaves: see {@link MIN_JUDGED_RUNS}.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/bundles.ts";
 import { build } from "./build.ts";
-import { leaveNothing, LoadProcess, ServerProcess } from "./child.ts";
+import { removeOnExit, LoadProcess, ServerProcess } from "./child.ts";
 import type { Job } from "./load/job.ts";
 import { numberOf, readOptions } from "./options.ts";
 import { residentOf } from "./proc.ts";
@@ -22,17 +23,23 @@ const values = readOptions({
 const runs = numberOf("runs", values.runs, { least: 100 });
 const batch = Math.min(numberOf("batch", values.batch, { least: 10 }), Math.ceil(runs / 10));
 const batches = Math.ceil(runs / batch);
-/** Of the batches, those after which everything is warm: code, LevelDB's caches and files, the allocator's arenas. */
+/** The number of batches after which everything is warm: code, LevelDB's caches and files, the allocator's arenas. */
 const WARM = Math.ceil(batches / 2);
-/** Milliseconds until a resting thread's actor is let go. */
+/** Milliseconds after which the actor of an idle thread is unloaded. */
 const IDLE = 1_000;
-/** What may be left of a run, in bytes: nothing in the heap, where the fit itself is that uncertain; on the disk what is kept. */
-const MOST_HEAP = 20;
-/** With fewer runs the growth is that of compiled code and of caches that fill: it is told, not judged. */
-const TELLING = 100_000;
-/** The allocator holds on to pieces between others: some megabytes come and go, and 100,000 runs may leave so many of them. */
-const MOST_OWN = 150;
-const MOST_DISK = 4_000;
+/**
+ * Bytes that may remain of a run. In the heap: nothing, within the uncertainty of the fit. On the disk: its stored
+ * data.
+ */
+const MAX_HEAP_BYTES_PER_RUN = 20;
+/** With fewer runs, the growth is that of compiled code and of filling caches: it is reported, but not judged. */
+const MIN_JUDGED_RUNS = 100_000;
+/**
+ * Bytes of a run: the allocator keeps free pieces between used ones, so some megabytes vary, which 100,000 runs may
+ * leave.
+ */
+const MAX_UNEXPLAINED_BYTES_PER_RUN = 150;
+const MAX_DISK_BYTES_PER_RUN = 4_000;
 
 const input = { value: 1 };
 const OF_ONE = JSON.stringify({ assistant_id: "one", input });
@@ -45,10 +52,10 @@ const OF_CHAT = JSON.stringify({
 });
 
 const built = await build();
-const base = join(ROOT, "dist", "bench-data");
+const base = join(PACKAGE_ROOT, "dist", "bench-data");
 mkdirSync(base, { recursive: true });
 const directory = mkdtempSync(join(base, "soak-"));
-leaveNothing(directory);
+removeOnExit(directory);
 const load = await LoadProcess.start(built);
 const server = await ServerProcess.start(join(built, "bench", "servers", "heddle.js"), [
   JSON.stringify({ data: directory, idle: IDLE }),
@@ -61,7 +68,7 @@ async function perform(job: Partial<Job> & Pick<Job, "paths" | "total">): Promis
   return result.collected;
 }
 
-/** Half on threads of their own, a quarter on threads that grow, a quarter without a thread. */
+/** Half of the runs are on new threads, a quarter on growing threads, and a quarter without a thread. */
 async function oneBatch(count: number): Promise<void> {
   const half = Math.round(count / 2);
   const quarter = Math.round(count / 4);
@@ -78,7 +85,7 @@ async function oneBatch(count: number): Promise<void> {
   await perform({ paths: ["/runs/wait"], total: count - half - quarter, body: OF_ONE });
 }
 
-/** Sockets and pipes of the server; files are LevelDB's to open and close. */
+/** Sockets and pipes of the server. Files are not counted, because LevelDB opens and closes them as it needs. */
 function handles(): number {
   const folder = `/proc/${server.pid}/fd`;
   return readdirSync(folder).filter((name) => {
@@ -96,8 +103,8 @@ const bytesIn = (folder: string): number =>
     0,
   );
 
-/** Waits until no actor lives, and answers what is left. */
-async function rested() {
+/** Waits until no actor is loaded, and returns what remains. */
+async function measureWhenIdle() {
   const until = performance.now() + 30_000;
   while (((await server.stats()).live ?? 0) > 0 && performance.now() < until) await sleep(200);
   await sleep(2 * IDLE);
@@ -106,16 +113,16 @@ async function rested() {
 
 interface Memory {
   readonly heap: number;
-  /** What nothing explains: neither V8's heap and buffers, nor LevelDB's cache, log and tables' indexes. */
+  /** Bytes without a known owner: neither V8's heap and buffers, nor LevelDB's cache, log and table indexes. */
   readonly own: number;
-  /** The tables' indexes, which LevelDB keeps: they grow with what is stored. */
+  /** Bytes of the table indexes that LevelDB keeps in memory: they grow with the stored data. */
   readonly indexes: number;
-  /** Tables that LevelDB has mapped, and code: the kernel's, to be taken back. */
+  /** Bytes of LevelDB's mapped tables, and of code: the kernel can reclaim them. */
   readonly mapped: number;
   readonly rss: number;
 }
 
-/** What the server takes, after a garbage collection. */
+/** The memory of the server after a garbage collection. */
 async function memory(): Promise<Memory> {
   const { rss, heap, reserved = 0, level = 0 } = await server.collect();
   const { anonymous, mapped } = residentOf(server.pid);
@@ -129,26 +136,26 @@ let good = true;
 function line(what: string, value: number, most: number, unit: string): void {
   const passed = value <= most;
   good &&= passed;
-  say(passed ? "pass" : "FAIL", what, value, `${unit} (at most ${most.toLocaleString("en-US")})`);
+  print(passed ? "pass" : "FAIL", what, value, `${unit} (at most ${most.toLocaleString("en-US")})`);
 }
 
-/** The same of what a run leaves. */
+/** The same per run. */
 function lineOfRun(what: string, value: number, most: number): void {
-  if (runs >= TELLING) return line(what, value, most, "bytes a run");
-  say(
+  if (runs >= MIN_JUDGED_RUNS) return line(what, value, most, "bytes a run");
+  print(
     "----",
     what,
     value,
-    `bytes a run (not judged with fewer than ${TELLING.toLocaleString("en-US")} runs)`,
+    `bytes a run (not judged with fewer than ${MIN_JUDGED_RUNS.toLocaleString("en-US")} runs)`,
   );
 }
 
-const say = (verdict: string, what: string, value: number, rest: string): void =>
+const print = (verdict: string, what: string, value: number, rest: string): void =>
   void process.stdout.write(`${verdict}  ${what}: ${Math.round(value).toLocaleString("en-US")} ${rest}\n`);
 
 try {
   await oneBatch(batch);
-  const before = await rested();
+  const before = await measureWhenIdle();
   const began = performance.now();
   const points: (Memory & { readonly runs: number })[] = [];
   for (let i = 1; i < batches; i++) {
@@ -161,16 +168,16 @@ try {
     );
   }
   const seconds = (performance.now() - began) / 1000;
-  const after = await rested();
+  const after = await measureWhenIdle();
   const warm = points.slice(WARM);
   const made = (batches - 1) * batch;
   const last = points.at(-1);
   const text = `${made.toLocaleString("en-US")} runs in ${Math.round(seconds)} s, ${Math.round(made / seconds).toLocaleString("en-US")}/s; RSS ${mebi(after.rss)} MiB at the end, of it ${mebi(last?.mapped ?? 0)} mapped files, ${mebi(after.level ?? 0)} LevelDB's cache and log, ${mebi(last?.indexes ?? 0)} indexes of its tables`;
   process.stdout.write(`${text}\n`);
   const grown = (what: keyof Memory) => slope(warm.map((point) => [point.runs, point[what]]));
-  lineOfRun("heap, second half", grown("heap"), MOST_HEAP);
-  lineOfRun("memory that nothing explains, second half", grown("own"), MOST_OWN);
-  lineOfRun("disk, growth", (after.disk - before.disk) / made, MOST_DISK);
+  lineOfRun("heap, second half", grown("heap"), MAX_HEAP_BYTES_PER_RUN);
+  lineOfRun("memory that nothing explains, second half", grown("own"), MAX_UNEXPLAINED_BYTES_PER_RUN);
+  lineOfRun("disk, growth", (after.disk - before.disk) / made, MAX_DISK_BYTES_PER_RUN);
   line("sockets and pipes left open", after.handles - before.handles, 0, "");
   line("timers left", after.timers - before.timers, 0, "");
   line("actors left", after.live ?? Number.NaN, 0, "");

@@ -5,7 +5,7 @@ import { firstAnswer, freePort } from "./ports.ts";
 
 /**
  * Milliseconds from the start of Heddle's command line to its first `/ok`.
- * @throws Error what it said, when it ended instead
+ * @throws Error with its output if it ends instead
  */
 export async function startHeddle(built: string, data: string, node = process.execPath): Promise<number> {
   const port = await freePort();

@@ -1,4 +1,4 @@
-/** A distribution in a few figures. All in the unit of the samples. */
+/** A distribution in a few figures, in the unit of the samples. */
 export interface Summary {
   readonly count: number;
   readonly mean: number;
@@ -29,7 +29,10 @@ export function summarize(samples: readonly number[]): Summary {
   };
 }
 
-/** The middle of a few rounds, with the lowest and the highest beside it: absolute figures drift, the spread says how much. */
+/**
+ * The median of a few rounds, with the lowest and the highest: absolute figures drift, and the spread shows by how
+ * much.
+ */
 export interface Spread {
   readonly median: number;
   readonly low: number;
@@ -46,7 +49,7 @@ export function spread(rounds: readonly number[]): Spread {
   return { median, low: quantile(sorted, 0), high: quantile(sorted, 1) };
 }
 
-/** How much the second of each pair grows with the first: the line of least squares. */
+/** The growth of the second member of each pair with the first: the slope of the least-squares line. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (of: 0 | 1) => points.reduce((sum, point) => sum + point[of], 0) / points.length;
   const [x0, y0] = [mean(0), mean(1)];

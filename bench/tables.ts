@@ -1,19 +1,19 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where a block is in a table, and its bytes there, the type and the checksum behind it not counted. */
+/** The position of a block in a table, and its bytes without its type and its checksum. */
 interface Handle {
   readonly offset: number;
   readonly size: number;
 }
 
 const FOOTER = 48;
-/** What a table ends with, once it is complete. */
+/** The last bytes of a complete table. */
 const MAGIC = Buffer.from("57fb808b247547db", "hex");
 
 /**
- * Bytes of the index and the filter of each of LevelDB's tables in a directory. It keeps them in memory, beside its cache and
- * uncounted, as long as the table is open: up to 1,000 tables.
+ * Bytes of the index and the filter of each LevelDB table in a directory. LevelDB keeps them in memory, in addition to
+ * its cache, while a table is open: up to 1,000 tables.
  */
 export function indexBytes(directory: string): number {
   let sum = 0;
@@ -26,7 +26,7 @@ function ofTable(path: string): number {
   try {
     file = openSync(path, "r");
   } catch {
-    // A compaction has just taken it away.
+    // A compaction has just deleted it.
     return 0;
   }
   try {
@@ -43,14 +43,14 @@ function ofTable(path: string): number {
   }
 }
 
-/** A block as it is in memory: Snappy says first how long that is. */
+/** The size of a block in memory: a Snappy block begins with its length. */
 function unpackedSize(file: number, { offset, size }: Handle): number {
   const SNAPPY = 1;
   const [type] = read(file, { offset: offset + size, size: 1 });
   return type === SNAPPY ? varint(read(file, { offset, size: Math.min(size, 10) }), 0).value : size;
 }
 
-/** The block of blocks beside the data has one entry: the name of the filter, and where it is. */
+/** The block of metadata has one entry: the name of the filter, and its position. */
 function filterSize(file: number, meta: Handle): number {
   const block = read(file, meta);
   const shared = varint(block, 0);

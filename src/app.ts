@@ -3,7 +3,7 @@ import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
 import { createMetrics } from "./app/metrics.ts";
 import { createUserServices } from "./authorization/service.ts";
-import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, FOR_HANDLERS } from "./app/options.ts";
+import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { withNextPort } from "./app/next-port.ts";
 import { createAppStore, setUpStore } from "./app/store.ts";
 import { type Config, readConfig } from "./config/config.ts";
@@ -45,7 +45,7 @@ import { systemHttpClient } from "./platform/http-client.ts";
 import { CronWorker } from "./service/crons/cron-worker.ts";
 import { LostRunEndRepair } from "./service/lost-run-end-repair.ts";
 import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
-import { readPolicy } from "./config/webhooks.ts";
+import { readWebhookPolicy } from "./config/webhooks.ts";
 import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
 import { createService } from "./service/service.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
@@ -60,7 +60,7 @@ import { systemHeap } from "./platform/heap.ts";
 import { systemProcessMetrics } from "./platform/process-metrics.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
-import { connectionsWith } from "./transport/limits.ts";
+import { maxConnectionsOf } from "./transport/limits.ts";
 import { openTransport } from "./transport/open-transport.ts";
 import { bodyOpener } from "./transport/request-body.ts";
 import { VERSION } from "./platform/version.ts";
@@ -109,7 +109,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger, stop: stop.signal });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
   const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
-  const givenPolicy = readPolicy({ ...config?.webhooks, ...options.webhooks });
+  const givenPolicy = readWebhookPolicy({ ...config?.webhooks, ...options.webhooks });
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
@@ -250,7 +250,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     const expiry = new EventExpiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
-    const unendedRunRepair = new LostRunEndRepair({ ...parts, unended: storage.unended });
+    const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
     await system.recover();
 
     const transports = await openTransport(options.transport);
@@ -337,7 +337,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       port: options.port ?? 0,
       maxBody,
       bodyMemory: bodies.memory,
-      ...(descriptors !== undefined && { maxConnections: connectionsWith(descriptors) }),
+      ...(descriptors !== undefined && { maxConnections: maxConnectionsOf(descriptors) }),
       scheduler,
     });
     opened.push(
@@ -346,7 +346,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       () => transport.close(),
     );
 
-    unendedRunRepair.start();
+    lostRunEndRepair.start();
     expiry.start();
     sweeper.start();
     firing.start();
@@ -366,7 +366,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
         const swept = threadExpiry.stop();
         // The drain starts at once, so that no further run is accepted.
-        await Promise.all([system.drain(ms), unendedRunRepair.stop()]);
+        await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
         await Promise.all([sent, fired, swept]);
         hasStopped = true;
         // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
@@ -388,7 +388,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       url: transport.kind === "none" ? "" : urlOf(transport.address),
       transport: { kind: transports.kind, why: transports.why },
       fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
-      [FOR_HANDLERS]: {
+      [HANDLER_INTERNALS]: {
         handlers,
         maxBody,
         bodyMemory: bodies.memory,

@@ -49,7 +49,7 @@ describe("the map in src/README.md", () => {
         .map(([, name = ""]) => name)
         .filter((name) => /\.ts$|\/$/.test(name) && name !== "types.ts");
       expect(named.length).toBeGreaterThan(5);
-      // By its path, or by its name alone within the page's folder or the storage's.
+      // By its path, or by its name within the folder of the page or of the storage.
       const folders = [dirname(page), "src/storage"].map((folder) => join(root, folder));
       const known = folders.flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }));
       const isThere = (name: string) =>
@@ -101,7 +101,7 @@ describe("an exported name", () => {
   });
 });
 
-/** A breach that is planted, and the start of what is said about it; undefined: it is none. */
+/** A planted breach, and the beginning of its message; undefined: it is allowed. */
 const planted: readonly (readonly [path: string, text: string, said: string | undefined])[] = [
   // Imports between folders.
   [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** They count the memory, or the calls, of their process: there nobody else may be. */
+/** Tests that count the memory or the calls of their process, which no other test may share. */
 const MEASURED = [
   "test/actors/idle-threads.test.ts",
   "test/actors/wide.test.ts",
@@ -13,8 +13,8 @@ const MEASURED = [
 ];
 
 /**
- * What has a process of its own, from the first on: a process that others share ends when such a file is next, and another has to
- * load everything again. Then what takes longest: whatever came last would keep all others waiting.
+ * Files that run first, in processes of their own: a shared process ends when such a file is next, and another one has
+ * to load everything again. Then those that take longest: if they came last, all others would wait for them.
  */
 const FIRST = [
   ...MEASURED.map((file) => file.replace(/^test\//, "")),
@@ -41,19 +41,19 @@ class InOrder extends BaseSequencer {
 }
 
 const shared = {
-  // Long enough for a machine that is busy with something else: only what hangs is to be cut off.
+  // Long enough for a busy machine: only tests that hang should fail.
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000 } },
 };
 
 /**
- * Versions of LangGraph.js, from `langgraph-versions`, over which to run tests of hosting instead of over the one that is
- * developed against: `HEDDLE_TEST_LANGGRAPH="1.0 1.3"`.
+ * Versions of LangGraph.js, from `langgraph-versions`, with which to run the hosting tests instead of the development
+ * version: `HEDDLE_TEST_LANGGRAPH="1.0 1.3"`.
  */
 const versions = process.env["HEDDLE_TEST_LANGGRAPH"]?.split(" ") ?? [];
 
-/** Makes the tests, and what they import, get LangGraph.js from another directory. */
+/** Makes the tests, and what they import, use LangGraph.js from another directory. */
 const langGraphFrom = (directory: string): Plugin => ({
   name: "langgraph-from",
   enforce: "pre",
@@ -80,10 +80,10 @@ function projectOf(version: string) {
 
 export default defineConfig({
   test: {
-    // Many wait for processes that they have started.
+    // Many tests wait for processes that they have started.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: InOrder },
-    // A run that follows another one has nothing to compile. The cache does not tell where imports led to.
+    // A later run has nothing to compile. The cache does not record where imports were resolved.
     experimental: { fsModuleCache: versions.length === 0 },
     projects:
       versions.length > 0

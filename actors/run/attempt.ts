@@ -135,7 +135,7 @@ export class Attempt {
       .then(() => {
         if (this.alive) this.#closed(stop);
       })
-      .catch((thrown: unknown) => this.liveThread.giveUp(thrown));
+      .catch((thrown: unknown) => this.liveThread.discard(thrown));
   }
 
   #closed(stop: StopReason | null): void {
@@ -243,7 +243,10 @@ export class Attempt {
       cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
     });
     this.liveThread.runs.set(this.id, parked);
-    const stored = this.liveThread.write({ kind: "left", durable: true, runs: [parked] }, (thread) => thread);
+    const stored = this.liveThread.write(
+      { kind: "parked", durable: true, runs: [parked] },
+      (thread) => thread,
+    );
     this.revoke();
     return stored;
   }

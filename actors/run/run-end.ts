@@ -196,7 +196,7 @@ function rollBack(attempt: Attempt): void {
   attempt.flushed
     .then(() => writesBeforeRun(liveThread, attempt.run))
     .then(store)
-    .catch((thrown: unknown) => liveThread.giveUp(thrown));
+    .catch((thrown: unknown) => liveThread.discard(thrown));
 }
 
 /** The result for requests that wait for the run's end, with the final state, so that they need not read it. */

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
-import type { Starts } from "../begin-queue.ts";
+import type { RunStarts } from "../begin-queue.ts";
 import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
@@ -29,7 +29,7 @@ const CONFLICT =
  * never both find the thread idle; the append holds the run and all changes that were decided with it. `starts`: the
  * queue in which a run that starts now waits to begin.
  */
-export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: Starts): Promise<RunRecord> {
+export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunStarts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
   const { actor } = liveThread;
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();

@@ -110,7 +110,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   liveThread.owner.runQueued(liveThread.key, run, true);
   liveThread.delayed.delete(id);
   liveThread.runs.set(id, run);
-  const stored = liveThread.write({ kind: "ripened", durable: true }, (thread) => ({
+  const stored = liveThread.write({ kind: "due", durable: true }, (thread) => ({
     ...thread,
     delayed,
     queue: [...thread.queue, id],

@@ -43,7 +43,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
     if (!liveThread.alive || liveThread.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
     const now = liveThread.deps.clock.now();
-    const stored = liveThread.write({ kind: "forgotten", durable: true, forget: [id], writes }, (thread) => ({
+    const stored = liveThread.write({ kind: "deleted", durable: true, forget: [id], writes }, (thread) => ({
       ...thread,
       ...stands,
       ...(standing && { state_updated_at: now, error: null }),

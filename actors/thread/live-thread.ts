@@ -142,7 +142,7 @@ export class LiveThread {
       },
       (cause: unknown) => {
         this.inFlight--;
-        this.giveUp(cause);
+        this.discard(cause);
         throw cause;
       },
     );
@@ -157,7 +157,7 @@ export class LiveThread {
   #refuse(kind: string, why: string): Promise<never> {
     this.deps.logger.error(REFUSED_WRITE_MESSAGE, { thread: this.key.thread, kind, why });
     const cause = new ServiceError("journal.conflict", `Thread ${this.key.thread}: ${why}`);
-    this.giveUp(cause);
+    this.discard(cause);
     return Promise.reject(cause);
   }
 
@@ -239,7 +239,7 @@ export class LiveThread {
    * Breaks the live thread: after a failed write nobody knows what is stored, so everything in memory is dropped and
    * read again.
    */
-  giveUp(cause: unknown): void {
+  discard(cause: unknown): void {
     if (!this.alive) return;
     this.alive = false;
     this.isBroken = true;

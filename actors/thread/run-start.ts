@@ -4,7 +4,7 @@ import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import { Attempt } from "../run/attempt.ts";
-import type { Starts } from "../begin-queue.ts";
+import type { RunStarts } from "../begin-queue.ts";
 import type { LiveThread, AppendChange } from "./live-thread.ts";
 import { afterStart } from "./record-changes.ts";
 
@@ -83,7 +83,7 @@ export function storeStart(
 export function beginAttempt(
   liveThread: LiveThread,
   { run, events, attempt }: AttemptStart,
-  starts: Starts = liveThread.owner.starts,
+  starts: RunStarts = liveThread.owner.starts,
 ): void {
   if (events !== undefined) attempt.sink.stored(events);
   starts.add(() => {
@@ -119,7 +119,7 @@ export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
 /** Asks for a slot for a waiting run. */
 export function requestSlot(liveThread: LiveThread, id: string): void {
   const run = liveThread.runs.get(id);
-  if (run === undefined) return liveThread.giveUp(new TypeError(`Run ${id} has no record`));
+  if (run === undefined) return liveThread.discard(new TypeError(`Run ${id} has no record`));
   liveThread.owner.limiter.acquire(slotRequestOf(liveThread, run), () =>
     liveThread.actor?.send({ type: "RUN.READY", run: id }),
   );
@@ -150,7 +150,7 @@ function limitAttempts(
 /** Stores the start of a run that waited, or that an earlier process left unfinished, and notifies the statechart. */
 export function startPendingRun(liveThread: LiveThread, id: string): void {
   const run = liveThread.runs.get(id);
-  if (run === undefined) return liveThread.giveUp(new TypeError(`Run ${id} has no record`));
+  if (run === undefined) return liveThread.discard(new TypeError(`Run ${id} has no record`));
   liveThread.owner.limiter.forceAcquire(slotRequestOf(liveThread, run));
   const first = firstEvent(liveThread, run);
   Promise.resolve(
@@ -166,5 +166,5 @@ export function startPendingRun(liveThread: LiveThread, id: string): void {
         .write({ kind: "started", durable: true, runs: [begun], ...(events && { events }) }, () => thread)
         .then(() => beginAttempt(liveThread, prepared));
     }),
-  ).catch((cause: unknown) => liveThread.giveUp(cause));
+  ).catch((cause: unknown) => liveThread.discard(cause));
 }

@@ -42,7 +42,7 @@ async function compute(
   let position = from;
   for (const [index, writes] of supersteps.entries()) {
     const latest = updateThreadState.latest || index > 0;
-    // oxlint-disable-next-line no-await-in-loop -- each starts from the one before
+    // oxlint-disable-next-line no-await-in-loop -- each continues from the one before
     const { checkpoint, values } = await engine.update(
       { ...updateThreadState, latest, writes },
       position,

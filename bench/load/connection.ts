@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** What becomes of one answer. `body` gets a view of a buffer that is used again afterwards: copy what is kept. */
+/** Receives one response. `body` gets a view of a buffer that is reused afterwards, so it has to copy what it keeps. */
 export interface Receiver {
   head(status: number, head: string): void;
   body(buffer: Buffer, from: number, to: number): void;
@@ -17,20 +17,20 @@ const TRAILER = 5;
 
 const LF = 10;
 const READ = 64 * 1024;
-/** Longest head that is taken; a server that sends more is broken. */
+/** Bytes: the longest response head. A server that sends more is broken. */
 const MAX_HEAD = 64 * 1024;
 
 /**
- * A keep-alive HTTP/1.1 connection that carries one request at a time, made to cost as little as it can: it reads into
- * one buffer that is never given away and looks at nothing but the framing.
+ * A keep-alive HTTP/1.1 connection that carries one request at a time, written to take as little CPU as possible: it
+ * reads into one reused buffer and parses nothing but the framing.
  */
 export class Connection {
   readonly #socket: Socket;
   #receiver: Receiver | undefined;
   #state = HEAD;
-  /** Bytes of the body, or of the chunk, that are still to come. */
+  /** Bytes of the body, or of the chunk, that have not arrived yet. */
   #left = 0;
-  /** Bytes of a head or chunk size that arrived without their end. */
+  /** Bytes of a head or chunk size that has not arrived completely. */
   #partial: Buffer | undefined;
   closed = false;
 
@@ -38,7 +38,7 @@ export class Connection {
     this.#socket = socket;
   }
 
-  /** May serve many connections: a read is looked through before the next one can begin. */
+  /** One buffer may serve many connections: each read is processed before the next one begins. */
   static buffer(): Buffer {
     return Buffer.alloc(READ);
   }
@@ -67,7 +67,7 @@ export class Connection {
     });
   }
 
-  /** Sends a request, head and body in one buffer. MUST NOT be called before the last answer has ended. */
+  /** Sends a request, head and body in one buffer. MUST NOT be called before the previous response has ended. */
   send(request: Buffer, receiver: Receiver): void {
     if (this.closed) {
       receiver.fail("closed");
@@ -108,7 +108,7 @@ export class Connection {
           this.#fail("endless head");
           return;
         }
-        // The read buffer is filled anew next time.
+        // Copied, because the next read overwrites the buffer.
         this.#partial = Buffer.from(buffer.subarray(at, end));
         return;
       }
@@ -116,7 +116,10 @@ export class Connection {
     }
   }
 
-  /** Takes one element of the framing from `at` on; answers where the next begins, or -1 when more has to come. */
+  /**
+   * Processes one element of the framing from `at` on. Returns the position of the next one, or -1 when more bytes are
+   * needed.
+   */
   #step(buffer: Buffer, at: number, end: number): number {
     switch (this.#state) {
       case HEAD:
@@ -190,7 +193,10 @@ export class Connection {
   }
 }
 
-/** The body's length, or that it comes in chunks. Without either there is none: every answer here is keep-alive. */
+/**
+ * The length of the body, or `chunked`. A response with neither has no body, because every connection here is
+ * keep-alive.
+ */
 function framingOf(head: string): number | "chunked" {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head);
   if (length !== null) return Number(length[1]);

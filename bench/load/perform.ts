@@ -3,7 +3,7 @@ import { Connection } from "./connection.ts";
 import type { Job, JobResult } from "./job.ts";
 import { EventCounter, TextReceiver } from "./receivers.ts";
 
-/** Requests as bytes, made once for each path. */
+/** The requests as bytes, encoded once for each path. */
 function encode(job: Job): Buffer[] {
   const body = job.body ?? "";
   const common =
@@ -17,7 +17,7 @@ function encode(job: Job): Buffer[] {
   return job.paths.map((path) => Buffer.from(`${job.method} ${path} HTTP/1.1\r\n${common}\r\n${body}`));
 }
 
-/** Opens connections in small groups, so that no listen queue overflows. */
+/** Opens connections in small groups, so that the server's listen queue does not overflow. */
 async function openAll(job: Job): Promise<Connection[]> {
   const buffer = Connection.buffer();
   const all: Connection[] = [];
@@ -79,7 +79,7 @@ export async function perform(job: Job): Promise<JobResult> {
         latencies.push(performance.now() - began);
         settle(lost ?? wrong);
         if (lost === undefined) next();
-        // A lost connection stays lost: what is left to send goes over the others, or fails when there are none.
+        // A lost connection is not replaced: the remaining requests go over the others, or fail when there are none.
         else if (--alive === 0) while (sent++ < total) settle("no connection is left");
       };
       const text = new TextReceiver((lost) => {

@@ -2,7 +2,7 @@ import type { Receiver } from "./connection.ts";
 
 const LF = 10;
 
-/** Keeps a small body as text. */
+/** Collects a small body as text. */
 export class TextReceiver implements Receiver {
   status = 0;
   text = "";
@@ -18,7 +18,7 @@ export class TextReceiver implements Receiver {
   }
 
   body(buffer: Buffer, from: number, to: number): void {
-    // Latin-1 is enough to look for marks in it, and the cheapest.
+    // Latin-1 is the cheapest decoding, and the texts that are looked for are ASCII.
     this.text += buffer.toString("latin1", from, to);
   }
 
@@ -31,13 +31,15 @@ export class TextReceiver implements Receiver {
   }
 }
 
-/** Counts the events of a `text/event-stream` and notes when the first and the last came; keeps nothing else. */
+/**
+ * Counts the events of a `text/event-stream` and records when the first and the last arrived. It stores nothing else.
+ */
 export class EventCounter implements Receiver {
   status = 0;
   bytes = 0;
   events = 0;
   firstEvent = 0;
-  /** Set when an `error` event has come by, as far as it stands in one read. */
+  /** True after an `error` event, if the event's name arrived in one read. */
   failed = false;
   #lastByte = 0;
   readonly #done: (failure: string | undefined) => void;
@@ -59,7 +61,7 @@ export class EventCounter implements Receiver {
     this.bytes += to - from;
     let last = this.#lastByte;
     let events = this.events;
-    // The first events are watched for failure; after that only blank lines are looked for.
+    // The first events are checked for an error; after that only blank lines are counted.
     if (events < 4 && buffer.toString("latin1", from, to).includes("event: error")) this.failed = true;
     let at = from;
     while (at < to) {

@@ -1,14 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
-import { installed } from "./install.ts";
+import { installPackages } from "./install.ts";
 import { Processes } from "./processes.ts";
 
 const DEBIANS = "/usr/lib/postgresql";
 
-/** PostgreSQL refuses to run as root: then it runs as the user that Debian's package made for it. */
+/** PostgreSQL refuses to run as root; then it runs as the user that Debian's package has created for it. */
 const asRoot = process.getuid?.() === 0;
 const command = (program: string, args: readonly string[]) =>
   asRoot
@@ -25,10 +25,10 @@ function postgresBinaries(): string {
   return join(DEBIANS, version, "bin");
 }
 
-/** DBOS in a process behind node:http, on a PostgreSQL of its own with its settings as they come. */
+/** Starts DBOS in a process behind node:http, with a PostgreSQL of its own. Both have their default settings. */
 export async function startDbos(directory: string): Promise<Processes> {
-  const folder = installed("dbos", { dependencies: { "@dbos-inc/dbos-sdk": "5.3.0" } });
-  copyFileSync(join(ROOT, "bench", "peers", "dbos.mjs"), join(folder, "app.mjs"));
+  const folder = installPackages("dbos", { dependencies: { "@dbos-inc/dbos-sdk": "5.3.0" } });
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "dbos.mjs"), join(folder, "app.mjs"));
   const binaries = postgresBinaries();
   const data = mkdtempSync(join(directory, "postgres-"));
   if (asRoot) {

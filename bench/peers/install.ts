@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 
-/** What a peer is made of, with exact versions. */
-export interface Parts {
+/** The packages of a peer, with exact versions. */
+export interface PeerPackages {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly overrides?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
@@ -13,14 +13,17 @@ export interface Parts {
 const MINUTES = 10;
 
 /**
- * A folder of the peer's own with its packages, installed at first use and again when its parts change; never a
- * dependency of Heddle.
- * @throws Error with npm's last words, when it does not install here
+ * Returns a folder with the peer's packages, which are installed at the first use and again when the versions change;
+ * never a dependency of Heddle.
+ * @throws Error with the end of npm's output if the installation fails
  */
-export function installed(name: string, { dependencies, overrides = {}, flags = [] }: Parts): string {
-  const folder = join(ROOT, "dist", "peers", name);
+export function installPackages(
+  name: string,
+  { dependencies, overrides = {}, flags = [] }: PeerPackages,
+): string {
+  const folder = join(PACKAGE_ROOT, "dist", "peers", name);
   const manifest = JSON.stringify({ private: true, type: "module", dependencies, overrides }, undefined, 2);
-  // Written last: a half of an installation is done anew.
+  // Written last, so that an incomplete installation is repeated.
   const mark = join(folder, "installed.json");
   if (existsSync(mark) && readFileSync(mark, "utf8") === manifest) return folder;
   mkdirSync(folder, { recursive: true });

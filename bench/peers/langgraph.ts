@@ -1,16 +1,16 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
-import { installed } from "./install.ts";
+import { installPackages } from "./install.ts";
 import { Processes } from "./processes.ts";
 
-const PROJECTS = join(ROOT, "dist", "peers", "langgraph", "projects");
+const PROJECTS = join(PACKAGE_ROOT, "dist", "peers", "langgraph", "projects");
 const NAMES = ["one", "chat", "emit", "tokens", "slow"];
 
-/** A project of its own with the graphs of the bench, which the peer's records are kept in too. */
+/** Creates a project with the graphs of the bench. The peer stores its records there too. */
 export function newProject(): string {
-  installed("langgraph", {
+  installPackages("langgraph", {
     dependencies: {
       "@langchain/langgraph-api": "2.0.0",
       "@langchain/langgraph-cli": "2.0.0",
@@ -18,13 +18,13 @@ export function newProject(): string {
       "@langchain/core": "1.2.13",
       "@langchain/langgraph-checkpoint": "1.1.5",
     },
-    // Its packages ask for three of them.
+    // Its packages require three different versions of it.
     overrides: { "@langchain/langgraph-sdk": "2.0.0" },
     flags: ["--legacy-peer-deps"],
   });
   mkdirSync(PROJECTS, { recursive: true });
   const project = mkdtempSync(join(PROJECTS, "p-"));
-  copyFileSync(join(ROOT, "bench", "peers", "langgraph.mjs"), join(project, "graphs.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "langgraph.mjs"), join(project, "graphs.mjs"));
   writeFileSync(
     join(project, "langgraph.json"),
     JSON.stringify({
@@ -42,7 +42,7 @@ export function removeProjects(): void {
   rmSync(PROJECTS, { recursive: true, force: true });
 }
 
-/** The official JavaScript server, on a project made by {@link newProject}; answers once its `/ok` does. */
+/** Starts the official JavaScript server on a project made by {@link newProject}. Resolves when its `/ok` answers. */
 export async function startLangGraph(project: string): Promise<Processes> {
   const port = await freePort();
   const server = new Processes(port);

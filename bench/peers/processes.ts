@@ -10,22 +10,25 @@ interface Command {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** The signal it takes as the wish to stop. */
+  /** The signal that makes it stop in an orderly way. */
   readonly stop?: NodeJS.Signals;
 }
 
-/** What a process says is kept for the day it fails, up to so many characters. */
-const KEPT = 4_000;
+/** Characters of a process's output that are kept for the error message. */
+const MAX_OUTPUT_CHARACTERS = 4_000;
 
-/** The group that a process belongs to and the session, from its `stat`: behind the name, which may hold anything. */
+/**
+ * The process group and the session of a process, from its `stat`: the fields after the name, which may contain any
+ * character.
+ */
 function groupOf(pid: string): number {
   const text = readFileSync(`/proc/${pid}/stat`, "latin1");
   return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[2]);
 }
 
 /**
- * A peer's server, as many processes as it is made of: each command leads a group of its own, whatever it starts belongs to
- * that group, and all of them are measured and ended together.
+ * A peer's server, which may consist of several processes. Each command leads a process group, everything that it
+ * starts belongs to that group, and all of them are measured and ended together.
  */
 export class Processes implements Server {
   readonly port: number;
@@ -34,7 +37,7 @@ export class Processes implements Server {
 
   constructor(port: number) {
     this.port = port;
-    // Groups of their own outlive the bench, should it be ended in the middle.
+    // These groups would outlive a bench that is interrupted.
     process.once("exit", this.#killAll);
   }
 
@@ -45,14 +48,14 @@ export class Processes implements Server {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
-    const keep = (text: string) => void (this.#said = (this.#said + text).slice(-KEPT));
+    const keep = (text: string) => void (this.#said = (this.#said + text).slice(-MAX_OUTPUT_CHARACTERS));
     child.stdout.setEncoding("utf8").on("data", keep);
     child.stderr.setEncoding("utf8").on("data", keep);
     child.on("error", (error) => keep(error.message));
     this.#leaders.push({ child, stop });
   }
 
-  /** Why it is of no use to wait any longer; undefined while all of it runs. */
+  /** Why waiting any longer is pointless; undefined while all processes run. */
   ended(): string | undefined {
     const gone = this.#leaders.some(({ child }) => child.exitCode !== null || child.pid === undefined);
     return gone ? `ended: ${this.#said.trim()}` : undefined;
@@ -66,7 +69,7 @@ export class Processes implements Server {
         try {
           return leaders.has(groupOf(name)) ? [Number(name)] : [];
         } catch {
-          // It has ended between the two calls.
+          // The process has ended between the two calls.
           return [];
         }
       });
@@ -94,7 +97,7 @@ export class Processes implements Server {
   }
 
   async stop(): Promise<void> {
-    // What was started last leans on what was started first.
+    // In reverse order, because later processes depend on earlier ones.
     for (const { child, stop } of this.#leaders.toReversed()) await end(child, stop);
     await this.kill();
   }
@@ -104,7 +107,7 @@ export class Processes implements Server {
       try {
         process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
       } catch {
-        // None of the group is left.
+        // No process of the group is left.
       }
     }
   };
@@ -127,7 +130,7 @@ async function gone(child: ChildProcess): Promise<void> {
   }
 }
 
-/** Asks a process to end, and makes it after ten seconds. */
+/** Asks a process to end, and kills it after ten seconds. */
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill(signal);

@@ -1,16 +1,19 @@
 import { copyFileSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
-import { installed } from "./install.ts";
+import { installPackages } from "./install.ts";
 import { Processes } from "./processes.ts";
 
-/** Restate's server and a process with a virtual object, whose handlers `one` and `three` journal so many steps. */
+/**
+ * Starts Restate's server and a process with a virtual object, whose handlers `one` and `three` journal that many
+ * steps.
+ */
 export async function startRestate(directory: string): Promise<Processes> {
-  const folder = installed("restate", {
+  const folder = installPackages("restate", {
     dependencies: { "@restatedev/restate-server": "1.7.12", "@restatedev/restate-sdk": "1.17.2" },
   });
-  copyFileSync(join(ROOT, "bench", "peers", "restate.mjs"), join(folder, "service.mjs"));
+  copyFileSync(join(PACKAGE_ROOT, "bench", "peers", "restate.mjs"), join(folder, "service.mjs"));
   const [port, admin, node, service] = [
     await freePort(),
     await freePort(),

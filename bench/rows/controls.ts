@@ -14,7 +14,7 @@ const RUN: Request = {
   answer: "text",
 };
 
-/** A control server that answers a constant. */
+/** A control server with a constant response. */
 function constant(name: string, server: string, connections: number, total: number, what: string): Row {
   return {
     name,
@@ -90,7 +90,7 @@ const sync: Row = {
 };
 
 /** Rows without Heddle. */
-export const controls: readonly Row[] = [
+export const controlRows: readonly Row[] = [
   sync,
   constant("uws-1", "uws", 1, 20_000, "bare uWebSockets, constant JSON, one client"),
   constant("uws-64", "uws", 64, 200_000, "the same, 64 clients"),

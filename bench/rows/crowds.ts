@@ -3,7 +3,7 @@ import type { Server } from "../server.ts";
 import { perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Many of one kind must not be felt by one of another. */
+/** Many runs or webhooks of one kind must not slow down those of another. */
 
 const OF_ONE = JSON.stringify({ assistant_id: "one", input: { value: 1 } });
 const OF_SLOW = JSON.stringify({ assistant_id: "slow", input: { value: 1 } });
@@ -18,7 +18,7 @@ const runs = (total: number, clients: number, more: Partial<Request> = {}): Requ
   ...more,
 });
 
-/** Nobody listens there. */
+/** Returns a port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -27,11 +27,11 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Seconds in which each webhook is tried, and tried once more. */
+/** Seconds in which each webhook is attempted twice. */
 const TRIES = 14;
 
-/** Runs with or without a webhook, and then how soon later ones start. */
-async function laterStarts(bench: Bench, server: Server, webhook?: string) {
+/** Starts runs with or without a webhook, and measures how quickly later runs start. */
+async function measureLaterStarts(bench: Bench, server: Server, webhook?: string) {
   await perform(bench, server, runs(Math.max(64, Math.round(2_000 * bench.scale)), 64));
   const body = JSON.stringify({ ...(JSON.parse(OF_ONE) as object), ...(webhook && { webhook }) });
   await perform(bench, server, runs(Math.max(64, Math.round(1_000 * bench.scale)), 64, { body }));
@@ -48,9 +48,11 @@ const webhooks: Row = {
   goals: [{ figure: "first_p99_ms", most: 100 }],
   long: true,
   run: async (bench): Promise<Figures> => {
-    const alone = await withServer(bench.heddle(), (server) => laterStarts(bench, server));
+    const alone = await withServer(bench.heddle(), (server) => measureLaterStarts(bench, server));
     const hook = `http://127.0.0.1:${await closedPort()}/`;
-    const { p50, p99 } = await withServer(bench.heddle(), (server) => laterStarts(bench, server, hook));
+    const { p50, p99 } = await withServer(bench.heddle(), (server) =>
+      measureLaterStarts(bench, server, hook),
+    );
     return { first_p50_ms: p50, first_p99_ms: p99, alone_p50_ms: alone.p50, alone_p99_ms: alone.p99 };
   },
 };
@@ -90,4 +92,4 @@ const tenants: Row = {
     ),
 };
 
-export const crowds: readonly Row[] = [webhooks, tenants];
+export const crowdRows: readonly Row[] = [webhooks, tenants];

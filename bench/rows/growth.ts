@@ -4,8 +4,8 @@ import { warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Threads that grow side by side, so that a window of ten runs holds enough work to be measured. */
-const GROWING = 40;
+/** The number of threads that grow together, so that a window of ten runs is long enough to measure. */
+const GROWING_THREADS = 40;
 const WINDOW = 10;
 
 const question = JSON.stringify({
@@ -15,23 +15,25 @@ const question = JSON.stringify({
 });
 
 interface Window {
-  /** Seconds of CPU for one run. */
+  /** CPU seconds of one run. */
   readonly cpu: number;
-  /** Bytes handed to storage for one run. */
+  /** Bytes written for one run. */
   readonly stored: number;
   readonly disk: number;
 }
 
-/** Runs of one job to the load process, which has some minutes for it: a peer takes half a second for each. */
-const AT_ONCE = 100;
+/**
+ * Runs of one job for the load process, which times out after some minutes: a peer takes half a second for each run.
+ */
+const RUNS_PER_JOB = 100;
 
 async function runsOf(bench: Bench, server: Server, threads: readonly string[], each: number) {
-  for (let left = each; left > 0; left -= AT_ONCE) {
+  for (let left = each; left > 0; left -= RUNS_PER_JOB) {
     await perform(bench, server, {
       connections: threads.length,
       method: "POST",
       paths: threads.map((id) => `/threads/${id}/runs/stream`),
-      total: threads.length * Math.min(left, AT_ONCE),
+      total: threads.length * Math.min(left, RUNS_PER_JOB),
       sticky: true,
       body: question,
       answer: "events",
@@ -55,10 +57,10 @@ async function window(bench: Bench, server: Server, threads: readonly string[]):
   };
 }
 
-/** Pairs of windows that are compared: a compaction, or a neighbour, falls into one of them. */
+/** Pairs of windows that are compared, because a compaction or a neighbour may disturb one of them. */
 const PAIRS = 9;
 
-/** Threads that grow, set against new ones at the same time: a machine that drifts does so for both. */
+/** Compares growing threads with new ones at the same time, so that drift of the machine affects both. */
 class Comparison {
   readonly #bench: Bench;
   readonly #server: Server;
@@ -71,7 +73,10 @@ class Comparison {
     this.#threads = threads;
   }
 
-  /** The windows from run `run` on: the median of each ratio to the first window of new threads, and one pair of them. */
+  /**
+   * Measures the windows from run `run` on: the median of the ratios to the first window of new threads, and one pair
+   * of windows.
+   */
   async at(run: number) {
     const bench = this.#bench;
     await runsOf(bench, this.#server, this.#threads, run - WINDOW - this.#done);
@@ -89,7 +94,7 @@ class Comparison {
   }
 }
 
-/** CPU of reading one small key of the state, for one request. */
+/** CPU seconds of reading one small key of the state, for one request. */
 async function selectCost(bench: Bench, server: Server, threads: readonly string[]): Promise<number> {
   const total = Math.max(threads.length, Math.round(8_000 * bench.scale));
   const request = {
@@ -107,21 +112,21 @@ async function selectCost(bench: Bench, server: Server, threads: readonly string
 
 const growth: Row = {
   name: "growth",
-  what: `runs 1 to 1,000 on each of ${GROWING} threads, two messages of 200 characters a run, stream_mode updates; ${PAIRS} windows of ${WINDOW} runs from 91, 491 and 991 on, each beside the first window of new threads`,
+  what: `runs 1 to 1,000 on each of ${GROWING_THREADS} threads, two messages of 200 characters a run, stream_mode updates; ${PAIRS} windows of ${WINDOW} runs from 91, 491 and 991 on, each beside the first window of new threads`,
   target: "run 500 and run 1,000 within 1.3 of run 1, in CPU and in bytes",
   goals: (["cpu_500", "cpu_1000", "bytes_500", "bytes_1000"] as const).map((figure) => ({
     figure,
     most: 1.3,
   })),
-  // Its streams end by a poll of half a second, so it goes to run 100 only: 500 runs take five minutes.
+  // Its streams end by a poll of half a second, so it is measured at run 100 only: 500 runs would take five minutes.
   peer: { share: 0.1, rounds: 1 },
   run: (bench) =>
     withServer(bench.heddle(), async (server): Promise<Figures> => {
-      const side = Math.max(4, Math.round(GROWING * bench.share));
+      const side = Math.max(4, Math.round(GROWING_THREADS * bench.share));
       const work = bench.scale / bench.share;
       const middle = Math.max(2 * WINDOW, Math.round(100 * work));
       const later = Math.max(middle + WINDOW, Math.round(500 * work));
-      // Hot code first: else run 1 is dear for another reason, and growth hides behind it.
+      // The code has to be compiled first. Otherwise run 1 is slow for another reason, which would hide the growth.
       for (let i = 0; i < (bench.share < 1 ? 1 : 6); i++) {
         await runsOf(bench, server, await makeThreads(bench, server, side), WINDOW);
       }
@@ -147,8 +152,8 @@ const growth: Row = {
     }),
 };
 
-/** Runs on new threads, beside so many others that rest. */
-function stored(name: string, threads: number, more: Partial<Row>): Row {
+/** Starts runs on new threads in a storage that has this many idle threads. */
+function idleThreadsRow(name: string, threads: number, more: Partial<Row>): Row {
   return {
     name,
     what: `runs/wait of a one-node graph, 64 clients, a new thread each time, with ${threads.toLocaleString("en-US")} threads stored`,
@@ -171,11 +176,11 @@ function stored(name: string, threads: number, more: Partial<Row>): Row {
   };
 }
 
-/** What must not grow. */
-export const growths: readonly Row[] = [
+/** Rows whose figures must not grow. */
+export const growthRows: readonly Row[] = [
   growth,
-  stored("stored-1k", 1_000, {}),
-  stored("stored-100k", 100_000, {
+  idleThreadsRow("stored-1k", 1_000, {}),
+  idleThreadsRow("stored-100k", 100_000, {
     target: "within 1.3 of 1,000 threads",
     goals: (["cpu_us", "p50_ms"] as const).map((figure) => ({ figure, to: "stored-1k", most: 1.3 })),
     against: [

@@ -5,19 +5,19 @@ import type { Bench, Figures, Goal, Row } from "./row.ts";
 const waitPath = (thread: string) => `/threads/${thread}/runs/wait`;
 const streamPath = (thread: string) => `/threads/${thread}/runs/stream`;
 
-/** A run's request. */
+/** The request for a run. */
 export const body = (graph: string, input: unknown, more: object = {}) =>
   JSON.stringify({ assistant_id: graph, input, ...more });
 
 /**
- * Runs until the compiler has little left to do: the first 2,000 took 1,100 us of CPU each, the next 450, then 420, from some 6,000 on
- * 320. A server runs for longer than that.
+ * Runs until the compiler has optimised nearly everything: the first 2,000 took 1,100 us of CPU each, the next 450,
+ * then 420, and from some 6,000 on 320. A server runs for longer than that.
  */
-const HOT = 8_000;
+const WARM_UP_RUNS = 8_000;
 
-/** Operations before a measurement: code runs hot, LevelDB has files, connections were made once. */
+/** Runs before a measurement: afterwards the code is optimised, LevelDB has files, and connections have been opened. */
 export async function warmUp(bench: Bench, server: Server): Promise<void> {
-  const count = Math.max(20, Math.round(HOT * bench.scale));
+  const count = Math.max(20, Math.round(WARM_UP_RUNS * bench.scale));
   const threads = await makeThreads(bench, server, count);
   await perform(bench, server, {
     connections: Math.min(64, count),
@@ -59,7 +59,7 @@ function wait(
   };
 }
 
-/** Streams of `graph`, one run for each of `total`; `each` says what an operation is. */
+/** Measures streams of `graph`, one run for each of `total`. `each`: what counts as one operation. */
 function streams(options: {
   readonly name: string;
   readonly what: string;
@@ -92,7 +92,7 @@ function streams(options: {
             method: "POST",
             paths: ids.map(streamPath),
             total,
-            // A crowd of streams becomes a smaller one for a peer, and one stream a shorter one.
+            // For a peer, many streams become fewer, and a single stream becomes shorter.
             body: options.body(clients === 1 ? scale : scale / share),
             answer: "events",
           } satisfies Request;
@@ -105,8 +105,8 @@ function streams(options: {
 
 const shrink = (count: number, scale: number) => Math.max(10, Math.round(count * scale));
 
-/** Rows of Heddle whose figures are those of a load. */
-export const rows: readonly Row[] = [
+/** Rows of Heddle that are measured under load. */
+export const heddleRows: readonly Row[] = [
   wait("wait-1", 1, 2_000, "new", {
     target: "p50 under 2 ms, durable (at most 3 fdatasync + 1 ms)",
     goals: [
@@ -196,7 +196,7 @@ export const rows: readonly Row[] = [
     body: () => body("slow", { value: 1 }, { stream_mode: ["values"] }),
     each: "request",
     target: "all complete in under 10 s",
-    // All are there from the start: their rate says when the last one ended.
+    // All are queued from the start, so the rate shows when the last one ended.
     goals: [{ figure: "per_s", least: 500 }],
   }),
   {

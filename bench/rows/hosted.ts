@@ -1,17 +1,17 @@
 import type { Server } from "../server.ts";
-import { question } from "../langgraph.ts";
-import type { Asked } from "../servers/memorysaver.ts";
+import { questionInput } from "../langgraph.ts";
+import type { InvocationJob } from "../servers/memorysaver.ts";
 import { body } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** A graph of LangGraph.js, hosted, and the same one called in process with `MemorySaver`. */
+/** A graph of LangGraph.js, run by Heddle, and the same graph run in the process with `MemorySaver`. */
 
-/** Threads at work at once. */
+/** The number of threads that run at once. */
 const CLIENTS = 8;
-/** Threads that grow side by side. */
+/** The number of threads that grow together. */
 const GROWING = 4;
-/** The same where bytes are counted, which do not vary. */
+/** The number of growing threads where bytes are counted, because bytes do not vary. */
 const COUNTED = 2;
 const WINDOW = 10;
 const WARM = 400;
@@ -19,7 +19,7 @@ const FRESH = 1_500;
 
 const scaled = (count: number, { scale }: Bench) => Math.max(CLIENTS, Math.round(count * scale));
 
-/** `runs` of each thread. */
+/** `runs` requests for each thread. */
 function asking(threads: readonly string[], runs: number): Request {
   const sticky = runs > 1;
   return {
@@ -28,7 +28,7 @@ function asking(threads: readonly string[], runs: number): Request {
     paths: threads.map((id) => `/threads/${id}/runs/wait`),
     total: threads.length * runs,
     sticky,
-    body: body("ten", question),
+    body: body("ten", questionInput),
     answer: "text",
   };
 }
@@ -43,23 +43,27 @@ const withHeddle = (bench: Bench, use: (server: Server) => Promise<Figures>) =>
     return use(server);
   });
 
-/** LangGraph.js alone: `before` runs of each of some threads, then `runs` that are measured. */
+/** LangGraph.js alone: `before` runs of each thread, then `runs` that are measured. */
 const withLangGraph = (bench: Bench, threads: number, before: number, runs: number): Promise<Figures> =>
   withServer(bench.control("memorysaver"), async (server) => {
     const ids = (some: string, count: number) => Array.from({ length: count }, (_, i) => `${some} ${i}`);
     const given = { clients: CLIENTS, last: true } as const;
-    await server.perform({ ...given, threads: ids("warm", scaled(WARM, bench)), runs: 1 } satisfies Asked);
+    await server.perform({
+      ...given,
+      threads: ids("warm", scaled(WARM, bench)),
+      runs: 1,
+    } satisfies InvocationJob);
     const asked = { ...given, threads: ids("measured", threads) };
-    if (before > 0) await server.perform({ ...asked, runs: before, last: false } satisfies Asked);
+    if (before > 0) await server.perform({ ...asked, runs: before, last: false } satisfies InvocationJob);
     const cpu = server.cpu();
     const start = performance.now();
-    await server.perform({ ...asked, runs } satisfies Asked);
+    await server.perform({ ...asked, runs } satisfies InvocationJob);
     const seconds = (performance.now() - start) / 1000;
     const operations = threads * runs;
     return { per_s: operations / seconds, cpu_us: ((server.cpu() - cpu) / operations) * 1e6 };
   });
 
-/** Runs of a thread before those around its `n`th are measured. */
+/** Runs of a thread before those around its n-th run are measured. */
 const beforeRun = (n: number, { scale }: Bench) => Math.max(WINDOW, Math.round(n * scale)) - WINDOW / 2;
 
 async function window(bench: Bench, server: Server, threads: readonly string[]): Promise<Figures> {
@@ -68,7 +72,7 @@ async function window(bench: Bench, server: Server, threads: readonly string[]):
 
 const figures = ["cpu_us"] as const;
 
-export const hosted: readonly Row[] = [
+export const hostedRows: readonly Row[] = [
   {
     name: "memorysaver-10",
     what: `a LangGraph.js graph of ten nodes called in process, with MemorySaver: a new thread each time, ${CLIENTS} at once`,

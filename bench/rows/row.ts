@@ -1,10 +1,10 @@
 import type { LoadProcess, ServerProcess } from "../child.ts";
 import type { Server } from "../server.ts";
 
-/** What one round of a row gave, by figure. */
+/** The results of one round of a row, by figure. */
 export type Figures = { readonly [figure in Figure]?: number };
 
-/** How a figure is called in a table, and how many digits of it mean something. */
+/** The name of each figure in tables, and its number of significant digits. */
 export const figures = {
   per_s: { title: "per s", digits: 0 },
   p50_ms: { title: "p50 ms", digits: 2 },
@@ -48,42 +48,42 @@ export const figures = {
 
 export type Figure = keyof typeof figures;
 
-/** What a row works with. */
+/** What a row measures with. */
 export interface Bench {
   readonly load: LoadProcess;
-  /** Where the compiled tree is. */
+  /** The folder of the compiled tree. */
   readonly built: string;
   /** A directory on a real disk. */
   readonly directory: string;
-  /** Shrinks the work of every row, to see that it runs: 1 for figures that are to be told. */
+  /** Scales the work of every row down, to test that it runs: 1 for figures that are published. */
   readonly scale: number;
-  /** Of the work, how much this server is given: 1 for Heddle, less for a peer that would take hours. */
+  /** The share of the work that this server gets: 1 for Heddle, less for a peer that would take hours. */
   readonly share: number;
-  /** Starts Heddle; where the peer is measured, the peer. */
+  /** Starts Heddle or, where the peer is measured, the peer. */
   heddle(options?: HeddleOptions): Promise<Server>;
-  /** A place for a server's records that outlives the server, removed at the end. */
+  /** A directory for a server's data that outlives the server. It is removed at the end. */
   newData(): string;
-  /** Milliseconds from the start of the command line's process to its first `/ok`, on what a directory holds. */
+  /** Milliseconds from the start of the command line's process to its first `/ok`, on the data of a directory. */
   start(data?: string): Promise<number>;
   control(name: string, ...args: string[]): Promise<ServerProcess>;
 }
 
 export interface HeddleOptions {
-  /** A data directory to keep; without it a new one, removed at the end. */
+  /** A data directory to keep; default: a new one, which is removed at the end. */
   readonly data?: string;
-  /** Milliseconds until a resting thread's actor is let go. */
+  /** Milliseconds after which the actor of an idle thread is unloaded. */
   readonly idle?: number;
-  /** How many runs may be in progress at once (`runs.max_concurrent`). */
+  /** The number of runs that may be in progress at once (`runs.max_concurrent`). */
   readonly slots?: number;
-  /** Worker threads for node bodies; absent: they run beside everything else. */
+  /** Worker threads for node functions; absent: they run in the main thread. */
   readonly workers?: number;
-  /** Serves the LangGraph.js graph `ten` too. */
+  /** Also serves the LangGraph.js graph `ten`. */
   readonly langGraph?: boolean;
   /** API keys, as {@link import("../../src/app.ts").AppOptions.keys}. */
   readonly keys?: readonly string[];
 }
 
-/** What a target asks for, as far as a number tells it: of a figure, or of its ratio to that of a row in {@link Row.against}. */
+/** The numbers of a target: for a figure, or for its ratio to the figure of a row in {@link Row.against}. */
 export interface Goal {
   readonly figure: Figure;
   readonly to?: string;
@@ -94,26 +94,26 @@ export interface Goal {
 export interface Row {
   readonly name: string;
   readonly what: string;
-  /** Takes so long that it is measured only when asked for by name. */
+  /** Takes so long that it is measured only when its name is given. */
   readonly long?: boolean;
-  /** Its ratios are within one round, or with another such row, and it takes long: measured in so many rounds at most. */
+  /** The most rounds, for a row that takes long and whose ratios are taken within one round or to another such row. */
   readonly rounds?: number;
-  /** What design asks for, in its own words. */
+  /** The target in words. */
   readonly target?: string;
   /** The target in numbers. */
   readonly goals?: readonly Goal[];
   /**
-   * Measured on the official JavaScript server too, with this share of the work, in so many rounds at most. `there`: its figures on the
-   * machine for which the targets were set.
+   * The row is also measured on the official JavaScript server, with this share of the work and at most this many
+   * rounds. `there`: the server's figures on the machine for which the targets were set.
    */
   readonly peer?: { readonly share: number; readonly rounds?: number; readonly there?: Figures };
-  /** Needs other software than Heddle, which is installed when the row is measured: only when asked for. */
+  /** Needs software other than Heddle, which is installed when the row is measured: only when its name is given. */
   readonly foreign?: boolean;
-  /** One round, on a fresh server. */
+  /** Measures one round on a fresh server. */
   run(bench: Bench): Promise<Figures>;
   /**
-   * The control rows that this one is set against, each by one figure; they run in the same round, right before it. `there`: the
-   * control's figure on the machine for which the targets were set.
+   * The control rows with which this row is compared, each by one figure. They run in the same round, right before it.
+   * `there`: the control's figure on the machine for which the targets were set.
    */
   readonly against?: readonly { readonly row: string; readonly figure: Figure; readonly there?: number }[];
 }

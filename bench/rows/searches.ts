@@ -2,13 +2,13 @@ import type { Server } from "../server.ts";
 import { makeThreads, measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** A page of the threads, however many there are. */
+/** Searches for a page of threads must take the same time however many threads there are. */
 
 const USERS = 100;
-/** Of a thousand threads, how many wait for an answer. */
+/** The number of threads in a thousand that wait for an answer. */
 const WAITING = 10;
 
-/** Threads of a hundred users, one in a hundred of them at a breakpoint. */
+/** Creates threads of a hundred users, one in a hundred of them at a breakpoint. */
 async function fill(bench: Bench, server: Server, threads: number): Promise<void> {
   const each = Math.max(1, Math.round(threads / USERS));
   for (let user = 0; user < USERS; user++) {
@@ -72,7 +72,7 @@ function row(name: string, threads: number, more: Partial<Row>): Row {
   };
 }
 
-export const searches: readonly Row[] = [
+export const searchRows: readonly Row[] = [
   row("search-1k", 1_000, {}),
   row("search-100k", 100_000, {
     target: "p50 under 5 ms, within 1.3 of 1,000 threads",

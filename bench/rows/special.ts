@@ -4,11 +4,11 @@ import { spread } from "../stats.ts";
 import { makeThreads, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Milliseconds after which a resting thread's actor goes, in the row `idle`. */
+/** Milliseconds after which the actor of an idle thread is unloaded, in the row `idle`. */
 const IDLE = 500;
 
-/** Waits until no actor lives, and answers the memory then. */
-async function rested(server: Server) {
+/** Waits until no actor is loaded, and returns the memory then. */
+async function memoryWhenIdle(server: Server) {
   const deadline = performance.now() + 60_000;
   while (((await server.stats()).live ?? 0) > 0 && performance.now() < deadline) await sleep(100);
   await sleep(2 * IDLE);
@@ -40,9 +40,9 @@ const idle: Row = {
     };
     const figures = await withServer(bench.heddle({ data, idle: IDLE }), async (server) => {
       await fill(server, Math.ceil(count / 10));
-      const before = await rested(server);
+      const before = await memoryWhenIdle(server);
       await fill(server, count);
-      const after = await rested(server);
+      const after = await memoryWhenIdle(server);
       return {
         heap_bytes: (after.heap - before.heap) / count,
         rss_bytes: (after.rss - before.rss) / count,
@@ -53,7 +53,7 @@ const idle: Row = {
   },
 };
 
-/** One alone is told by chance. */
+/** The number of starts: a single one varies too much. */
 const STARTS = 5;
 
 const cold: Row = {
@@ -70,9 +70,9 @@ const cold: Row = {
 };
 
 /** Runs that are acknowledged and have not ended when the server is killed. */
-const CAUGHT = 200;
-/** Seconds after the restart in which each must have come to its end. */
-const SETTLING = 20;
+const UNFINISHED_RUNS = 200;
+/** Seconds after the restart in which each of them must have ended. */
+const SETTLE_SECONDS = 20;
 
 const BUSY = 30;
 
@@ -97,7 +97,7 @@ const acknowledged: Row = {
 
 const kill: Row = {
   name: "kill-200",
-  what: `${CAUGHT} background runs of 200 ms, kill -9 once all are acknowledged, a restart on what is left; after ${SETTLING} s`,
+  what: `${UNFINISHED_RUNS} background runs of 200 ms, kill -9 once all are acknowledged, a restart on what is left; after ${SETTLE_SECONDS} s`,
   target: "0 lost, 0 stuck",
   goals: [
     { figure: "lost", most: 0 },
@@ -110,27 +110,30 @@ const kill: Row = {
     return withServer(bench.heddle({ data }), async (server): Promise<Figures> => {
       const began = performance.now();
       let states = await statesOf(server, ids);
-      while (states.some((state) => state !== "success") && performance.now() - began < SETTLING * 1000) {
+      while (
+        states.some((state) => state !== "success") &&
+        performance.now() - began < SETTLE_SECONDS * 1000
+      ) {
         await sleep(200);
         states = await statesOf(server, ids);
       }
       const lost = states.filter((state) => state === undefined).length;
       const good = states.filter((state) => state === "success").length;
-      return { lost, stuck: CAUGHT - lost - good, seconds: (performance.now() - began) / 1000 };
+      return { lost, stuck: UNFINISHED_RUNS - lost - good, seconds: (performance.now() - began) / 1000 };
     });
   },
 };
 
-/** Threads with one acknowledged run each, of a server that is no more. */
+/** Creates threads with one acknowledged run each, on a server that is then killed. */
 async function withKilled(bench: Bench, data: string): Promise<readonly string[]> {
   const server = await bench.heddle({ data });
   try {
-    const ids = await makeThreads(bench, server, CAUGHT);
+    const ids = await makeThreads(bench, server, UNFINISHED_RUNS);
     await perform(bench, server, {
       connections: 64,
       method: "POST",
       paths: ids.map((id) => `/threads/${id}/runs`),
-      total: CAUGHT,
+      total: UNFINISHED_RUNS,
       body: JSON.stringify({ assistant_id: "slow", input: { value: 1 } }),
       answer: "text",
     });
@@ -140,7 +143,7 @@ async function withKilled(bench: Bench, data: string): Promise<readonly string[]
   }
 }
 
-/** How the run of each thread stands; undefined: it is not known any more. */
+/** The state of each thread's run; undefined: the server does not know it any more. */
 function statesOf(server: Server, threads: readonly string[]): Promise<(string | undefined)[]> {
   return Promise.all(
     threads.map(async (id) => {
@@ -151,4 +154,4 @@ function statesOf(server: Server, threads: readonly string[]): Promise<(string |
   );
 }
 
-export const special: readonly Row[] = [idle, cold, acknowledged, kill];
+export const specialRows: readonly Row[] = [idle, cold, acknowledged, kill];

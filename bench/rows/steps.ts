@@ -5,7 +5,9 @@ import type { Server } from "../server.ts";
 import { measure, perform, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 
-/** Other durable engines beside Heddle: the same small work, a new key each time, made by the request itself. */
+/**
+ * Other durable engines besides Heddle: the same small work with a new key each time, created by the request itself.
+ */
 
 interface Work {
   readonly path: (id: string) => string;
@@ -14,7 +16,7 @@ interface Work {
 
 const CLIENTS = 64;
 
-/** 64 clients, and one alone. */
+/** 64 clients, and a single one. */
 async function worked(bench: Bench, server: Server, { path, body }: Work): Promise<Figures> {
   const request = (clients: number, total: number) => ({
     connections: clients,
@@ -86,7 +88,7 @@ const dbos = (name: string, workflow: string, what: string, ...against: string[]
     against: beside(...against),
   });
 
-export const stepped: readonly Row[] = [
+export const stepRows: readonly Row[] = [
   ours("steps-1", "runs/wait, one node with one `ctx.step`", "steps", { steps: 1 }),
   ours("steps-3", "runs/wait, one node with three `ctx.step`", "steps", { steps: 3 }),
   ours("nodes-3", "runs/wait, three nodes one after the other", "three", { value: 0 }),

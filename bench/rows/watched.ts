@@ -5,7 +5,9 @@ import { body, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, waitFor, withServer, type Request } from "./measure.ts";
 import type { Figures, Row } from "./row.ts";
 
-/** A socket that takes what it gets and counts it, in the process of the bench: neither the server's nor the load's. */
+/**
+ * A socket that reads and counts all messages, in the process of the bench: neither in the server's nor in the load's.
+ */
 export async function watch(server: Server, path: string): Promise<{ frames: number; close(): void }> {
   const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}`);
   const watcher = { frames: 0, close: () => socket.terminate() };
@@ -14,8 +16,8 @@ export async function watch(server: Server, path: string): Promise<{ frames: num
   return watcher;
 }
 
-/** Streams of a run's 200,000 events, with `mirrors` sockets on its thread beside the one that started it. */
-function mirrored(name: string, mirrors: number, target: string): Row {
+/** Streams the 200,000 events of a run, with `mirrors` sockets on its thread besides the client that started it. */
+function mirrorRow(name: string, mirrors: number, target: string): Row {
   return {
     name,
     what: `one run that emits 200,000 custom events of 100 bytes, read by its stream and by ${mirrors} socket(s)`,
@@ -45,14 +47,14 @@ function mirrored(name: string, mirrors: number, target: string): Row {
         await waitFor(() => watchers.every(({ frames }) => frames >= count));
         const used = server.cpu() - before;
         for (const watcher of watchers) watcher.close();
-        // Sockets may end later than the stream.
+        // The sockets may end after the stream.
         return { ...figures, cpu_us: (used / count) * 1e6 };
       }),
   };
 }
 
-/** What being watched costs. */
-export const watched: readonly Row[] = [
+/** Rows for the cost of watching clients. */
+export const watchedRows: readonly Row[] = [
   {
     name: "inspect-256",
     what: "as wait-256, with one watcher of all actors (`/inspect`), which takes every frame",
@@ -80,5 +82,5 @@ export const watched: readonly Row[] = [
         return { ...figures, frames: watcher.frames / total };
       }),
   },
-  mirrored("mirror-1", 1, "stated"),
+  mirrorRow("mirror-1", 1, "stated"),
 ];

@@ -5,14 +5,14 @@ import { makeThreads, perform, waitFor, withServer } from "./measure.ts";
 import type { Bench, Figures, Row } from "./row.ts";
 import { watch } from "./watched.ts";
 
-/** What one more watcher of a run costs: each event is made once, and written to each. */
+/** The cost of one more client that watches a run: each event is rendered once, and written to each client. */
 
-/** Seconds after which the run starts, so that all who watch it are there. */
+/** Seconds after which the run starts, so that all watchers have connected by then. */
 const DELAY = 4;
-/** Of those, the milliseconds before the start in which nobody comes any more. */
-const QUIET = 500;
+/** Milliseconds before the start of the run in which no more watchers connect. */
+const CONNECT_MARGIN_MS = 500;
 
-/** A run that starts later. Answers its address. */
+/** Creates a run that starts later. Returns its URL. */
 async function delayedRun(bench: Bench, server: Server, count: number): Promise<string> {
   const [thread = ""] = await makeThreads(bench, server, 1);
   const { collected } = await perform(bench, server, {
@@ -28,28 +28,28 @@ async function delayedRun(bench: Bench, server: Server, count: number): Promise<
 }
 
 interface Watched {
-  /** All of them have come, and have got all events once it resolves. */
+  /** Resolves when all watchers have connected and received all events. */
   readonly done: Promise<void>;
 }
 
-/** By server-sent events: the load process joins so many times. */
-function bySse(bench: Bench, server: Server, path: string, watchers: number, events: number): Watched {
+/** Watches by server-sent events: the load process joins the run once per watcher. */
+function bySse(bench: Bench, server: Server, path: string, watcherRows: number, events: number): Watched {
   const joined = perform(bench, server, {
-    connections: watchers,
+    connections: watcherRows,
     method: "GET",
     paths: [path],
-    total: watchers,
+    total: watcherRows,
     answer: "events",
   });
   return {
     done: joined.then((result) => {
-      // `metadata` may come first.
-      if (result.events < watchers * events) throw new Error(`${result.events} events came, too few`);
+      // A `metadata` event may come first.
+      if (result.events < watcherRows * events) throw new Error(`${result.events} events came, too few`);
     }),
   };
 }
 
-/** By the WebSocket mirror: the sockets are the bench's own. */
+/** Watches by WebSocket: the sockets belong to the bench's own process. */
 async function bySocket(server: Server, path: string, watchers: number, events: number): Promise<Watched> {
   const sockets = await Promise.all(Array.from({ length: watchers }, () => watch(server, path)));
   return {
@@ -59,7 +59,7 @@ async function bySocket(server: Server, path: string, watchers: number, events: 
   };
 }
 
-/** CPU for one event that reaches one watcher. */
+/** CPU for one event to one watcher. */
 function row(kind: "sse" | "ws", watchers: number): Row {
   const name = `watchers-${kind}`;
   return {
@@ -85,9 +85,9 @@ function row(kind: "sse" | "ws", watchers: number): Row {
             kind === "sse"
               ? bySse(bench, server, path, watchers, events)
               : await bySocket(server, path, watchers, events);
-          await sleep(Math.max(0, DELAY * 1000 - QUIET - (performance.now() - asked)));
+          await sleep(Math.max(0, DELAY * 1000 - CONNECT_MARGIN_MS - (performance.now() - asked)));
           const cpu = server.cpu();
-          const began = performance.now() + QUIET;
+          const began = performance.now() + CONNECT_MARGIN_MS;
           await done;
           return { used: server.cpu() - cpu, seconds: (performance.now() - began) / 1000 };
         };

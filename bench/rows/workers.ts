@@ -2,13 +2,13 @@ import { body, warmUp } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";
 import type { Row } from "./row.ts";
 
-/** Runs whose one node keeps its thread busy for 2 ms, 64 clients. */
-function burning(name: string, where: string, workers: number | undefined, more: Partial<Row>): Row {
+/** Runs with one node that blocks its thread for 2 ms, for 64 clients. */
+function burnRow(name: string, where: string, workerRows: number | undefined, more: Partial<Row>): Row {
   return {
     name,
     what: `runs/wait of a graph whose node is busy for 2 ms, 64 clients; nodes run ${where}`,
     run: (bench) =>
-      withServer(bench.heddle(workers === undefined ? {} : { workers }), async (server) => {
+      withServer(bench.heddle(workerRows === undefined ? {} : { workers: workerRows }), async (server) => {
         await warmUp(bench, server);
         const asking = async (total: number): Promise<Request> => ({
           connections: 64,
@@ -26,10 +26,10 @@ function burning(name: string, where: string, workers: number | undefined, more:
   };
 }
 
-/** What a second core is good for. */
+/** Rows for the gain from a second core. */
 export const workers: readonly Row[] = [
-  burning("burn-64", "in the server's own thread", undefined, {}),
-  burning("burn-64-workers", "in two worker threads", 2, {
+  burnRow("burn-64", "in the server's own thread", undefined, {}),
+  burnRow("burn-64-workers", "in two worker threads", 2, {
     target: "1.6 times burn-64 on two cores",
     goals: [{ figure: "per_s", to: "burn-64", least: 1.6 }],
     against: [

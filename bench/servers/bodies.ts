@@ -1,16 +1,19 @@
-/** What the control servers answer: the bytes that Heddle sends for the same request, made once. */
+/** The responses of the control servers: the bytes that Heddle sends for the same request, created once. */
 
-/** About as long as the answer of a one-node run. */
+/** About as long as the response to a one-node run. */
 export const CONSTANT_JSON = JSON.stringify({ value: 1, text: "x".repeat(160) });
 
-/** In one piece, as what comes from a network is: a text that was repeated is a tree, which has to be laid flat for each event. */
-const PAD = Buffer.alloc(64 * 1024, "x").toString("latin1");
-/** Bytes of the data beside its number and its pad. */
-const BARE = `{"i":,"pad":""}`.length;
+/**
+ * A flat string, as a text from the network is. V8 stores a repeated string as a tree, which it would have to flatten
+ * for each event.
+ */
+const PADDING = Buffer.alloc(64 * 1024, "x").toString("latin1");
+/** Bytes of the data without its number and padding. */
+const UNPADDED_BYTES = `{"i":,"pad":""}`.length;
 
-/** Data for `ctx.emit` that takes `size` bytes as JSON. */
+/** Data for `ctx.emit` with `size` bytes as JSON. */
 export function customData(i: number, size: number): { readonly i: number; readonly pad: string } {
-  return { i, pad: PAD.slice(0, Math.max(0, size - BARE - String(i).length)) };
+  return { i, pad: PADDING.slice(0, Math.max(0, size - UNPADDED_BYTES - String(i).length)) };
 }
 
 /** A `custom` event as Heddle frames it, whose data has `size` bytes. */

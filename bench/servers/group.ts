@@ -1,7 +1,7 @@
 import type { ClassicLevel } from "classic-level";
 
-/** Most operations that ride in one batch. */
-const MOST = 256;
+/** The largest number of operations in one batch. */
+const MAX_BATCH_OPERATIONS = 256;
 
 interface Waiting {
   readonly key: string;
@@ -10,8 +10,8 @@ interface Waiting {
 }
 
 /**
- * The smallest honest group commit: while one synced batch is in flight the next one fills. It is the floor under every
- * durable row, with nothing of Heddle in it.
+ * A minimal group commit: while one synced batch is in flight, the next one fills. It is the lower limit for every
+ * durable row, without any part of Heddle.
  */
 export class GroupCommit {
   readonly #db: ClassicLevel<string, Buffer>;
@@ -37,10 +37,12 @@ export class GroupCommit {
     }
     this.#busy = true;
     const taken =
-      this.#waiting.length <= MOST / 2 ? this.#waiting.splice(0) : this.#waiting.splice(0, MOST / 2);
+      this.#waiting.length <= MAX_BATCH_OPERATIONS / 2
+        ? this.#waiting.splice(0)
+        : this.#waiting.splice(0, MAX_BATCH_OPERATIONS / 2);
     const batch = this.#db.batch();
     for (const { key, value } of taken) {
-      // A commit of the real thing holds a record and the head that points to it.
+      // Heddle's commits also contain a record and the head that points to it.
       batch.put(`r:${key}`, value);
       batch.put(`h:${key.slice(0, 8)}`, value.subarray(0, 64));
     }

@@ -1,4 +1,6 @@
-/** Heddle under measurement: the whole server in a process of its own, which tells its storage's counts over IPC. */
+/**
+ * Heddle under measurement: the whole server in a process of its own, which reports the counts of its storage over IPC.
+ */
 import { fileURLToPath } from "node:url";
 import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
 import { createApp } from "../../src/app.ts";
@@ -9,15 +11,15 @@ import { ownStats, reportOver } from "./report.ts";
 
 const [, , given = "{}"] = process.argv;
 const { data = "", idle, slots, keys, workers, langGraph = false } = JSON.parse(given) as HeddleOptions;
-// Workers load what a configuration names, from files.
+// Workers load graphs that a configuration names, from files.
 const file = fileURLToPath(new URL("../graphs.js", import.meta.url));
 const burn = { path: file, graphs: { burn: { file, name: "burn" } }, env: {} };
 const { burn: _, ...others } = graphs;
 
-/** The graph of the hosted rows. The others do without LangGraph.js: it costs memory and a start. */
+/** The graph of the hosted rows. The other rows do not load LangGraph.js, because it takes memory and time to start. */
 async function langGraphs(): Promise<ReadonlyMap<string, LoadedLangGraph>> {
   if (!langGraph) return new Map();
-  const compiled = (await import("../langgraph.ts")).ten();
+  const compiled = (await import("../langgraph.ts")).tenNodeGraph();
   const loaded = await loadLangGraph({ file: import.meta.filename, found: compiled, given: compiled });
   if (loaded === undefined) throw new TypeError("It is no graph of LangGraph.js");
   return new Map([["ten", loaded]]);

@@ -1,6 +1,7 @@
 /**
- * Control: group commit on LevelDB alone, no HTTP. `actors` write in a loop, each waiting for its own synced batch; two
- * commits are one operation, as in a one-node run. Started by the bench with a directory, tells its result over IPC.
+ * Control: group commit on LevelDB alone, without HTTP. `actors` write in a loop, each waiting for its own synced
+ * batch; two commits are one operation, as in a one-node run. The bench starts it with a directory; it reports its
+ * result over IPC.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Control: a bare node:http server that reads the body and answers a constant. */
+/** Control: a bare node:http server that reads the body and sends a constant response. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CONSTANT_JSON } from "./bodies.ts";

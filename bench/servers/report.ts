@@ -1,26 +1,26 @@
 /**
- * The control servers' side of the bench's IPC: says on which port it listens, answers `stats`, ends with the bench.
- * Heddle's own server adds what only it knows.
+ * The control servers' side of the bench's IPC: reports the port, responds to `stats`, and ends with the bench.
+ * Heddle's server adds figures of its own.
  */
 export interface ServerStats {
-  /** CPU seconds since the process began. */
+  /** CPU seconds since the process started. */
   readonly cpu: number;
   readonly rss: number;
   readonly heap: number;
-  /** Bytes that V8 has taken for its heap, used or not, and for buffers outside it. */
+  /** Bytes that V8 has reserved for its heap, used or not, and for buffers outside it. */
   readonly reserved?: number;
-  /** Timers that are armed. */
+  /** The number of active timers. */
   readonly timers: number;
-  /** Of Heddle: what its storage has written so far. */
+  /** Heddle only: what its storage has written so far. */
   readonly storage?: {
     readonly batches: number;
     readonly synced: number;
     readonly ops: number;
     readonly bytes: number;
   };
-  /** Of Heddle: bytes of LevelDB's cache and log in memory. */
+  /** Heddle only: bytes of LevelDB's cache and log in memory. */
   readonly level?: number;
-  /** Of Heddle: live actors. */
+  /** Heddle only: live actors. */
   readonly live?: number;
 }
 
@@ -37,7 +37,7 @@ export function reportOver(port: number, stats: () => ServerStats, stop: () => v
     if (message.ask === "stats") {
       process.send?.({ stats: stats() });
     } else if (message.ask === "collect") {
-      // Started with --expose-gc: memory rows want what is reachable, not what is lying about.
+      // Only with --expose-gc: memory rows measure reachable objects, without garbage.
       (globalThis as { gc?: () => void }).gc?.();
       process.send?.({ stats: stats() });
     } else if (message.ask === "stop") {

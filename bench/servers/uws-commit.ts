@@ -1,6 +1,6 @@
 /**
- * Control: bare uWebSockets that stores each request with two synced batches, one after the other, before it answers a
- * constant: what a durable one-node run costs with no graph, no actor and no protocol around it.
+ * Control: bare uWebSockets that stores each request with two synced batches in sequence before it sends a constant
+ * response: the cost of a durable one-node run without a graph, an actor or a protocol.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,17 +1,17 @@
 /**
- * Control: a bare uWebSockets server. Answers a constant to everything; `POST /events/:count/:size` answers a stream of
- * that many `custom` events, written as fast as the peer takes them.
+ * Control: a bare uWebSockets server with a constant response; `POST /events/:count/:size` responds with a stream of
+ * that many `custom` events, written as fast as the client reads them.
  */
 import { App, us_socket_local_port, type HttpResponse } from "uWebSockets.js";
 import { CONSTANT_JSON, customEvent } from "./bodies.ts";
 import { ownStats, reportOver } from "./report.ts";
 
-/** Events handed to one `write`: what a server that gathers its chunks would do. */
+/** Events in one `write`, as in a server that gathers its chunks. */
 const GATHER = 64;
 
 function sendEvents(res: HttpResponse, count: number, size: number): void {
   const state = { over: false, id: 0 };
-  /** Writes one gathered piece. True: there is more, and the peer takes it. */
+  /** Writes one piece. Returns true if more follow and the client keeps up. */
   const piece = (): boolean => {
     if (state.over) return false;
     let text = "";

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a worker's postMessage, not a window's */
 /**
- * What it costs to run a node's body in a worker: the state goes over, a small update comes back. Against the same call
- * in this thread. And tokens that come back one by one, or gathered.
+ * Measures the cost of running a node in a worker: the state is sent there, and a small update comes back. The control is the same call in
+ * this thread. Also measures tokens that come back one by one, or several in a message.
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
@@ -13,7 +13,7 @@ interface Call {
   readonly id: number;
   readonly form: "clone" | "bytes";
   readonly input: unknown;
-  /** Tokens to send back, `gather` to a message. */
+  /** The number of tokens to send back, `gather` in each message. */
   readonly tokens: number;
   readonly gather: number;
 }
@@ -26,7 +26,7 @@ interface Done {
 
 const body = async (state: { readonly n: number }) => ({ n: state.n + 1, note: "x".repeat(60) });
 
-/** A state of about `size` bytes: messages of 200 characters, as a conversation has. */
+/** A state of about `size` bytes: messages of 200 characters, as in a conversation. */
 function stateOf(size: number) {
   const messages = Array.from({ length: Math.max(1, Math.round(size / 320)) }, (_, i) => ({
     type: i % 2 === 0 ? "human" : "ai",
@@ -80,7 +80,7 @@ class Remote {
         this.#worker.postMessage({ id, form, input: state, tokens, gather } satisfies Call);
         return;
       }
-      // The packer's buffer is its own: what is given away must be a copy.
+      // Copied, because the buffer belongs to the packer, and the message transfers it.
       const input = Uint8Array.from(pack(state));
       this.#worker.postMessage({ id, form, input, tokens, gather } satisfies Call, [input.buffer]);
     });
@@ -126,7 +126,7 @@ async function measure(
   ];
 }
 
-/** The measurement; lines of a table. */
+/** Runs the measurement and returns the lines of a table. */
 export async function nodeWorker(): Promise<string[][]> {
   const lines: string[][] = [];
   const remote = new Remote();

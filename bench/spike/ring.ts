@@ -1,7 +1,10 @@
-/** Words of the control block. Head and tail count bytes for ever, modulo 2^32; the difference is what is held. */
+/**
+ * Words of the control block. Head and tail count bytes without end, modulo 2^32; their difference is the number of
+ * bytes in the ring.
+ */
 const HEAD = 0;
 const TAIL = 1;
-/** 1 while the consumer has seen all there is and wants to be woken. */
+/** 1 while the consumer has read everything and waits to be woken. */
 const ASLEEP = 2;
 const CONTROL = 64;
 
@@ -9,12 +12,15 @@ export interface RingMemory {
   readonly memory: SharedArrayBuffer;
 }
 
-/** Memory for one direction. `size` MUST be a power of two. */
+/** Allocates the memory for one direction. `size` MUST be a power of two. */
 export function ringMemory(size: number): RingMemory {
   return { memory: new SharedArrayBuffer(CONTROL + size) };
 }
 
-/** A queue of byte strings between two threads, one writer and one reader: nothing is cloned, nothing allocated to pass. */
+/**
+ * A queue of byte strings between two threads, with one writer and one reader: passing a record neither clones nor
+ * allocates.
+ */
 export class Ring {
   readonly control: Int32Array;
   readonly #bytes: Uint8Array;
@@ -26,7 +32,7 @@ export class Ring {
     this.#size = this.#bytes.length;
   }
 
-  /** Adds a record. When there is no room this thread sleeps until there is: only a worker may do that. */
+  /** Adds a record. When the ring is full, this thread sleeps until there is room, which only a worker may do. */
   push(record: Uint8Array): void {
     const need = record.length + 4;
     let tail = Atomics.load(this.control, TAIL);
@@ -40,12 +46,12 @@ export class Ring {
     Atomics.store(this.control, HEAD, (head + need) | 0);
   }
 
-  /** After pushes: must the reader be woken? Answers true once for each time that it sleeps. */
+  /** Returns whether the reader must be woken after pushes: true once for each time that it sleeps. */
   shouldWake(): boolean {
     return Atomics.compareExchange(this.control, ASLEEP, 1, 0) === 1;
   }
 
-  /** Takes all records that are there. Each is a copy of its own. */
+  /** Reads all records. Each is a copy. */
   drain(take: (record: Buffer) => void): number {
     let taken = 0;
     for (;;) {
@@ -61,7 +67,7 @@ export class Ring {
         taken++;
       }
       Atomics.store(this.control, ASLEEP, 1);
-      // A record that came between the last look and falling asleep would lie there unheard.
+      // A record may have come after the last read and before the flag was set: it would not wake the reader.
       if (Atomics.load(this.control, HEAD) === tail) return taken;
       Atomics.store(this.control, ASLEEP, 0);
     }

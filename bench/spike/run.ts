@@ -1,4 +1,7 @@
-/** `tsx bench/spike/run.ts`: what a worker boundary costs, in three tables. Short; the figures are in the README. */
+/**
+ * `tsx bench/spike/run.ts`: measures the cost of a worker boundary, in three tables. It is short; the figures are in
+ * the README.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { build } from "../build.ts";
@@ -26,7 +29,7 @@ process.stdout.write(
 
 const load = await LoadProcess.start(built);
 
-/** CPU seconds of a process's main thread alone. */
+/** CPU seconds of a process's main thread. */
 const mainCpu = (pid: number) =>
   Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1").split(" ", 1)[0]) / 1e9;
 

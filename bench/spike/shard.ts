@@ -1,8 +1,8 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a worker's postMessage, not a window's */
 /**
- * A shard of threads in a worker, HTTP in front: `one` does everything in the HTTP thread, `port` forwards over a
- * MessagePort (buffers moved), `port2` to two shards, `ring` over shared memory. Started by the spike with the way, and the rounds of work that
- * stand for a run.
+ * A shard of threads in a worker, behind an HTTP thread. `one` does everything in the HTTP thread, `port` forwards over a MessagePort
+ * (buffers are transferred), `port2` to two shards, `ring` over shared memory. The spike starts it with one of these, and with the number of
+ * rounds of work that stand for a run.
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -26,7 +26,7 @@ const GATHER = 64;
 
 const ANSWER = Buffer.from(CONSTANT_JSON);
 
-/** The shard's work for one request: a run's computing, and its answer or its events in pieces. */
+/** The shard's work for one request: the computation of a run, and its response or its events in pieces. */
 function work(rounds: number, events: number, send: (piece: Buffer, last: boolean) => void): void {
   burn(rounds);
   if (events === 0) {
@@ -40,7 +40,7 @@ function work(rounds: number, events: number, send: (piece: Buffer, last: boolea
   }
 }
 
-/** A record between the threads: id, count of events or whether it is the last, bytes. */
+/** A record between the threads: the id, the count of events or whether it is the last, and the bytes. */
 function record(id: number, word: number, bytes: Uint8Array): Buffer {
   const made = Buffer.allocUnsafe(8 + bytes.length);
   made.writeUInt32LE(id, 0);
@@ -66,7 +66,7 @@ function runShard({ way, rounds, toShard, toFront }: Setup): void {
           moved.push(own.buffer);
           if (out.length >= 16) flush();
         });
-        // An answer does not wait for the other requests of the same message.
+        // A response does not wait for the other requests of the same message.
         flush();
       }
     });
@@ -103,7 +103,7 @@ class Front {
     this.#open.delete(id);
   }
 
-  /** A piece of an answer has come. Backpressure is left out: the load reads as fast as it can. */
+  /** Receives a piece of a response. Backpressure is left out, because the load reads as fast as it can. */
   piece(id: number, last: boolean, bytes: Uint8Array): void {
     const res = this.#open.get(id);
     if (res === undefined) return;
@@ -115,7 +115,7 @@ class Front {
   }
 }
 
-/** Requests of one turn of the loop travel in one message. */
+/** Requests of one turn of the event loop are sent in one message. */
 class Outbox {
   readonly #worker: Worker;
   #gathered: [number, number, Uint8Array][] = [];

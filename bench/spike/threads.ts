@@ -14,7 +14,7 @@ export function cpuByThread(): Map<number, number> {
   return used;
 }
 
-/** What the main thread, and what all others together, used since `before`. */
+/** CPU seconds since `before`, of the main thread and of all others together. */
 export function cpuSince(before: ReadonlyMap<number, number>): {
   readonly main: number;
   readonly others: number;
@@ -29,7 +29,10 @@ export function cpuSince(before: ReadonlyMap<number, number>): {
   return { main, others };
 }
 
-/** A fixed amount of work that no compiler can leave out: about a microsecond for each 500 rounds on the machine of the README. */
+/**
+ * A fixed amount of work that no compiler can remove: about a microsecond for each 500 rounds on the machine of the
+ * README.
+ */
 export function burn(rounds: number): number {
   let x = 0x2545f491;
   for (let i = 0; i < rounds; i++) {

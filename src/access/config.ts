@@ -14,7 +14,7 @@ export interface AccessConfig {
 /** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
 export function readAccess(http: JsonObject, refuse: (what: string) => never): AccessConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
-  const hosts = headerTexts(http["allowed_hosts"], (what) => at("allowed_hosts", what));
+  const hosts = readHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what));
   const mount = readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what));
   const disabled = ROUTE_GROUPS.filter((group) =>
     flag(http[`disable_${group}`], (what) => at(`disable_${group}`, what)),
@@ -30,7 +30,7 @@ export function readAccess(http: JsonObject, refuse: (what: string) => never): A
 }
 
 function readCors(cors: JsonObject, at: (key: string, what: string) => never): CorsOptions {
-  const list = (key: string) => headerTexts(cors[key], (what) => at(key, what));
+  const list = (key: string) => readHeaderValues(cors[key], (what) => at(key, what));
   const [origins, methods, headers, exposed] = [
     list("allow_origins"),
     list("allow_methods"),
@@ -72,7 +72,10 @@ function flag(value: unknown, refuse: (what: string) => never): boolean {
 }
 
 /** Reads a list of strings that a header can carry. */
-export function headerTexts(value: unknown, refuse: (what: string) => never): readonly string[] | undefined {
+export function readHeaderValues(
+  value: unknown,
+  refuse: (what: string) => never,
+): readonly string[] | undefined {
   if (!isGiven(value)) return undefined;
   const isText = (item: unknown): item is string => typeof item === "string" && /^[\x21-\x7e]+$/.test(item);
   return Array.isArray(value) && value.every(isText)

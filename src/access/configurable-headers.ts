@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { headerTexts } from "./config.ts";
+import { readHeaderValues } from "./config.ts";
 
 /** Which request headers runs find in `config.configurable`. A pattern is a name in any case, in which `*` stands for any characters. */
 export interface HeaderPatterns {
@@ -46,7 +46,7 @@ export function readHeaderPatterns(
   if (given === undefined || given === null || given === false) return undefined;
   if (!isObject(given)) return refuse("http.configurable_headers must be an object");
   const list = (key: string) =>
-    headerTexts(given[key], (what) => refuse(`http.configurable_headers.${key} ${what}`));
+    readHeaderValues(given[key], (what) => refuse(`http.configurable_headers.${key} ${what}`));
   const [includes, excludes] = [list("includes"), list("excludes")];
   if (includes === undefined && excludes === undefined) return undefined;
   return { ...(includes && { includes }), ...(excludes && { excludes }) };

@@ -4,7 +4,7 @@ import { respondToWebRequest } from "../http/web-exchange.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, HttpRequest } from "../ports/transport.ts";
 import { createNodeHandler, type NodeListener, type NodeUpgradeListener } from "../transport/node-handler.ts";
-import { type App, checkOptions, FOR_HANDLERS } from "./options.ts";
+import { type App, checkOptions, HANDLER_INTERNALS } from "./options.ts";
 
 export interface HandlerOptions {
   /** The prefix of the app's paths, such as `/api`; it is removed before routing. Default: none, all paths are the app's. */
@@ -42,10 +42,13 @@ const NOT_LOCAL = JSON.stringify({
  * its runs, streams and sockets, and leaves the server to its owner; after it, requests are answered 503.
  * @throws ServiceError `config.invalid` for an invalid prefix or an unknown option
  */
-export function createHandler(app: Pick<App, typeof FOR_HANDLERS>, options: HandlerOptions = {}): Handler {
+export function createHandler(
+  app: Pick<App, typeof HANDLER_INTERNALS>,
+  options: HandlerOptions = {},
+): Handler {
   checkOptions(options, HANDLER_OPTIONS, "createHandler");
   const { handlers, maxBody, bodyMemory, openBody, scheduler, webRequests, isOnlyForLoopback, add } =
-    app[FOR_HANDLERS];
+    app[HANDLER_INTERNALS];
   const prefix =
     readPathPrefix(options.prefix, (what) => {
       throw new ServiceError("config.invalid", `prefix ${what}`);

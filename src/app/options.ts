@@ -168,7 +168,7 @@ export function checkOptions(options: object, known: Readonly<Record<string, tru
 }
 
 /** The key of an app's internal parts, which its handlers need. */
-export const FOR_HANDLERS: unique symbol = Symbol("heddle.handlers");
+export const HANDLER_INTERNALS: unique symbol = Symbol("heddle.handlers");
 
 /** The parts of an app that its handlers use. */
 export interface HandlerDeps {
@@ -192,7 +192,7 @@ export interface App {
   readonly transport: { readonly kind: Transport["kind"]; readonly why: string };
   /** Answers a web request within this process, as the server would. To stop early, abort its signal or cancel the body. */
   fetch(request: Request): Promise<Response>;
-  readonly [FOR_HANDLERS]: HandlerDeps;
+  readonly [HANDLER_INTERNALS]: HandlerDeps;
   readonly storage: Pick<Storage, "stats" | "memory">;
   readonly system: Pick<ThreadSystem, "counts" | "figures">;
   /**

@@ -116,14 +116,14 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
 
   return {
-    async start(key, asked, again, _by, isEvent) {
+    async start(key, asked, options) {
       const { request, permission, by } = await decided(key.thread, asked);
-      return runs.start(restricted(key, permission), request, own(again), by, isEvent);
+      return runs.start(restricted(key, permission), request, { ...options, again: own(options?.again), by });
     },
 
-    async startAlone(tenant, asked, temporary, again) {
+    async startAlone(tenant, asked, temporary, options) {
       const { request, by } = await decided(undefined, asked);
-      return runs.startAlone(tenant, request, temporary, own(again), by);
+      return runs.startAlone(tenant, request, temporary, { again: own(options?.again), by });
     },
 
     async startBatch(tenant, asked) {

@@ -6,14 +6,14 @@ import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuildMark, hashBuildInputs } from "./build-inputs.ts";
-import { bundlePages, bundleServer, bundleXState, ROOT } from "./bundles.ts";
+import { bundlePages, bundleServer, bundleXState, PACKAGE_ROOT } from "./bundles.ts";
 
 const [option, pages] = process.argv.slice(2);
 if (option === "--pages" && pages !== undefined) await bundlePages(pages);
 else if (option === undefined || option === "--if-changed") {
-  const mark = new BuildMark(join(ROOT, "dist"));
+  const mark = new BuildMark(join(PACKAGE_ROOT, "dist"));
   // The hash is taken before the build, so that a file that changes meanwhile causes another build.
-  const inputs = hashBuildInputs(ROOT);
+  const inputs = hashBuildInputs(PACKAGE_ROOT);
   if (option === undefined || !mark.matches(inputs)) {
     mark.remove();
     await buildPackage();
@@ -22,12 +22,12 @@ else if (option === undefined || option === "--if-changed") {
 } else throw new TypeError("usage: npm run build [-- --if-changed | --pages DIR]");
 
 async function buildPackage(): Promise<void> {
-  const dist = join(ROOT, "dist");
+  const dist = join(PACKAGE_ROOT, "dist");
   for (const folder of ["plain", "src", "actors"])
     rmSync(join(dist, folder), { recursive: true, force: true });
 
   // Type declarations go to `dist/src` and `dist/actors`, JavaScript to `dist/plain`.
-  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const tsc = join(PACKAGE_ROOT, "node_modules/typescript/bin/tsc");
   const { status } = spawnSync(process.execPath, [tsc, "-p", join(import.meta.dirname, "tsconfig.json")], {
     stdio: "inherit",
   });

@@ -2,9 +2,14 @@ import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 
 /** The folder of the package. */
-export const ROOT = join(import.meta.dirname, "../..");
+export const PACKAGE_ROOT = join(import.meta.dirname, "../..");
 
-const common: BuildOptions = { absWorkingDir: ROOT, bundle: true, format: "esm", logLevel: "warning" };
+const common: BuildOptions = {
+  absWorkingDir: PACKAGE_ROOT,
+  bundle: true,
+  format: "esm",
+  logLevel: "warning",
+};
 
 /**
  * Rewrites the compiled `actors/xstate.js` in place: XState in one file, without object spread. In V8 before 12, which is in

@@ -2,7 +2,7 @@ import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
 /** The facts that the banner shows about a started server. */
-export interface Started {
+export interface StartedServer {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */
   readonly url: string;
@@ -23,7 +23,7 @@ export interface Started {
 const MAX_GRAPHS = 12;
 
 /** The banner, in several lines for people: URLs, graphs and warnings. */
-export function banner(started: Started, applyStyle: ApplyStyle): string {
+export function banner(started: StartedServer, applyStyle: ApplyStyle): string {
   const { version, url, graphs, data, disabled, access, notes } = started;
   const pages: readonly (readonly [RouteGroup, name: string, path: string])[] = [
     ["ui", "Dashboard", "/"],

@@ -73,9 +73,9 @@ export async function repair(data: string, onProgress?: OnProgress): Promise<voi
 
 /** Ends runs that shutdowns of older versions left without an end. */
 async function endUnendedRuns(data: string): Promise<void> {
-  const { journal, unended, close } = await openStorage({ kind: "level", directory: data }, deps);
+  const { journal, lostRunEnds, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
-    for await (const found of unended.find()) {
+    for await (const found of lostRunEnds.find()) {
       const { key } = found;
       const thread = await journal.thread(key);
       if (thread === undefined) continue;
@@ -89,7 +89,7 @@ async function endUnendedRuns(data: string): Promise<void> {
         ...lostRunEndChange(found, deps.clock.now()),
       });
     }
-    await unended.noteNone();
+    await lostRunEnds.noteNone();
   } finally {
     await close();
   }

@@ -4,7 +4,7 @@ import { checkDataDirectory, type Config, findConfig, readConfig } from "../conf
 import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
-import { banner, type Started, toolLinks } from "./banner.ts";
+import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess } from "./process-lifecycle.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
@@ -155,7 +155,15 @@ interface Start {
   readonly allowsStudio: boolean;
 }
 
-function describeStart({ app, graphs, settings, config, isNext, hasKeys, allowsStudio }: Start): Started {
+function describeStart({
+  app,
+  graphs,
+  settings,
+  config,
+  isNext,
+  hasKeys,
+  allowsStudio,
+}: Start): StartedServer {
   const { transport } = app;
   const isLocal = isLoopback(settings.host);
   const credentials = [

@@ -14,7 +14,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/time.ts";
 import { readStore, type StoreConfig } from "./store.ts";
 import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
-import { fillTemplates, readPolicy } from "./webhooks.ts";
+import { fillTemplates, readWebhookPolicy } from "./webhooks.ts";
 
 /** Where a graph's definition is found. */
 export interface GraphFile {
@@ -312,7 +312,7 @@ function section(root: JsonObject, key: string, refuse: Refuse): JsonObject {
 function readWebhooks(given: JsonObject, env: Env, refuse: Refuse): JsonObject {
   try {
     const webhooks = fillTemplates(given, env);
-    readPolicy(webhooks);
+    readWebhookPolicy(webhooks);
     return webhooks;
   } catch (cause) {
     return refuse((cause as Error).message, cause);

@@ -52,7 +52,7 @@ export function fillTemplates(config: JsonObject, env: Env): JsonObject {
 }
 
 /** Checks the section and fills in defaults. @throws ServiceError `config.invalid` */
-export function readPolicy(config: JsonObject): WebhookPolicy {
+export function readWebhookPolicy(config: JsonObject): WebhookPolicy {
   const url = config["url"] ?? {};
   if (!isObject(url)) refuse("webhooks.url must be an object");
   const secret = config["secret"] ?? null;

@@ -69,7 +69,7 @@ function recall(): void {
       past = found;
       soon();
     },
-    // Other errors pass: the read is repeated, and what is shown meanwhile is older.
+    // Other errors are not shown: the read is repeated, and the page shows the previous data until then.
     onError: (cause) => {
       if (isNotFound(cause)) missing();
     },

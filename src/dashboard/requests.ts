@@ -35,7 +35,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     method: method ?? (body === undefined ? "GET" : "POST"),
     headers: {
       accept: "application/json",
-      // Projects that authenticate users themselves read either.
+      // Projects with an authentication of their own may read either header.
       ...(key !== null && { "x-api-key": key, authorization: `Bearer ${key}` }),
       ...(body !== undefined && { "content-type": "application/json" }),
     },
@@ -43,7 +43,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     signal: AbortSignal.any(signals),
   });
   if (response.status === 401) {
-    // Another key was given while this one was being refused: it counts.
+    // If the user has entered another key meanwhile, that key is kept.
     if (keyOf() !== key && keyOf() !== null) return sendRequest(path, input);
     sessionStorage.removeItem(KEY);
     throw new ApiKeyRequired("A key is needed, or a token.");

@@ -7,15 +7,15 @@ import { lastNodesOf } from "./last-nodes.ts";
 import { invalidWrite, isEmptyWrite } from "./state-update-writes.ts";
 
 /** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
-export const AS_INPUT = "__input__";
-export const AS_COPY = "__copy__";
+export const AS_NODE_INPUT = "__input__";
+export const AS_NODE_COPY = "__copy__";
 
 /** The `as_node` of one of several writes of a step; it is required there. @throws ServiceError `validation.failed` */
 export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
     throw invalidWrite(`${at}as_node`, "is required where one step has several updates");
   }
-  if (as_node === END || as_node === AS_COPY || as_node === AS_INPUT) {
+  if (as_node === END || as_node === AS_NODE_COPY || as_node === AS_NODE_INPUT) {
     throw invalidWrite(`${at}as_node`, `"${as_node}" must be the only update of its step`);
   }
   return as_node;

@@ -8,7 +8,7 @@ import type {
   MessageWriter,
   WholeCall,
 } from "../graph/node-context.ts";
-import { objectAt } from "../graph/read-fields.ts";
+import { copiedObjectField } from "../graph/read-fields.ts";
 import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
@@ -44,8 +44,8 @@ class StreamedMessage implements MessageDraft {
     this.#io = io;
     const { model } = init;
     this.#name = init.name === undefined ? null : String(init.name);
-    this.#response = { ...objectAt(init.response_metadata, "response_metadata") };
-    this.#kwargs = { ...objectAt(init.additional_kwargs, "additional_kwargs") };
+    this.#response = { ...copiedObjectField(init.response_metadata, "response_metadata") };
+    this.#kwargs = { ...copiedObjectField(init.additional_kwargs, "additional_kwargs") };
     let { meta } = call;
     if (model !== undefined) {
       this.#response["model_name"] ??= String(model);
@@ -111,11 +111,11 @@ class StreamedMessage implements MessageDraft {
   }
 
   addMetadata(metadata: JsonObject): void {
-    Object.assign(this.#response, objectAt(metadata, "response_metadata"));
+    Object.assign(this.#response, copiedObjectField(metadata, "response_metadata"));
   }
 
   addFields(fields: JsonObject): void {
-    const copy = objectAt(fields, "additional_kwargs");
+    const copy = copiedObjectField(fields, "additional_kwargs");
     this.#grow(JSON.stringify(copy).length);
     mergePiece(this.#kwargs, copy);
   }

@@ -33,9 +33,9 @@ import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { baseStateOf, type UpdateTarget } from "./update-base-state.ts";
 import {
-  AS_COPY,
+  AS_NODE_COPY,
   inferAsNode,
-  AS_INPUT,
+  AS_NODE_INPUT,
   requireKnownNode,
   requireNoWrites,
   requireAsNode,
@@ -85,7 +85,7 @@ export function computeUpdatedState(
   const [first] = writes;
   if (first === undefined) throw new TypeError("An update has at least one write");
   const { head } = position;
-  const step = head === null ? (first.as_node === AS_INPUT ? -1 : 0) : head.step + 1;
+  const step = head === null ? (first.as_node === AS_NODE_INPUT ? -1 : 0) : head.step + 1;
   const id = source.checkpointId(step);
   const asked = { ...update, definition, position, first, site: { ns, checkpoint: id, step: step + 1 } };
   let made: UpdateResult;
@@ -124,12 +124,12 @@ function computeUpdate(asked: PreparedUpdate): UpdateResult {
       return isEmptyWrite(first)
         ? copyUpdate(asked, "update")
         : nodeUpdate(asked, [[first, inferAsNode(definition, asked.position.head, first)]]);
-    case AS_COPY:
-      requireNoWrites(first, AS_COPY);
+    case AS_NODE_COPY:
+      requireNoWrites(first, AS_NODE_COPY);
       if (asked.position.head === null)
         throw invalidWrite(`${first.at}as_node`, "there is no state to copy yet");
       return copyUpdate(asked, "fork");
-    case AS_INPUT:
+    case AS_NODE_INPUT:
       return inputUpdate(asked);
     case END:
       requireNoWrites(first, END);
@@ -171,7 +171,7 @@ export function replanTasks(
 function inputUpdate({ definition, position, first, site }: PreparedUpdate): UpdateResult {
   const { at, values } = first;
   if ((first.command ?? null) !== null)
-    throw invalidWrite(`${at}command`, `must be null where as_node is "${AS_INPUT}"`);
+    throw invalidWrite(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
   // Validated now, so that the run does not fail when it applies the input.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};

@@ -1,6 +1,6 @@
 import { md5Hex } from "../model/ids.ts";
 import { toStorable, type JsonObject } from "../model/json.ts";
-import { objectAt } from "../graph/read-fields.ts";
+import { copiedObjectField } from "../graph/read-fields.ts";
 import { parseToolCall, type InvalidToolCall, type ToolCall, type ToolCalls } from "../graph/tool-call.ts";
 
 /** A whole tool call, or the next piece of its arguments. */
@@ -60,7 +60,7 @@ export class StreamedToolCalls {
     let text: string;
     if (typeof args === "string") text = args;
     else {
-      call.args = objectAt(args, "toolCall.args");
+      call.args = copiedObjectField(args, "toolCall.args");
       // Arguments that have been streamed are not sent again.
       text = call.text === "" ? JSON.stringify(call.args) : "";
     }

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listAt, objectAt, refuseField, textAt } from "./read-fields.ts";
+import { listField, copiedObjectField, refuseField, textField } from "./read-fields.ts";
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
@@ -143,7 +143,7 @@ function statusAt(value: unknown, at: string): "success" | "error" {
 
 /** OpenAI's `developer` role is stored as a system message; the original role is noted for clients that send it on. */
 function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
-  const kwargs = objectAt(fields["additional_kwargs"], at);
+  const kwargs = copiedObjectField(fields["additional_kwargs"], at);
   return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;
 }
 
@@ -156,7 +156,7 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
   const fields = fieldsAt(like, at);
   const named = fields["type"] ?? fields["role"];
   const type = typeAt(named, at);
-  const id = textAt(fields["id"], `${at}.id`);
+  const id = textField(fields["id"], `${at}.id`);
   if (type === "remove") {
     if (id === null || id === "") refuseField(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
@@ -164,9 +164,9 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
   const base = {
     content: contentAt(fields["content"], `${at}.content`),
     additional_kwargs: kwargsAt(fields, named, `${at}.additional_kwargs`),
-    response_metadata: objectAt(fields["response_metadata"], `${at}.response_metadata`),
+    response_metadata: copiedObjectField(fields["response_metadata"], `${at}.response_metadata`),
     type,
-    name: textAt(fields["name"], `${at}.name`),
+    name: textField(fields["name"], `${at}.name`),
     id: id === null || id === "" ? mint() : id,
     example: exampleAt(fields["example"], `${at}.example`),
   };
@@ -177,8 +177,8 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
 }
 
 function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
-  const given = listAt(fields["tool_calls"], `${at}.tool_calls`);
-  const invalid = listAt(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`);
+  const given = listField(fields["tool_calls"], `${at}.tool_calls`);
+  const invalid = listField(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`);
   const { tool_calls: raw } = kwargs;
   // Some clients leave the calls in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;

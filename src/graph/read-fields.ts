@@ -9,20 +9,20 @@ export function refuseField(at: string, what: string): never {
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
 
 /** A copy of an object; an empty one if it is absent. */
-export function objectAt(value: unknown, at: string): JsonObject {
+export function copiedObjectField(value: unknown, at: string): JsonObject {
   if (isAbsent(value)) return {};
   const copy = toStorable(value, at);
   return isObject(copy) ? copy : refuseField(at, "must be an object");
 }
 
 /** The list itself, not a copy; an empty one if it is absent. */
-export function listAt(value: unknown, at: string): readonly unknown[] {
+export function listField(value: unknown, at: string): readonly unknown[] {
   if (isAbsent(value)) return [];
   return Array.isArray(value) ? value : refuseField(at, "must be an array");
 }
 
 /** A string, or null if it is absent. */
-export function textAt(value: unknown, at: string): string | null {
+export function textField(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
   return typeof value === "string" ? value : refuseField(at, "must be a string");
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { objectAt, refuseField } from "./read-fields.ts";
+import { copiedObjectField, refuseField } from "./read-fields.ts";
 
 /** The token counts of a model call. Details are objects of counts, such as `input_token_details: { cache_read }`. */
 export interface Usage {
@@ -25,7 +25,7 @@ function countAt(usage: JsonObject, field: string, at: string): number | undefin
  */
 export function usageAt(value: unknown, at: string): Usage | null {
   if (value === undefined || value === null) return null;
-  const usage = objectAt(value, at);
+  const usage = copiedObjectField(value, at);
   for (const field of ["input_token_details", "output_token_details"]) {
     const details = usage[field];
     if (details !== undefined && !isObject(details))

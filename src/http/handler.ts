@@ -1,5 +1,6 @@
 import { type ErrorCode, ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
+import { budgetOwnerOf } from "../model/auth-user.ts";
 import type { LogLevel } from "../ports/logger.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { AccessDecision } from "../access/access-control.ts";
@@ -140,7 +141,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
       (user) => {
         if (logged !== undefined) Object.assign(logged, { tenant, user: user.identity });
         const client = { tenant, user, service: serviceOf(user), id, headers };
-        pace.take(user.identity, () => respond(request, reply, found, client, true));
+        pace.take(budgetOwnerOf(tenant, user), () => respond(request, reply, found, client, true));
       },
       (cause: unknown) => {
         logFailure(deps, request, id, cause);

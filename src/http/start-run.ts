@@ -27,7 +27,7 @@ export async function startRun(deps: StartDeps, call: RouteCall): Promise<Starte
   const body = await call.body();
   const again = requestKey(call, key.thread, body);
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
-  const run = await call.service.runs.start(key, request, again);
+  const run = await call.service.runs.start(key, request, { again });
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
 
@@ -53,7 +53,7 @@ export async function startThreadlessRun(
   // No other client could read the result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
-  const run = await call.service.runs.startAlone(tenant, request, temporary, again);
+  const run = await call.service.runs.startAlone(tenant, request, temporary, { again });
   return { key: { tenant, thread: run.thread_id }, run, path: threadlessRunPath(run), cancelOnDisconnect };
 }
 

@@ -23,8 +23,8 @@ import {
   withBodyError,
   nodeCallOf,
   plannedTaskOfInterceptedCall,
-  settledFromWrites,
-  takeStep,
+  settledTaskOfWrites,
+  takeRecordedStep,
 } from "./task-conversion.ts";
 import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
@@ -147,7 +147,7 @@ export class HostedExecution implements Execution {
     return new Promise((resolve) => {
       if (this.#ended === null)
         this.#settling.set(task, (settled) => resolve(withBodyError(settled, outcome)));
-      else resolve(settledFromWrites(this.#recorder, task, null));
+      else resolve(settledTaskOfWrites(this.#recorder, task, null));
     });
   }
 
@@ -207,7 +207,7 @@ export class HostedExecution implements Execution {
     this.#handOver();
     if (this.#ended === null) return;
     for (const task of this.#settling.keys())
-      this.#settle(task, settledFromWrites(this.#recorder, task, this.#ended.error));
+      this.#settle(task, settledTaskOfWrites(this.#recorder, task, this.#ended.error));
     this.#onEnd?.();
     this.#onEnd = null;
   }
@@ -245,9 +245,9 @@ export class HostedExecution implements Execution {
     // Tasks of its subgraphs have ended at the same time.
     for (const inner of this.#settling.keys())
       if (this.#recorder.tasks.isWithin(inner, task))
-        this.#settle(inner, settledFromWrites(this.#recorder, inner, null));
+        this.#settle(inner, settledTaskOfWrites(this.#recorder, inner, null));
     this.#report([], this.#atWork.has(task));
-    this.#settle(task, settledFromWrites(this.#recorder, task, null));
+    this.#settle(task, settledTaskOfWrites(this.#recorder, task, null));
   }
 
   /** Adds calls of the root graph to the current step when its tasks are running; else they become the next step. */
@@ -297,12 +297,12 @@ export class HostedExecution implements Execution {
     for (const { task } of ready) this.#atWork.add(task);
     const tasks = ready.map((called) => plannedTaskOfInterceptedCall(this.#recorder, called));
     const plan: Plan = this.#ended === null ? { kind: "tasks", tasks } : this.#lastPlan(this.#ended);
-    waiting(takeStep(this.#recorder, this.#stage, plan));
+    waiting(takeRecordedStep(this.#recorder, this.#stage, plan));
   }
 
   /** The last step, with everything that is not handed over yet; null when there is nothing. */
   #rest(): EngineStep | null {
-    return this.#recorder.isEmpty ? null : takeStep(this.#recorder, this.#stage, { kind: "done" });
+    return this.#recorder.isEmpty ? null : takeRecordedStep(this.#recorder, this.#stage, { kind: "done" });
   }
 
   #lastPlan({ error }: { readonly error: PlainError | null }): Plan {

@@ -58,7 +58,7 @@ export function plannedTaskOfInterceptedCall(
  * The outcome of a task, from its recorded writes.
  * @param failure the error that ended the graph before the task; null when there is none
  */
-export function settledFromWrites(
+export function settledTaskOfWrites(
   recorder: ExecutionRecorder,
   task: string,
   failure: PlainError | null,
@@ -84,7 +84,7 @@ export function withBodyError(settled: SettledTask, outcome: TaskOutcome): Settl
 }
 
 /** Everything that is not handed over yet, as a step of the root graph. Checkpoints of subgraphs are handed over before it. */
-export function takeStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): EngineStep {
+export function takeRecordedStep(recorder: ExecutionRecorder, stage: EngineHost, plan: Plan): EngineStep {
   const { checkpoints, emissions, pendingWrites, root } = recorder;
   recorder.checkpoints = [];
   recorder.emissions = [];

@@ -7,7 +7,7 @@ interface Logic {
   transition(snapshot: object, event: object, scope: object): { readonly status?: unknown } | undefined;
 }
 
-/** The kind of an actor's logic. XState does not mark it, so it is seen by what the logic does. */
+/** The kind of an actor's logic. XState does not mark it, so it is inferred from the members of the logic. */
 export function kindOfActor(logic: unknown): LogicKind {
   if (typeof logic !== "object" || logic === null || !("transition" in logic)) return "missing";
   if (isMachine(logic)) return "machine";
@@ -22,7 +22,7 @@ export function kindOfActor(logic: unknown): LogicKind {
   }
 }
 
-/** The logic that a machine names `src`: one of its implementations, or written in an `invoke` itself. */
+/** The logic that `src` refers to: an implementation of the machine, or logic that is written in an `invoke` itself. */
 export function logicOf(machine: Machine, src: string): unknown {
   const [, index, id] = /^xstate\.invoke\.(\d+)\.(.*)$/.exec(src) ?? [];
   if (index === undefined || id === undefined) return machine.implementations.actors[src];

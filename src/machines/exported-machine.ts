@@ -8,9 +8,10 @@ import { allStates, type Machine, type StateNode, type XStateLibrary } from "./x
 import { xstate5Driver } from "./xstate5-driver.ts";
 
 /**
- * Makes a graph of a machine, over the XState of its own project.
- * @param files files that may have imported it: the first that finds the copy that made the machine is taken
- * @throws ServiceError `config.invalid` when that is missing or too old, or the machine has a part that is not supported
+ * Makes a graph of a machine, with the XState of the machine's own project.
+ * @param files files that may have imported it: the first one that resolves to the XState that made the machine decides
+ * @throws ServiceError `config.invalid` when XState is missing or too old, or the machine has a part that is not
+ * supported
  */
 export function loadMachine(machine: Machine, files: readonly string[]): GraphDefinition {
   const xstate = libraryOf(machine, files);
@@ -34,7 +35,7 @@ function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
       if (typeof StateMachine === "function" && machine instanceof StateMachine) found.unshift(library);
       else found.push(library);
     } catch {
-      // This file's project has none.
+      // The project of this file has no XState.
     }
   }
   const [library] = found;
@@ -56,7 +57,7 @@ function promiseActors(machine: Machine): readonly string[] {
   );
 }
 
-/** What a state has that is not supported, each with its path in the machine. */
+/** The unsupported parts of a state, each with its path in the machine. */
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];
@@ -71,7 +72,7 @@ function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
   for (const action of actions) {
     const { type, delay, src } = action as { type?: string; delay?: unknown; src?: unknown };
-    // `after` has been named already: it raises an event with a delay on entry.
+    // `after` is reported separately: it raises a delayed event on entry.
     if (delay !== undefined && node.after.length === 0)
       faults.push(`${at} has the action ${type} with a delay`);
     if (type !== "xstate.spawnChild" || typeof action !== "function") continue;

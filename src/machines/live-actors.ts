@@ -2,7 +2,7 @@ import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
 interface RunActors {
   readonly actors: Map<string, RunningActor>;
-  /** Ends the tasks that wait for an actor, which goes on. */
+  /** Callbacks that end the tasks waiting for an actor. The actor continues. */
   readonly waiting: Set<() => void>;
 }
 
@@ -13,7 +13,7 @@ interface RunActors {
 export class LiveActors {
   readonly #runs = new Map<string, RunActors>();
 
-  /** The result of an actor, which is started if it is not at work; undefined when another one ends first. */
+  /** The result of an actor, which is started if it is not running; undefined if another actor ends first. */
   next(
     run: string,
     key: string,

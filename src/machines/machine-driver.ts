@@ -9,11 +9,11 @@ export interface MachineEvent extends JsonObject {
 export interface StoredSnapshot {
   readonly value: unknown;
   readonly context: JsonObject;
-  /** What XState keeps besides: status, output, history and child actors. */
+  /** The rest of XState's snapshot: status, output, history and child actors. */
   readonly rest: JsonObject;
 }
 
-/** What a transition asks its host to do, in order. */
+/** What a transition asks the driver's caller to do, in order. */
 export type Effect =
   | { readonly kind: "start"; readonly id: string; readonly src: string; readonly input: unknown }
   | { readonly kind: "stop"; readonly id: string }
@@ -45,7 +45,7 @@ export interface Waiting {
 /** The outcome of an actor. */
 export type ActorResult = { readonly output: unknown } | { readonly error: unknown };
 
-/** A promise actor at work. */
+/** A promise actor that is running. */
 export interface RunningActor {
   readonly result: Promise<ActorResult>;
   /** Aborts its signal. Its result is not awaited any more. */

@@ -20,25 +20,25 @@ import {
   type Waiting,
 } from "./machine-driver.ts";
 
-/** Nodes beside the actors. XState keeps names that begin so for itself. */
+/** Nodes besides the actors' own. XState reserves names with this prefix. */
 const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** Steps: the default of `recursion_limit`. Each actor takes two, and a machine may well work through a hundred. */
+/** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
-/** Events that one step takes: a machine that goes on sending events to itself never comes to rest. */
+/** Events of one step, at most: a machine that keeps sending events to itself would never end the step. */
 const MAX_EVENTS = 10_000;
 
 /** The key of the state that holds the whole input until the machine has begun with it. */
 const INPUT_KEY = "__machine_input__";
 
-/** An event that was not taken yet. That of an actor's result is made when it is taken. */
+/** An event that is not processed yet. The event of an actor's result is created when it is processed. */
 type Pending =
   | { readonly event: MachineEvent }
   | { readonly actor: string; readonly start: number; readonly result: ActorResult };
 
-/** An actor that was started and whose result was not taken yet. `start` tells it from others of the same id. */
+/** A started actor whose result is not processed yet. `start` distinguishes it from others with the same id. */
 interface Work {
   readonly id: string;
   readonly start: number;
@@ -46,14 +46,14 @@ interface Work {
   readonly input: unknown;
 }
 
-/** A macrostep whose custom actions are to be run: they are found by taking the event again. */
+/** A macrostep whose custom actions have to run. They are determined by processing the event again. */
 interface Step {
   /** The snapshot before it; null for the beginning, with the machine's input as `event`. */
   readonly before: StoredSnapshot | null;
   readonly event: unknown;
 }
 
-/** What is stored of a machine beside its context, its state's value and its output. */
+/** The stored parts of a machine other than its context, its state's value and its output. */
 interface Kept {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
@@ -83,8 +83,9 @@ class OpenRules extends Map<string, ChannelRule> {
 const CONTEXT_RULE = value();
 
 /**
- * A machine as a graph. A node takes events: each is a macrostep, and its checkpoint holds the machine's snapshot. Promise actors are nodes
- * of their own, whose result is stored before the event that it causes. Where no actor is at work, a node waits for an event.
+ * Makes a graph of a machine. One node processes events: each is a macrostep, and its checkpoint holds the machine's
+ * snapshot. Promise actors are nodes of their own, whose result is stored before the event that it causes. While no
+ * actor runs, a node waits for an event.
  */
 export function machineGraph(
   driver: MachineDriver,

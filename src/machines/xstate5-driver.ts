@@ -17,7 +17,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   const restore = ({ value, context, rest }: StoredSnapshot): Snapshot => {
     // A copy: XState puts its references to actors into the context.
     const snapshot = structuredClone({ ...rest, value, context });
-    // A machine in a state that is gone, or whose child is, is restored as one with an error.
+    // A machine whose state no longer exists, or whose child does not, is restored with the status "error".
     const restored = xstate.createActor(machine, { snapshot }).getSnapshot();
     if (restored.status === "error") throw restored.error;
     return restored;
@@ -38,7 +38,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     take: (stored, event) => taken(xstate.transition(machine, restore(stored), event)),
     waiting(stored) {
       const snapshot = restore(stored);
-      // oxlint-disable-next-line no-underscore-dangle -- so XState calls the active states
+      // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
       const types = snapshot._nodes.flatMap(({ ownEvents }) => ownEvents);
       const events = [...new Set(types)].filter((type) => type !== "" && !type.startsWith("xstate."));
       const meta = toStorable(snapshot.getMeta(), "meta") as JsonObject;
@@ -137,7 +137,7 @@ function effectOf(machine: Machine, action: Action): Effect | undefined {
   }
 }
 
-/** An error as the machine expects it: stored ones are plain data. */
+/** Restores the Error that the machine expects: a stored error is plain data. */
 function toError(stored: unknown): Error {
   const { error: name, message } = isObject(stored)
     ? (stored as { error?: string; message?: string })

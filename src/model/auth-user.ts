@@ -11,7 +11,7 @@ export interface AuthUser {
 }
 
 /**
- * Whose share of the budgets a client uses: its tenant's or, where users share the default tenant, its user's. One user who takes nothing of
+ * Whose share of the budgets a client uses: its tenant's or, where users share the default tenant, its user's. One user who reads nothing of
  * large responses would otherwise hold up all others.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>

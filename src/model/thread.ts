@@ -124,7 +124,7 @@ export function ttlFrom({ strategy, minutes }: ThreadLifetime, at: number): Thre
 }
 
 /** Values with which a thread is created. */
-export interface ThreadStart {
+export interface ThreadCreation {
   readonly metadata?: JsonObject;
   readonly ttl?: ThreadLifetime | null;
   /** Set if the thread is made for one run: it is hidden, and deleted once the run has ended and its readers have seen the end. */
@@ -156,7 +156,7 @@ export function settledStatus({ rest }: Pick<ThreadRecord, "rest">): Exclude<Thr
 export function newThreadRecord(
   id: string,
   now: number,
-  { metadata = {}, temporary = null, ttl = null }: ThreadStart = {},
+  { metadata = {}, temporary = null, ttl = null }: ThreadCreation = {},
 ): ThreadRecord {
   return {
     thread_id: id,

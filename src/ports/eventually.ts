@@ -33,14 +33,14 @@ async function finishInOrder<T>(
 }
 
 /**
- * A computation with several reads, written as a generator that yields the promises it has to wait for, see {@link wait}. The same code
+ * A computation with several reads, written as a generator that yields the promises it has to wait for, see {@link awaitValue}. The same code
  * serves storages that answer synchronously and those that do not. A generator costs some hundred bytes, so code that every run executes
  * and that seldom has to wait uses {@link andThen} instead.
  */
 export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
 
 /** Waits for a value within {@link Steps}: `yield* wait(value)` evaluates to it. Pauses only if it is a promise. */
-export function* wait<T>(value: Eventually<T>): Steps<T> {
+export function* awaitValue<T>(value: Eventually<T>): Steps<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 

@@ -25,7 +25,7 @@ const MAX_TASKS_PER_TURN = 256;
 export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
-  readonly #waiting = new Lanes();
+  readonly #waiting = new TenantQueues();
   /** True when the budget is for long work, and not for requests that begin. */
   #isLong = false;
   /** Number of turns in which there was work. */
@@ -144,7 +144,7 @@ export class BudgetShare {
 }
 
 /** Waiting work by lane. It takes one item from each lane in turn. */
-export class Lanes {
+export class TenantQueues {
   readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;
 

@@ -1,4 +1,4 @@
-import { ITEM_LIMITS, MAX_TTL } from "../service/store/item-limits.ts";
+import { ITEM_LIMITS, MAX_ITEM_TTL_MINUTES } from "../service/store/item-limits.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
 import { compileBodySchema } from "./validator.ts";
@@ -18,7 +18,7 @@ export const itemPutSchema = compileBodySchema(
     key,
     value: object,
     index: Type.Optional(Type.Union([Type.Literal(false), paths])),
-    ttl: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL })),
+    ttl: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MAX_ITEM_TTL_MINUTES })),
   }),
 );
 

@@ -2,8 +2,8 @@ import type { ThreadSystem } from "../../actors/thread-system.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { LostRunEnds } from "../ports/lost-run-ends.ts";
 
-export interface UnendedRunRepairDeps {
-  readonly unended: LostRunEnds;
+export interface LostRunEndRepairDeps {
+  readonly lostRunEnds: LostRunEnds;
   readonly system: Pick<ThreadSystem, "restoreRunEnd">;
   readonly logger: Logger;
 }
@@ -12,16 +12,16 @@ export interface UnendedRunRepairDeps {
  * Ends, in the background, runs that shutdowns of older versions left without an end. Once that is done, later starts do not search again.
  */
 export class LostRunEndRepair {
-  readonly #deps: UnendedRunRepairDeps;
+  readonly #deps: LostRunEndRepairDeps;
   readonly #stop = new AbortController();
   #working: Promise<void> = Promise.resolve();
 
-  constructor(deps: UnendedRunRepairDeps) {
+  constructor(deps: LostRunEndRepairDeps) {
     this.#deps = deps;
   }
 
   start(): void {
-    if (!this.#deps.unended.areNone) this.#working = this.#pass();
+    if (!this.#deps.lostRunEnds.areNone) this.#working = this.#pass();
   }
 
   /** Resolves when no work is in progress. */
@@ -31,16 +31,16 @@ export class LostRunEndRepair {
   }
 
   async #pass(): Promise<void> {
-    const { unended, system, logger } = this.#deps;
+    const { lostRunEnds, system, logger } = this.#deps;
     const { signal } = this.#stop;
     const counts: { [end: string]: number } = {};
     const count = (end: string) => void (counts[end] = (counts[end] ?? 0) + 1);
     try {
-      for await (const found of unended.find(signal)) {
+      for await (const found of lostRunEnds.find(signal)) {
         const end = await system.restoreRunEnd(found).catch((): "failed" => "failed");
         if (end !== undefined) count(end);
       }
-      if (counts["failed"] === undefined) await unended.noteNone();
+      if (counts["failed"] === undefined) await lostRunEnds.noteNone();
     } catch (cause) {
       logger.warn("runs without an end could not be read; the next start retries", {
         error: String(cause),

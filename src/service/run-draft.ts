@@ -12,7 +12,7 @@ import type {
 } from "../model/run.ts";
 import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
 import type { RunDraft } from "../../actors/thread-system.ts";
-import type { ThreadStart } from "../model/thread.ts";
+import type { ThreadCreation } from "../model/thread.ts";
 import { storable, storableObject } from "./storable-values.ts";
 
 /** The body of a request to start a run: the supported fields, with their types checked. */
@@ -99,7 +99,7 @@ export interface RunThread {
   readonly thread_id: string;
   readonly metadata: JsonObject;
   /** How to create the thread; absent when it exists. */
-  readonly create?: ThreadStart;
+  readonly create?: ThreadCreation;
 }
 
 const VALUES: readonly StreamMode[] = ["values"];

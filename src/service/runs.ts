@@ -83,20 +83,21 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
+export interface StartOptions {
+  /** A request with the same key that has already started a run returns that run. */
+  readonly again?: IdempotencyKey | undefined;
+  readonly by?: RunStarter | undefined;
+  /** See {@link RunDraft.isEvent}. */
+  readonly isEvent?: boolean;
+}
+
 export interface Runs extends RunCancellation {
   /**
-   * Starts a run, or queues it. Resolves when the run is stored. With `again`, a request that has already started a run returns that run.
-   * `isEvent`: see {@link RunDraft.isEvent}.
+   * Starts a run, or queues it. Resolves when the run is stored.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
-  start(
-    key: ThreadKey,
-    request: RunRequest,
-    again?: IdempotencyKey,
-    by?: RunStarter,
-    isEvent?: boolean,
-  ): Promise<RunRecord>;
+  start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
    * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
    * the run is resumed unless it is `bound`. Throws as {@link start} does.
@@ -105,8 +106,7 @@ export interface Runs extends RunCancellation {
     tenant: string,
     request: RunRequest,
     temporary: TemporaryKind,
-    again?: IdempotencyKey,
-    by?: RunStarter,
+    options?: Omit<StartOptions, "isEvent">,
   ): Promise<RunRecord>;
   /**
    * Starts several runs without a thread: all of them or, if one is refused, none. Throws as {@link start} does; errors name the index of
@@ -223,8 +223,7 @@ export function createRuns(deps: Deps): Runs {
   async function start(
     key: ThreadKey,
     requested: RunRequest,
-    by?: RunStarter,
-    isEvent = false,
+    { by, isEvent = false }: StartOptions,
     mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
@@ -248,7 +247,7 @@ export function createRuns(deps: Deps): Runs {
     tenant: string,
     request: RunRequest,
     temporary: TemporaryKind,
-    by?: RunStarter,
+    { by }: StartOptions,
     mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const { key, draft } = await prepareAlone(tenant, request, temporary, by);
@@ -279,15 +278,17 @@ export function createRuns(deps: Deps): Runs {
   return {
     ...createRunCancellation({ system, journal, find }),
 
-    start: (key, request, again, by, isEvent) =>
-      again === undefined
-        ? start(key, request, by, isEvent)
-        : repeats.once(key.tenant, again, (mark) => start(key, request, by, isEvent, mark)),
+    start: (key, request, options = {}) =>
+      options.again === undefined
+        ? start(key, request, options)
+        : repeats.once(key.tenant, options.again, (mark) => start(key, request, options, mark)),
 
-    startAlone: (tenant, request, temporary, again, by) =>
-      again === undefined
-        ? startAlone(tenant, request, temporary, by)
-        : repeats.once(tenant, again, (mark) => startAlone(tenant, request, temporary, by, mark)),
+    startAlone: (tenant, request, temporary, options = {}) =>
+      options.again === undefined
+        ? startAlone(tenant, request, temporary, options)
+        : repeats.once(tenant, options.again, (mark) =>
+            startAlone(tenant, request, temporary, options, mark),
+          ),
 
     async startBatch(tenant, requests, by) {
       const prepared: { readonly key: ThreadKey; readonly draft: RunDraft }[] = [];

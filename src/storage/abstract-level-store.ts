@@ -1,7 +1,7 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import { Lanes, type TimeBudget, type BudgetShare } from "../ports/time-budget.ts";
+import { TenantQueues, type TimeBudget, type BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
@@ -23,7 +23,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   budget: TimeBudget | undefined;
   protected db: D | undefined;
   #slowReads = 0;
-  readonly #waitingReads = new Lanes();
+  readonly #waitingReads = new TenantQueues();
 
   abstract open(): Promise<void>;
 

@@ -4,7 +4,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
  * New work is admitted while at most this many writes are queued or in flight: about one full batch. With 256 concurrent clients, this
  * limit saves a fifth of the CPU for each run; with half of it the disk is idle at times.
  */
-export const CAPACITY = 56;
+export const MAX_CONCURRENT_WRITES = 56;
 /** Callers that are admitted after every batch, however much is in flight, so that none starves. */
 const LEAST = 8;
 
@@ -25,14 +25,14 @@ export class AdmissionControl {
 
   /** Resolves when the caller is admitted, in the order of the calls; undefined means at once. */
   wait(): Promise<void> | undefined {
-    if (this.#waiting.length === 0 && this.#underWay() < CAPACITY) return undefined;
+    if (this.#waiting.length === 0 && this.#underWay() < MAX_CONCURRENT_WRITES) return undefined;
     return new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** Admits as many callers as there is capacity for. Called after each batch. */
   admit(): void {
     if (this.#waiting.length === 0) return;
-    this.#admitCallers(Math.max(LEAST, CAPACITY - this.#underWay()));
+    this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
     // Admitted callers may write nothing, for example if their request is refused. Then no batch follows that would admit the next ones.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }

@@ -15,19 +15,19 @@ import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   checkpointKey,
-  entryKey,
+  journalEntryKey,
   eventsPrefix,
-  headKey,
+  threadRecordKey,
   kwargsKey,
   delayedStartKey,
-  onceKey,
-  onceMark,
-  orderKey,
+  idempotencyRecordKey,
+  idempotencyExpiryKey,
+  runOrderKey,
   runKey,
   escapeSegment,
   sweepKey,
-  writesMark,
-  writesPrefix,
+  pendingWritesMarkKey,
+  pendingWritesPrefix,
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
@@ -82,8 +82,8 @@ export function writeAppend(
 function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache): void {
   const { head } = draft;
   const { key, thread } = append;
-  draft.size = draft.put(headKey(head.prefix), threadRows.row(thread));
-  draft.put(entryKey(head.prefix, thread.seq), entryOf(append));
+  draft.size = draft.put(threadRecordKey(head.prefix), threadRows.row(thread));
+  draft.put(journalEntryKey(head.prefix, thread.seq), entryOf(append));
   indexOps(draft.ops, key, head.thread, thread, known);
   const isActive = isUnsettled(thread);
   if (isActive !== head.active) {
@@ -97,8 +97,8 @@ function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache):
 function writeRest(draft: AppendDraft, { key, writes = [], events, outbox = [], once }: Append): void {
   const { head } = draft;
   for (const left of writes) {
-    draft.putSealed(writesMark(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
-    draft.put(writesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
+    draft.putSealed(pendingWritesMarkKey(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);
+    draft.put(pendingWritesPrefix(head.prefix, left.ns, left.checkpoint) + escapeSegment(left.task), left);
   }
   if (events !== undefined) writeEvents(draft, events);
   for (const item of outbox) deliveryOps(draft.ops, key.tenant, item);
@@ -137,7 +137,11 @@ function updateHead(
 
 /** The operations that remove a thread: afterwards no read can find it. The sweeper deletes its remaining keys. */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
-  const gone = [headKey(prefix), activeKey(key), ...(thread === undefined ? [] : indexKeysOf(key, thread))];
+  const gone = [
+    threadRecordKey(prefix),
+    activeKey(key),
+    ...(thread === undefined ? [] : indexKeysOf(key, thread)),
+  ];
   return [
     ...gone.map((at) => ({ key: at, value: null })),
     ...delayedIndexOps(key, thread?.delayed ?? null, null),
@@ -145,13 +149,25 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteO
   ];
 }
 
+/** Kinds of appends that the journal stores under an older word. */
+const STORED_KINDS: ReadonlyMap<string, string> = new Map([
+  ["parked", "left"],
+  ["postponed", "kept"],
+  ["due", "ripened"],
+  ["deleted", "forgotten"],
+  ["repaired", "mended"],
+]);
+
 function entryOf({ kind, thread, runs, checkpoints, writes, forget }: Append): JournalEntry {
-  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = { kind, epoch: thread.epoch };
+  const entry: { -readonly [K in keyof JournalEntry]: JournalEntry[K] } = {
+    kind: STORED_KINDS.get(kind) ?? kind,
+    epoch: thread.epoch,
+  };
   if (runs !== undefined && runs.length > 0) entry.runs = runs.map((run) => run.run_id);
   if (checkpoints !== undefined && checkpoints.length > 0)
     entry.checkpoints = checkpoints.map(({ ns, id }) => [ns, id] as const);
   if (writes !== undefined && writes.length > 0)
-    entry.writes = writes.map((left) => [left.ns, left.checkpoint, left.task] as const);
+    entry.writes = writes.map(({ ns, checkpoint, task }) => [ns, checkpoint, task] as const);
   if (forget !== undefined && forget.length > 0) entry.forgot = forget;
   return entry;
 }
@@ -172,7 +188,7 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
 /** Stores the number of the first journal entry that names the run: a rollback reads the journal from there. */
 function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
   const { prefix, next_run, key } = draft.head;
-  const order = orderKey(prefix, run.order, run.run_id);
+  const order = runOrderKey(prefix, run.order, run.run_id);
   // The kwargs of an unfinished run are cached until its end, so here it is a new or an ended run.
   if (run.order >= next_run) {
     if (temporary === null) draft.putSealed(createdRunKey(key, run), PRESENT_MARK);
@@ -201,15 +217,15 @@ function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<
     if (known !== undefined) return;
     draft.putSealed(late, PRESENT_MARK);
     // Before its start the run has changed nothing, so a rollback can skip the entries before.
-    draft.put(orderKey(prefix, run.order, run.run_id), seq);
+    draft.put(runOrderKey(prefix, run.order, run.run_id), seq);
   });
 }
 
 function markOnce(draft: AppendDraft, once: IdempotentRequest): void {
   const { tenant, thread } = draft.head.key;
   const done: CompletedRequest = { ...once, thread };
-  draft.put(onceKey(tenant, once.name), done);
-  draft.putSealed(onceMark(once.at, tenant, once.name), PRESENT_MARK);
+  draft.put(idempotencyRecordKey(tenant, once.name), done);
+  draft.putSealed(idempotencyExpiryKey(once.at, tenant, once.name), PRESENT_MARK);
 }
 
 const NO_REFS: ChannelRefs = Object.freeze({});

@@ -1,6 +1,6 @@
 import type { BatchLedger, LedgerEntry } from "./batch-ledger.ts";
 import { unseal } from "./envelope.ts";
-import { batchKey, BATCHES_RANGE, parseBatch, splitThread, threadPrefix } from "./keys.ts";
+import { batchKey, BATCHES_RANGE, parseBatchKey, splitThread, threadPrefix } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import { sealNumber } from "./records.ts";
@@ -98,7 +98,7 @@ export async function checkChain(
   let [smallest, greatest] = [Infinity, 0];
   for await (const keys of kv.keys(BATCHES_RANGE)) {
     for (const key of keys) {
-      const number = parseBatch(key);
+      const number = parseBatchKey(key);
       present.add(number);
       smallest = Math.min(smallest, number);
       greatest = Math.max(greatest, number);

@@ -17,7 +17,7 @@ import type {
   ThreadsFound,
 } from "../ports/catalog.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { StoreItems } from "../ports/store-items.ts";
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
@@ -26,8 +26,8 @@ import {
   assistantOrderKey,
   assistantOrderPrefix,
   THREAD_EXPIRIES_RANGE,
-  headKey,
-  indexKey,
+  threadRecordKey,
+  threadIdKey,
   threadIdsPrefix,
   lastSegment,
   parseThreadExpiryKey,
@@ -163,7 +163,7 @@ export class KeyValueCatalog implements Catalog {
       return;
     }
     const id = assistantOf(change);
-    const before = yield* wait(this.assistant(tenant, id));
+    const before = yield* awaitValue(this.assistant(tenant, id));
     if (before !== undefined) ops.push({ key: orderOf(tenant, before), value: null });
     if (change.kind === "assistant.delete") {
       ops.push({ key: assistantKey(tenant, id), value: null });
@@ -179,7 +179,7 @@ export class KeyValueCatalog implements Catalog {
     if (limit < 1) return found;
     const range = prefixRange(threadIdsPrefix(tenant));
     // The first possible key after `after`.
-    const gte = after === undefined ? range.gte : `${indexKey({ tenant, thread: after })}!`;
+    const gte = after === undefined ? range.gte : `${threadIdKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
       found.push({ tenant, thread: lastSegment(at) });
     }
@@ -231,7 +231,7 @@ export class KeyValueCatalog implements Catalog {
   /** Reads past the record cache: a search would evict the records in use. */
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
-      this.#kv.get(headKey(threadPrefix(key))),
+      this.#kv.get(threadRecordKey(threadPrefix(key))),
       (bytes) => bytes && threadRows.record(unseal(bytes, key, "its record")),
     );
   }

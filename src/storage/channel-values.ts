@@ -2,11 +2,18 @@ import type { ChannelChange, ChannelRef } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
 import { SmallMap } from "../model/small-map.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { andThen, forEachInOrder, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import {
+  andThen,
+  forEachInOrder,
+  runSteps,
+  awaitValue,
+  type Eventually,
+  type Steps,
+} from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { damagedError, unseal } from "./envelope.ts";
 
-import { spanPrefix, wholeKey } from "./keys.ts";
+import { listSpanPrefix, channelValueKey } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
 
@@ -47,7 +54,7 @@ export function deriveChannels(
         if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
         else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
-          draft.put(wholeKey(draft.head.prefix, ns, channel, at), change.value);
+          draft.put(channelValueKey(draft.head.prefix, ns, channel, at), change.value);
           refs[channel] = { kind: "whole", at };
         }
         break;
@@ -100,7 +107,7 @@ function append(
   };
   if (last === undefined || keep < length) return branch();
   if (items.length === 0) return { kind: "list", spans };
-  const prefix = spanPrefix(draft.head.prefix, ns, channel, last.at);
+  const prefix = listSpanPrefix(draft.head.prefix, ns, channel, last.at);
   return andThen(isTip(draft, prefix, length), (isLast) => {
     if (!isLast) return branch();
     draft.put(prefix + ordinal(length), items);
@@ -126,7 +133,7 @@ function begin(
   items: readonly unknown[],
   kept: Spans = [],
 ): List {
-  const own = spanPrefix(draft.head.prefix, ns, channel, at);
+  const own = listSpanPrefix(draft.head.prefix, ns, channel, at);
   if (items.length > 0) draft.put(own + ordinal(start), items);
   const end = start + items.length;
   (draft.spanEnds ??= new SmallMap()).set(own, end);
@@ -174,8 +181,8 @@ function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   return step.value;
 }
 
-/** Bytes: a larger value takes long to read and to decode. */
-export const LARGE_VALUE = 256 * 1024;
+/** A larger value takes long to read and to decode: it gets a turn of the event loop for itself. */
+export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
  * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large, it
@@ -184,12 +191,12 @@ export const LARGE_VALUE = 256 * 1024;
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;
   if (slowKeys?.has(key) !== true) {
-    const bytes = yield* wait(source.get(key));
-    if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE) return bytes;
+    const bytes = yield* awaitValue(source.get(key));
+    if (slowKeys === undefined || bytes === undefined || bytes.length <= LARGE_VALUE_BYTES) return bytes;
     slowKeys.add(key);
   }
   yield "turn";
-  return yield* wait(source.get(key));
+  return yield* awaitValue(source.get(key));
 }
 
 /** Reads and decodes a value that MUST exist. `what` and `is` name it in errors. */
@@ -217,7 +224,7 @@ export function* readListItems(
 ): PausableRead<void> {
   let next = 0;
   for (const { at, end } of spans) {
-    const prefix = spanPrefix(source.prefix, source.ns, channel, at);
+    const prefix = listSpanPrefix(source.prefix, source.ns, channel, at);
     while (next < end) {
       const what = `items from ${next} on of channel ${channel}`;
       const items = yield* readStored(source, prefix + ordinal(next), what, "are");
@@ -234,7 +241,7 @@ export function* readListItems(
 export function* readWholeValue(source: ValueSource, channel: string, at: number): PausableRead<unknown> {
   return yield* readStored(
     source,
-    wholeKey(source.prefix, source.ns, channel, at),
+    channelValueKey(source.prefix, source.ns, channel, at),
     `the value of channel ${channel}`,
     "is",
   );

@@ -1,6 +1,6 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { KeyedDelayedRun } from "../ports/journal.ts";
-import { DELAYED_RANGE, delayedKey, parseDelayed } from "./keys.ts";
+import { DELAYED_RANGE, delayedKey, parseDelayedKey } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -10,7 +10,7 @@ type Delayed = ThreadRecord["delayed"];
 export async function readDelayed(kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> {
   const found: KeyedDelayedRun[] = [];
   if (limit < 1) return found;
-  for await (const [mark] of kv.entries({ ...DELAYED_RANGE, limit })) found.push(parseDelayed(mark));
+  for await (const [mark] of kv.entries({ ...DELAYED_RANGE, limit })) found.push(parseDelayedKey(mark));
   return found;
 }
 

@@ -28,7 +28,7 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
 }
 
 /** The flaw in bytes that {@link unseal} has refused. */
-export function flawOf(bytes: Buffer): string {
+export function decodingFlaw(bytes: Buffer): string {
   return envelopeFlaw(bytes) ?? NOT_DECODABLE;
 }
 

@@ -3,8 +3,9 @@ import { chunkEnd, type EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
-import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import {
+  LARGE_VALUE_BYTES,
   readListItems,
   readWholeValue,
   type PausableRead,
@@ -22,8 +23,6 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /** Segments of lists read in one turn: some milliseconds at most. */
 const SEGMENTS = 256;
-/** Bytes read in one turn. */
-const BYTES = 256 * 1024;
 
 /**
  * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: cache of large values
@@ -87,7 +86,7 @@ class Reading {
     this.#bytes = 0;
     let step = this.#segments.next(value);
     for (let i = 1; step.done !== true && step.value === undefined; i++) {
-      if (i >= SEGMENTS || this.#bytes > BYTES) return undefined;
+      if (i >= SEGMENTS || this.#bytes > LARGE_VALUE_BYTES) return undefined;
       step = this.#segments.next();
     }
     return step.done === true ? "end" : step.value;
@@ -168,14 +167,14 @@ export class EventReader {
       const name = this.#prefix + ordinal(id);
       let chunk = this.#shared?.get(name);
       if (chunk === undefined) {
-        const bytes = yield* wait(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
+        const bytes = yield* awaitValue(this.#kv.get(name, this.#slowKeys?.has(this.#thread)));
         if (bytes === undefined) break;
         chunk = this.#decode(id, bytes);
         isShareSpent = share?.isSpent(bytes.length) === true;
         if (isShareSpent) this.#shared?.set(name, chunk);
         // Small events may share one of LevelDB's blocks with a large value. Reading them then takes as long as reading that value: 20 ms
         // for 14 MB.
-        if (share?.isSlow === true && bytes.length <= BYTES) this.#slowKeys?.add(this.#thread);
+        if (share?.isSlow === true && bytes.length <= LARGE_VALUE_BYTES) this.#slowKeys?.add(this.#thread);
       }
       chunks.push(chunk);
       id = chunkEnd(chunk);

@@ -1,25 +1,25 @@
 import type { CompletedRequest } from "../ports/journal.ts";
 import type { Committer } from "./committer.ts";
 import { unseal } from "./envelope.ts";
-import { ONCE_MARKS_RANGE, onceKey, parseOnce } from "./keys.ts";
+import { IDEMPOTENCY_EXPIRIES_RANGE, idempotencyRecordKey, parseIdempotencyExpiryKey } from "./keys.ts";
 import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /** The record of a request with an idempotency key that was carried out. */
-export function readOnceRecord(
+export function readIdempotencyRecord(
   kv: KeyValueStore,
   tenant: string,
   name: string,
 ): Eventually<CompletedRequest | undefined> {
   return andThen(
-    kv.get(onceKey(tenant, name)),
+    kv.get(idempotencyRecordKey(tenant, name)),
     (bytes) => bytes && (unseal(bytes, { tenant, thread: "" }, `request ${name}`) as CompletedRequest),
   );
 }
 
 /** Deletes the records of requests before `before`, at most `most`. Returns true when there may be more. */
-export async function expireOnceRecords(
+export async function expireIdempotencyRecords(
   kv: KeyValueStore,
   committer: Committer,
   order: WriteOrder,
@@ -32,15 +32,15 @@ export async function expireOnceRecords(
     readonly tenant: string;
     readonly name: string;
   }[] = [];
-  for await (const [mark] of kv.entries({ ...ONCE_MARKS_RANGE, limit: most })) {
-    const once = parseOnce(mark);
+  for await (const [mark] of kv.entries({ ...IDEMPOTENCY_EXPIRIES_RANGE, limit: most })) {
+    const once = parseIdempotencyExpiryKey(mark);
     if (once.at >= before) break;
     expired.push({ mark, ...once });
   }
   if (expired.length === 0) return false;
-  const keys = expired.map(({ tenant, name }) => onceKey(tenant, name));
+  const keys = expired.map(({ tenant, name }) => idempotencyRecordKey(tenant, name));
   const submitted = order.run(keys, () =>
-    andThen(allOf(expired.map(({ tenant, name }) => readOnceRecord(kv, tenant, name))), (found) => {
+    andThen(allOf(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))), (found) => {
       const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
       // The idempotency key may have been used again since then, with a newer record.
       for (const [i, { at }] of expired.entries())

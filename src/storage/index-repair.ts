@@ -6,10 +6,10 @@ import {
   activeKey,
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
-  headKey,
+  threadRecordKey,
   kwargsKey,
   parseThreadExpiryKey,
-  parseIndex,
+  threadOfIndexKey,
   parseRunSortKey,
   runKey,
   splitThread,
@@ -41,7 +41,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
       const key = splitThread(at)?.key;
       if (key === undefined) {
         if ((await strayThreadOf(kv, at)) !== undefined) ops.push({ key: at, value: null });
-      } else if (at === headKey(threadPrefix(key))) {
+      } else if (at === threadRecordKey(threadPrefix(key))) {
         const thread = await recordAt(kv, key);
         if (thread !== undefined && thread !== "damaged") {
           ops.push(...(await missingIndexOps(kv, key, thread)));
@@ -81,7 +81,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
   const key = listedBy(at);
   if (key === undefined || (await isListed(kv, key, at))) return undefined;
   const prefix = threadPrefix(key);
-  if ((await kv.get(headKey(prefix))) === undefined) {
+  if ((await kv.get(threadRecordKey(prefix))) === undefined) {
     for await (const _ of kv.keys({ ...prefixRange(prefix), limit: 1 })) return undefined;
   }
   return (await isListed(kv, key, at)) ? undefined : key;
@@ -89,7 +89,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
 
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
-  if (!at.startsWith("!")) return parseIndex(at);
+  if (!at.startsWith("!")) return threadOfIndexKey(at);
   return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 
@@ -112,7 +112,7 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
 }
 
 async function recordAt(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | "damaged" | undefined> {
-  const bytes = await kv.get(headKey(threadPrefix(key)));
+  const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {
     return threadRows.record(unseal(bytes, key, "its record"));

@@ -3,13 +3,13 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import {
   activePrefix,
-  createdPrefix,
+  threadsByCreationPrefix,
   threadIdsPrefix,
   lastSegment,
-  metadataPrefix,
+  threadsByMetadataPrefix,
   parseSortKey,
-  restedPrefix,
-  statusPrefix,
+  threadsByUpdatePrefix,
+  threadsByStatusPrefix,
   prefixRange,
 } from "./keys.ts";
 import {
@@ -88,19 +88,30 @@ export class IndexScans {
     // Whether the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
     // Each match has a key under each of these prefixes; a busy thread is under the status it had last.
-    const wide = metadataPrefix(this.#tenant, MANY_MEMBERS);
-    const lists: PostingList[] = members.map((member) => [metadataPrefix(this.#tenant, member), wide]);
-    if (status !== undefined && status !== "busy") lists.push([statusPrefix(this.#tenant, status)]);
+    const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS);
+    const lists: PostingList[] = members.map((member) => [
+      threadsByMetadataPrefix(this.#tenant, member),
+      wide,
+    ]);
+    if (status !== undefined && status !== "busy") lists.push([threadsByStatusPrefix(this.#tenant, status)]);
     const among = (pages: () => CandidatePages, isPlaced: boolean, own?: string) => () => {
       const others = lists.filter(([list]) => list !== own);
       return others.length === 0 ? pages() : this.#postingLists.intersect(pages(), others, isPlaced);
     };
     for (const member of members) {
-      const candidates = among(() => this.#withMember(member), true, metadataPrefix(this.#tenant, member));
+      const candidates = among(
+        () => this.#withMember(member),
+        true,
+        threadsByMetadataPrefix(this.#tenant, member),
+      );
       scans.push({ ordered: isByCreation, sure: isSure, candidates });
     }
     if (status !== undefined) {
-      const candidates = among(() => this.#inStatus(status), true, statusPrefix(this.#tenant, status));
+      const candidates = among(
+        () => this.#inStatus(status),
+        true,
+        threadsByStatusPrefix(this.#tenant, status),
+      );
       scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
     // The index by status has the same order, and fewer keys.
@@ -117,7 +128,7 @@ export class IndexScans {
       case "thread_id":
         return { ordered: true, candidates: () => this.#byId() };
       case "created_at":
-        return { ordered: true, candidates: () => this.#range(createdPrefix(this.#tenant)) };
+        return { ordered: true, candidates: () => this.#range(threadsByCreationPrefix(this.#tenant)) };
       case "updated_at":
         return { ordered: true, candidates: () => this.#byUpdate() };
       case "status":
@@ -127,7 +138,8 @@ export class IndexScans {
         return {
           ordered: false,
           bounded: true,
-          candidates: () => (this.#reverse ? this.#byUpdate() : this.#range(createdPrefix(this.#tenant))),
+          candidates: () =>
+            this.#reverse ? this.#byUpdate() : this.#range(threadsByCreationPrefix(this.#tenant)),
         };
       default:
         return sort_by satisfies never;
@@ -150,8 +162,8 @@ export class IndexScans {
   }
 
   async *#withMember(member: string): CandidatePages {
-    const own = this.#range(metadataPrefix(this.#tenant, member));
-    yield* this.#merged(own, asDoubtful(this.#range(metadataPrefix(this.#tenant, MANY_MEMBERS))));
+    const own = this.#range(threadsByMetadataPrefix(this.#tenant, member));
+    yield* this.#merged(own, asDoubtful(this.#range(threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS))));
   }
 
   /** Settled threads are found in the index. Busy threads are few and are all read. */
@@ -159,7 +171,7 @@ export class IndexScans {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
     // A busy thread is in the index under the status it had last.
-    else yield* excluding(this.#range(statusPrefix(this.#tenant, status)), busy);
+    else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 
   async *#byStatus(): CandidatePages {
@@ -168,7 +180,7 @@ export class IndexScans {
 
   async *#byUpdate(): CandidatePages {
     const busy = await this.#busyThreads();
-    const resting = this.#range(restedPrefix(this.#tenant));
+    const resting = this.#range(threadsByUpdatePrefix(this.#tenant));
     yield* this.#merged(singlePage(this.#sorted(busy, "updated_at")), excluding(resting, busy));
   }
 

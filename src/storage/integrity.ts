@@ -12,10 +12,10 @@ import { DatabaseFiles, type FoundDamage, type ManifestMark, readTextOrEmpty } f
 import { DAMAGE_FILE, type DamageRecord, DamageRecords } from "./damage-records.ts";
 import { keyLabel, rangeLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { readDropped } from "./leveldb/log-messages.ts";
+import { droppedDataLines } from "./leveldb/log-messages.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 import { QuarantinedData } from "./quarantine.ts";
-import { TableVerifier, type Verifying } from "./table-verifier.ts";
+import { TableVerifier, type VerificationProgress } from "./table-verifier.ts";
 import { VerifiedTables } from "./verified-tables.ts";
 
 interface Deps {
@@ -74,7 +74,7 @@ export class Integrity {
   }
 
   /** The progress of the verification after the start; undefined when it is complete. */
-  get verifying(): Verifying | undefined {
+  get verifying(): VerificationProgress | undefined {
     return this.#verifier?.left;
   }
 
@@ -138,7 +138,7 @@ export class Integrity {
    */
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
     const report = await checkChain(kv, this.#ledger, boot, (key) => this.quarantine.isInDamagedTable(key));
-    const dropped = readDropped(
+    const dropped = droppedDataLines(
       ["LOG.old", "LOG"].map((name) => readTextOrEmpty(join(this.#database, name))),
     ).filter(({ at }) => at > (this.#mark.dropped ?? ""));
     for (const { line } of dropped) {

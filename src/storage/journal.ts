@@ -22,7 +22,7 @@ import type {
 } from "../ports/journal.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { Committer } from "./committer.ts";
-import { LARGE_VALUE } from "./channel-values.ts";
+import { LARGE_VALUE_BYTES } from "./channel-values.ts";
 import { copyThread } from "./thread-copy.ts";
 import { AppendDraft } from "./append-draft.ts";
 import { expireEvents } from "./event-expiry.ts";
@@ -31,15 +31,15 @@ import type { ThreadHead, ThreadHeads } from "./thread-heads.ts";
 import {
   ACTIVE_RANGE,
   checkpointKey,
-  onceKey,
+  idempotencyRecordKey,
   parseThreadMark,
   threadPrefix,
-  writesMark,
-  writesPrefix,
+  pendingWritesMarkKey,
+  pendingWritesPrefix,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { readDelayed } from "./delayed-runs.ts";
-import { expireOnceRecords, readOnceRecord } from "./idempotency.ts";
+import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
 import { NOTHING_STORED, sumThread } from "./thread-size.ts";
@@ -134,7 +134,7 @@ export class KeyValueJournal implements Journal {
   }
 
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined> {
-    return readOnceRecord(this.#kv, tenant, name);
+    return readIdempotencyRecord(this.#kv, tenant, name);
   }
 
   #lists(key: ThreadKey): RunLists {
@@ -192,8 +192,8 @@ export class KeyValueJournal implements Journal {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
       // Most checkpoints have no pending writes. Reading the mark shows that at once; a range scan would take another turn of the event loop.
-      andThen(this.#kv.get(writesMark(prefix, ns, checkpoint)), (mark) =>
-        mark === undefined ? [] : readWrites(this.#kv, key, writesPrefix(prefix, ns, checkpoint)),
+      andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
+        mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
     );
   }
@@ -241,7 +241,7 @@ export class KeyValueJournal implements Journal {
   append(append: Append): Promise<void> {
     const { key, fence, runs = [], forget = [], once } = append;
     const name = threadMapKey(key);
-    const records = once === undefined ? [name] : [name, onceKey(key.tenant, once.name)];
+    const records = once === undefined ? [name] : [name, idempotencyRecordKey(key.tenant, once.name)];
     return this.#write(key, records, (head) => {
       const stale = fenceErrorOf(head, fence) ?? checkNumbers(append);
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
@@ -345,7 +345,7 @@ export class KeyValueJournal implements Journal {
   }
 
   expireOnce(before: number, most: number): Promise<boolean> {
-    return expireOnceRecords(this.#kv, this.#committer, this.#order, before, most);
+    return expireIdempotencyRecords(this.#kv, this.#committer, this.#order, before, most);
   }
 
   verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage> {
@@ -424,7 +424,7 @@ export class KeyValueJournal implements Journal {
   #submitAppend({ head, ops, size }: AppendDraft, { durable, thread, outbox }: Append): Promise<void> {
     this.#heads.appendSubmitted(head, ops);
     for (const { key, value } of ops)
-      if (value !== null && value.length > LARGE_VALUE) this.#slowKeys.add(key);
+      if (value !== null && value.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
     const promise = new Promise<void>((resolve, reject) => {
       this.#committer.submit({
         ops,

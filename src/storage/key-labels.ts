@@ -3,8 +3,8 @@ import {
   BATCHES_RANGE,
   FORMAT_KEY,
   lastSegment,
-  parseBatch,
-  parseItem,
+  parseBatchKey,
+  parseItemKey,
   splitThread,
   unescapeSegment,
 } from "./keys.ts";
@@ -21,7 +21,7 @@ export function keyLabel(key: string): string {
   if (thread !== undefined)
     return splitThread(key) === undefined ? `an index entry of ${threadLabel(thread)}` : threadLabel(thread);
   if (key === FORMAT_KEY) return "the format of the data";
-  if (key.startsWith(BATCHES_RANGE.gte)) return `the number of batch ${parseBatch(key)}`;
+  if (key.startsWith(BATCHES_RANGE.gte)) return `the number of batch ${parseBatchKey(key)}`;
   if (key.startsWith("!")) return "a mark of the server";
   const [tenant = "", kind = "", third = ""] = key.split("/").map(unescapeSegment);
   return tenantKeyLabel(key, kind, third) + ofTenant(tenant);
@@ -72,7 +72,7 @@ export function threadPartLabel(rest: string): string {
 }
 
 function tenantKeyLabel(key: string, kind: string, third: string): string {
-  const item = parseItem(key);
+  const item = parseItemKey(key);
   if (item !== undefined) return itemLabel(item);
   switch (kind) {
     case "a":

@@ -58,14 +58,14 @@ export function splitThread(key: string): { readonly key: ThreadKey; readonly re
 
 // --- of a thread, by its prefix ---
 
-export const headKey = (p: string): string => `${p}h`;
-export const entryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
-export const entryPrefix = (p: string): string => `${p}j/`;
+export const threadRecordKey = (p: string): string => `${p}h`;
+export const journalEntryKey = (p: string, seq: number): string => `${p}j/${ordinal(seq)}`;
+export const journalEntryPrefix = (p: string): string => `${p}j/`;
 export const runPrefix = (p: string): string => `${p}r/`;
 export const runKey = (p: string, run: string): string => `${p}r/${escapeSegment(run)}`;
 export const kwargsKey = (p: string, run: string): string => `${p}k/${escapeSegment(run)}`;
-export const orderPrefix = (p: string): string => `${p}o/`;
-export const orderKey = (p: string, order: number, run: string): string =>
+export const runOrderPrefix = (p: string): string => `${p}o/`;
+export const runOrderKey = (p: string, order: number, run: string): string =>
   `${p}o/${ordinal(order)}/${escapeSegment(run)}`;
 export const delayedStartPrefix = (p: string): string => `${p}s/`;
 export const delayedStartKey = (p: string, seq: number, run: string): string =>
@@ -73,15 +73,15 @@ export const delayedStartKey = (p: string, seq: number, run: string): string =>
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${escapeSegment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
   `${p}c/${escapeSegment(ns)}/${escapeSegment(id)}`;
-export const wholeKey = (p: string, ns: string, channel: string, at: number): string =>
+export const channelValueKey = (p: string, ns: string, channel: string, at: number): string =>
   `${p}b/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}`;
 /** The prefix of the items of one span; the start index follows. */
-export const spanPrefix = (p: string, ns: string, channel: string, at: number): string =>
+export const listSpanPrefix = (p: string, ns: string, channel: string, at: number): string =>
   `${p}l/${escapeSegment(ns)}/${escapeSegment(channel)}/${ordinal(at)}/`;
-export const writesMark = (p: string, ns: string, checkpoint: string): string =>
+export const pendingWritesMarkKey = (p: string, ns: string, checkpoint: string): string =>
   `${p}w/${escapeSegment(ns)}/${escapeSegment(checkpoint)}`;
-export const writesPrefix = (p: string, ns: string, checkpoint: string): string =>
-  `${writesMark(p, ns, checkpoint)}/`;
+export const pendingWritesPrefix = (p: string, ns: string, checkpoint: string): string =>
+  `${pendingWritesMarkKey(p, ns, checkpoint)}/`;
 /** The prefix of the events of all runs. */
 export const allEventsPrefix = (p: string): string => `${p}e/`;
 export const eventsPrefix = (p: string, run: string): string => `${p}e/${escapeSegment(run)}/`;
@@ -93,16 +93,19 @@ export function lastSegment(key: string): string {
 // --- of a tenant ---
 
 export const threadIdsPrefix = (tenant: string): string => `${escapeSegment(tenant)}/i/`;
-export const indexKey = (key: ThreadKey): string => threadIdsPrefix(key.tenant) + escapeSegment(key.thread);
+export const threadIdKey = (key: ThreadKey): string =>
+  threadIdsPrefix(key.tenant) + escapeSegment(key.thread);
 
 /** Sort indexes of threads: each key has the name of the order, a number to sort by, and the thread's id. */
 const sortPrefix = (tenant: string, order: string): string => `${escapeSegment(tenant)}/${order}/`;
-export const createdPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
-export const restedPrefix = (tenant: string): string => sortPrefix(tenant, "iu");
+export const threadsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
+export const threadsByUpdatePrefix = (tenant: string): string => sortPrefix(tenant, "iu");
 /** Threads by their status (for a busy thread, the last one), sorted by creation. */
-export const statusPrefix = (tenant: string, status: string): string => sortPrefix(tenant, `is/${status}`);
+export const threadsByStatusPrefix = (tenant: string, status: string): string =>
+  sortPrefix(tenant, `is/${status}`);
 /** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
-export const metadataPrefix = (tenant: string, member: string): string => sortPrefix(tenant, `im/${member}`);
+export const threadsByMetadataPrefix = (tenant: string, member: string): string =>
+  sortPrefix(tenant, `im/${member}`);
 export const sortKey = (prefix: string, at: number, thread: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(thread)}`;
 /** The number and the thread in a key of a sort index. */
@@ -113,7 +116,7 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
 }
 
 /** Runs of all threads by their creation: all of them (`ir`), and those that failed (`if`). */
-export const createdRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
+export const runsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
 export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "if");
 /** The run before the thread: a thread's id is the last segment of every index key. */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
@@ -129,7 +132,7 @@ export function parseRunSortKey(key: string): { readonly thread: string; readonl
 /** The second segments of keys that are indexes of threads, and of their runs. */
 const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if"]);
 /** The thread that an index key names; undefined for any other key. */
-export function parseIndex(key: string): ThreadKey | undefined {
+export function threadOfIndexKey(key: string): ThreadKey | undefined {
   const [tenant = "", kind = ""] = key.split("/", 2);
   return INDEX_SEGMENTS.has(kind) ? { tenant: unescapeSegment(tenant), thread: lastSegment(key) } : undefined;
 }
@@ -149,7 +152,7 @@ export const deliveriesPrefix = (tenant: string, status: string): string =>
   `${escapeSegment(tenant)}/d/${status}/`;
 export const deliveryRowKey = (tenant: string, status: string, id: string): string =>
   deliveriesPrefix(tenant, status) + escapeSegment(id);
-export const contentKey = (tenant: string, id: string): string =>
+export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
@@ -176,7 +179,7 @@ export function itemsIn(tenant: string, kind: ItemKeyKind, namespace: Namespace)
 }
 
 /** The item of such a key; undefined for any other key. */
-export function parseItem(
+export function parseItemKey(
   at: string,
 ): (ItemKey & { readonly tenant: string; readonly kind: ItemKeyKind }) | undefined {
   const [tenant = "", kind = "", item = "", more] = at.split("/");
@@ -191,7 +194,7 @@ function itemKeyOf(text: string): ItemKey {
 }
 
 /** The record of a request with an idempotency key. */
-export const onceKey = (tenant: string, name: string): string =>
+export const idempotencyRecordKey = (tenant: string, name: string): string =>
   `${escapeSegment(tenant)}/q/${escapeSegment(name)}`;
 
 export const cronPrefix = (tenant: string): string => `${escapeSegment(tenant)}/cr/`;
@@ -213,7 +216,7 @@ export const CHECK_KEY = "!check";
 /** Batch numbers; each batch stores its own. */
 export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
-export const parseBatch = (key: string): number => parseOrdinal(lastSegment(key));
+export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
 /** Threads with work, of all tenants: read at the start. */
 export const ACTIVE_RANGE = prefixRange("!active/");
@@ -237,7 +240,7 @@ export function parseThreadExpiryKey(key: string): { readonly due: number; reado
 export const DELAYED_RANGE = prefixRange("!due/");
 export const delayedKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
   `!due/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
-export function parseDelayed(key: string): {
+export function parseDelayedKey(key: string): {
   readonly key: ThreadKey;
   readonly run: string;
   readonly due: number;
@@ -260,10 +263,10 @@ export function parseCronSlotKey(key: string): {
 }
 
 /** Records of idempotency keys, by the time of the request. */
-export const ONCE_MARKS_RANGE = prefixRange("!once/");
-export const onceMark = (at: number, tenant: string, name: string): string =>
+export const IDEMPOTENCY_EXPIRIES_RANGE = prefixRange("!once/");
+export const idempotencyExpiryKey = (at: number, tenant: string, name: string): string =>
   `!once/${ordinal(at)}/${escapeSegment(tenant)}/${escapeSegment(name)}`;
-export function parseOnce(key: string): {
+export function parseIdempotencyExpiryKey(key: string): {
   readonly at: number;
   readonly tenant: string;
   readonly name: string;
@@ -278,10 +281,10 @@ export const sweepKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}/${run === null ? "" : escapeSegment(run)}`;
 
 /** Pending deliveries of all tenants, by target and time: read at the start. */
-export const OUTBOX_RANGE = prefixRange("!outbox/");
-export const targetPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
+export const PENDING_DELIVERIES_RANGE = prefixRange("!outbox/");
+export const pendingDeliveriesPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
 export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
-  `${targetPrefix(target)}${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
+  `${pendingDeliveriesPrefix(target)}${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
 /** Dead letters, by the time of their deletion. */
 export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
@@ -293,7 +296,7 @@ export const itemExpiryKey = (due: number, tenant: string, { namespace, key }: I
   `!expire/${ordinal(Math.ceil(due))}/${escapeSegment(tenant)}/${labels(namespace)}!${escapeSegment(key)}`;
 
 /** The item in a key of `!expire/`. */
-export function parseItemExpiry(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
+export function parseItemExpiryKey(at: string): ItemKey & { readonly tenant: string; readonly due: number } {
   const [, due = "", tenant = "", item = ""] = at.split("/");
   return { due: parseOrdinal(due), tenant: unescapeSegment(tenant), ...itemKeyOf(item) };
 }

@@ -7,8 +7,8 @@ import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import {
   RUN_ENDS_COMPLETE_KEY,
-  entryPrefix,
-  headKey,
+  journalEntryPrefix,
+  threadRecordKey,
   runPrefix,
   threadPrefix,
   unescapeSegment,
@@ -86,13 +86,13 @@ export class KeyValueLostRunEnds implements LostRunEnds {
   }
 
   async #thread(key: ThreadKey, prefix: string): Promise<ThreadRecord | undefined> {
-    const bytes = await this.#kv.get(headKey(prefix));
+    const bytes = await this.#kv.get(threadRecordKey(prefix));
     return bytes && threadRows.record(unseal(bytes, key, "its record"));
   }
 
   async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {
     let wasStored = false;
-    for await (const [at, bytes] of this.#kv.entries(prefixRange(entryPrefix(prefix)))) {
+    for await (const [at, bytes] of this.#kv.entries(prefixRange(journalEntryPrefix(prefix)))) {
       const { kind, runs, forgot } = unseal(bytes, key, at) as JournalEntry;
       if (forgot?.includes(run.run_id)) return null;
       wasStored ||= ENDS.has(kind) && runs?.includes(run.run_id) === true;

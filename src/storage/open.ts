@@ -69,7 +69,7 @@ export interface Storage {
   readonly catalog: Catalog;
   readonly outbox: Outbox;
   readonly crons: CronBook;
-  readonly unended: LostRunEnds;
+  readonly lostRunEnds: LostRunEnds;
   /** Counts since the storage was opened. */
   stats(): CommitStats;
   /** Bytes on the disk; undefined when the storage is not on a disk. Looks at each file. @throws when it cannot */
@@ -190,7 +190,7 @@ async function start(
       catalog: new KeyValueCatalog(kv, committer, order, budget, items),
       outbox,
       crons: new KeyValueCrons(kv, committer, order),
-      unended: await KeyValueLostRunEnds.open(kv, budget, isHidden),
+      lostRunEnds: await KeyValueLostRunEnds.open(kv, budget, isHidden),
       stats: () => committer.stats,
       size: async () => undefined,
       memory: () => undefined,

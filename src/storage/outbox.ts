@@ -9,19 +9,19 @@ import type { DeliveryUpdater, DeliveryKey, DeliveryQuery, Outbox, OutboxEntry }
 import type { Committer } from "./committer.ts";
 import { seal, unseal } from "./envelope.ts";
 import {
-  contentKey,
+  deliveryContentKey,
   DEAD_LETTERS_RANGE,
   deadLetterKey,
   deliveriesPrefix,
   deliveryRowKey,
-  targetPrefix,
+  pendingDeliveriesPrefix,
   lastSegment,
-  OUTBOX_RANGE,
+  PENDING_DELIVERIES_RANGE,
   pendingDeliveryKey,
   parseDeliveryKey,
   prefixRange,
 } from "./keys.ts";
-import { andThen, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 import type { WriteOrder } from "./write-order.ts";
@@ -53,13 +53,13 @@ export class KeyValueOutbox implements Outbox {
   }
 
   async *targets(): AsyncGenerator<string> {
-    let { gte } = OUTBOX_RANGE;
+    let { gte } = PENDING_DELIVERIES_RANGE;
     for (;;) {
-      const first = await this.#first({ ...OUTBOX_RANGE, gte });
+      const first = await this.#first({ ...PENDING_DELIVERIES_RANGE, gte });
       if (first === undefined) return;
       const { target } = parseDeliveryKey(first);
       yield target;
-      gte = prefixRange(targetPrefix(target)).lt;
+      gte = prefixRange(pendingDeliveriesPrefix(target)).lt;
     }
   }
 
@@ -69,7 +69,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   pending(target: string, limit: number): Promise<readonly OutboxEntry[]> {
-    return this.#pending(prefixRange(targetPrefix(target)), "pending", limit);
+    return this.#pending(prefixRange(pendingDeliveriesPrefix(target)), "pending", limit);
   }
 
   dead(limit: number): Promise<readonly OutboxEntry[]> {
@@ -109,7 +109,7 @@ export class KeyValueOutbox implements Outbox {
   *#find(key: DeliveryKey): Steps<Delivery | undefined> {
     // Reads the first status again at the end, because a dead delivery may have become pending meanwhile.
     for (const status of [...STATUSES, STATUSES[0]]) {
-      const bytes = yield* wait(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
+      const bytes = yield* awaitValue(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
     }
     return undefined;
@@ -117,14 +117,14 @@ export class KeyValueOutbox implements Outbox {
 
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined> {
     return andThen(
-      this.#kv.get(contentKey(key.tenant, key.id)),
+      this.#kv.get(deliveryContentKey(key.tenant, key.id)),
       (bytes) => bytes && (unsealed(bytes, key) as DeliveryContent),
     );
   }
 
   async count(most: number): Promise<{ readonly pending: number; readonly dead: number }> {
     const [pending, dead] = await Promise.all([
-      this.#countIn(OUTBOX_RANGE, most),
+      this.#countIn(PENDING_DELIVERIES_RANGE, most),
       this.#countIn(DEAD_LETTERS_RANGE, most),
     ]);
     return { pending, dead };
@@ -166,7 +166,7 @@ export class KeyValueOutbox implements Outbox {
         const mine = { delivery: after };
         this.#changing.set(name, mine);
         const ops: WriteOperation[] = unmark(key, before);
-        if (after === null) ops.push({ key: contentKey(key.tenant, key.id), value: null });
+        if (after === null) ops.push({ key: deliveryContentKey(key.tenant, key.id), value: null });
         else ops.push(...mark(key, after));
         return { mine, stored: this.#committer.store(ops, durable) };
       }),
@@ -193,7 +193,7 @@ export class KeyValueOutbox implements Outbox {
 /** Adds the operations for an append's delivery. */
 export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
-  ops.push(...mark(key, delivery), { key: contentKey(tenant, delivery.id), value: seal(content) });
+  ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });
 }
 
 function mark({ tenant, id }: DeliveryKey, delivery: Delivery): WriteOperation[] {
@@ -216,7 +216,7 @@ function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): s
     : deadLetterKey(due, tenant, id);
 }
 
-const deliveryName = ({ tenant, id }: DeliveryKey): string => contentKey(tenant, id);
+const deliveryName = ({ tenant, id }: DeliveryKey): string => deliveryContentKey(tenant, id);
 
 function unsealed(bytes: Buffer, { tenant, id }: DeliveryKey): unknown {
   return unseal(bytes, { tenant, thread: "" }, `delivery ${id}`);

@@ -4,9 +4,9 @@ import {
   DELAYED_RANGE,
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
-  parseDelayed,
+  parseDelayedKey,
   parseThreadExpiryKey,
-  parseIndex,
+  threadOfIndexKey,
   parseThreadMark,
   splitThread,
   threadPrefix,
@@ -99,9 +99,9 @@ function refusalOf(key: string): Error {
 
 /** The thread that a key belongs to, or that an index or mark names. */
 export function threadOf(key: string): ThreadKey | undefined {
-  if (!key.startsWith("!")) return splitThread(key)?.key ?? parseIndex(key);
+  if (!key.startsWith("!")) return splitThread(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
-  if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayed(key).key;
+  if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayedKey(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }
 

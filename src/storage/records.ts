@@ -10,6 +10,7 @@ import { createRowCodec } from "./row-codec.ts";
 
 /** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
 export interface JournalEntry {
+  /** For people who look at a database: nothing reads it. */
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];

@@ -3,7 +3,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import type { OnProgress } from "../ports/progress.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
-import { headKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
+import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { runAt, runIndexKeys } from "./run-index.ts";
 
@@ -37,7 +37,7 @@ export async function* runIndexOps(
   key: ThreadKey,
   prefix: string,
 ): AsyncGenerator<readonly WriteOperation[]> {
-  const head = await kv.get(headKey(prefix));
+  const head = await kv.get(threadRecordKey(prefix));
   if (head === undefined) return;
   try {
     if (threadRows.record(unseal(head, key, "its record")).temporary !== null) return;

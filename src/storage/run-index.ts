@@ -1,6 +1,6 @@
 import type { ThreadKey } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
-import { createdRunsPrefix, failedRunsPrefix, runSortKey } from "./keys.ts";
+import { runsByCreationPrefix, failedRunsPrefix, runSortKey } from "./keys.ts";
 import { runRows, type StoredRun } from "./records.ts";
 
 /**
@@ -12,7 +12,7 @@ import { runRows, type StoredRun } from "./records.ts";
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status">;
 
 export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_at }: IndexedRun): string {
-  return runSortKey(createdRunsPrefix(tenant), created_at, thread, run_id);
+  return runSortKey(runsByCreationPrefix(tenant), created_at, thread, run_id);
 }
 
 export function failedRunKey({ tenant, thread }: ThreadKey, { run_id, created_at }: IndexedRun): string {

@@ -3,7 +3,7 @@ import type { WeakCache } from "../model/weak-cache.ts";
 import type { RunKwargs, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunsFilter, RunsQuery } from "../ports/journal.ts";
-import { lastSegment, delayedStartPrefix, orderPrefix, prefixRange } from "./keys.ts";
+import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -51,7 +51,7 @@ export class RunLists {
   async count(filter: RunsFilter): Promise<number> {
     const isAll = filter.status === undefined && filter.metadata === undefined;
     let count = 0;
-    for await (const keys of this.#kv.keys(prefixRange(orderPrefix(this.#prefix)))) {
+    for await (const keys of this.#kv.keys(prefixRange(runOrderPrefix(this.#prefix)))) {
       if (isAll) count += keys.length;
       else {
         const fits = await allOf(keys.map((key) => this.#fits(lastSegment(key), filter)));
@@ -140,7 +140,7 @@ export class RunLists {
   }
 
   async *#ids(order: number, reverse = false, before?: number): AsyncGenerator<string> {
-    const prefix = orderPrefix(this.#prefix);
+    const prefix = runOrderPrefix(this.#prefix);
     const lt = before === undefined ? prefixRange(prefix).lt : prefix + ordinal(before);
     const range = { gte: prefix + ordinal(order), lt, reverse };
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);

@@ -1,20 +1,20 @@
 import type { ChannelRef } from "../model/checkpoint.ts";
-import { wait, type Steps } from "../ports/eventually.ts";
+import { awaitValue, type Steps } from "../ports/eventually.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { damagedError } from "./envelope.ts";
 import {
   checkpointKey,
-  entryKey,
+  journalEntryKey,
   kwargsKey,
   delayedStartKey,
-  orderKey,
+  runOrderKey,
   runKey,
   escapeSegment,
-  spanPrefix,
+  listSpanPrefix,
   sweepKey,
-  wholeKey,
-  writesMark,
-  writesPrefix,
+  channelValueKey,
+  pendingWritesMarkKey,
+  pendingWritesPrefix,
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import {
@@ -37,11 +37,11 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
   const gone = new Set<string>();
   let from = Number.POSITIVE_INFINITY;
   for (const run of runs) {
-    const row = yield* wait(draft.read(runKey(prefix, run), `run ${run}`));
+    const row = yield* awaitValue(draft.read(runKey(prefix, run), `run ${run}`));
     if (row === undefined) continue;
     const stored = runRows.record(row);
-    const order = orderKey(prefix, stored.order, run);
-    const first = yield* wait(draft.read(order, `the place of run ${run}`));
+    const order = runOrderKey(prefix, stored.order, run);
+    const first = yield* awaitValue(draft.read(order, `the place of run ${run}`));
     if (typeof first !== "number") throw damagedError(key, `the place of run ${run} is missing`);
     from = Math.min(from, first);
     gone.add(run);
@@ -72,9 +72,9 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   reparent(draft, gone, kept);
   for (const { ns, id } of gone) {
     draft.del(checkpointKey(prefix, ns, id));
-    draft.del(writesMark(prefix, ns, id));
+    draft.del(pendingWritesMarkKey(prefix, ns, id));
     for (const task of tasks.get(checkpointName(ns, id)) ?? []) {
-      draft.del(writesPrefix(prefix, ns, id) + escapeSegment(task));
+      draft.del(pendingWritesPrefix(prefix, ns, id) + escapeSegment(task));
     }
   }
 }
@@ -113,7 +113,7 @@ function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
   const checkpoints: StoredCheckpoint[] = [];
   const tasks = new Map<string, Set<string>>();
   for (let seq = from; seq <= head.seq; seq++) {
-    const found = yield* wait(draft.read(entryKey(head.prefix, seq), `append ${seq}`));
+    const found = yield* awaitValue(draft.read(journalEntryKey(head.prefix, seq), `append ${seq}`));
     if (found === undefined) throw damagedError(head.key, `append ${seq} is missing`);
     const entry = found as JournalEntry;
     for (const [ns, id] of entry.checkpoints ?? []) {
@@ -131,7 +131,7 @@ function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
 }
 
 function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCheckpoint | undefined> {
-  const row = yield* wait(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`));
+  const row = yield* awaitValue(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`));
   return row === undefined ? undefined : checkpointRows.record(row);
 }
 
@@ -156,12 +156,12 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
     if (ref.kind === "small") continue;
     if (ref.kind === "whole") {
       if (ref.at !== own) continue;
-      values.push({ key: wholeKey(prefix, ns, channel, own), ns, channel, at: own, start: null });
+      values.push({ key: channelValueKey(prefix, ns, channel, own), ns, channel, at: own, start: null });
     } else {
       const start = writtenFrom(ref, before[channel], own);
       const last = ref.spans.at(-1);
       if (start === undefined || last === undefined) continue;
-      const key = spanPrefix(prefix, ns, channel, last.at) + ordinal(start);
+      const key = listSpanPrefix(prefix, ns, channel, last.at) + ordinal(start);
       values.push({ key, ns, channel, at: last.at, start });
     }
   }

@@ -7,13 +7,13 @@ import type { BudgetShare } from "../ports/time-budget.ts";
 import { unseal } from "./envelope.ts";
 import {
   activePrefix,
-  createdRunsPrefix,
+  runsByCreationPrefix,
   DELAYED_RANGE,
   failedRunsPrefix,
-  headKey,
+  threadRecordKey,
   lastSegment,
-  orderPrefix,
-  parseDelayed,
+  runOrderPrefix,
+  parseDelayedKey,
   parseRunSortKey,
   prefixRange,
   runKey,
@@ -74,12 +74,12 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   const { status, thread_id, error } = search;
   const reverse = search.sort_order === "desc";
   if (thread_id !== undefined) {
-    const prefix = orderPrefix(threadPrefix({ tenant, thread: thread_id }));
+    const prefix = runOrderPrefix(threadPrefix({ tenant, thread: thread_id }));
     return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
   }
   const isFailure =
     status === "error" || status === "timeout" || (status === undefined && error !== undefined);
-  const prefix = isFailure ? failedRunsPrefix(tenant) : createdRunsPrefix(tenant);
+  const prefix = isFailure ? failedRunsPrefix(tenant) : runsByCreationPrefix(tenant);
   const range = rangeOf(prefix, search, true);
   const isUnended = status !== undefined && !isTerminal(status);
   return {
@@ -126,7 +126,7 @@ async function* unendedKeys(
     for (const run of active === null ? queue : [active, ...queue]) await add(key, run);
   }
   for await (const [mark] of kv.entries(DELAYED_RANGE)) {
-    const { key, run } = parseDelayed(mark);
+    const { key, run } = parseDelayedKey(mark);
     if (key.tenant === tenant) await add(key, run);
   }
   const sorted = [...new Set(found)].toSorted();
@@ -134,6 +134,6 @@ async function* unendedKeys(
 }
 
 async function readThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | undefined> {
-  const bytes = await kv.get(headKey(threadPrefix(key)));
+  const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
   return bytes && threadRows.record(unseal(bytes, key, "its record"));
 }

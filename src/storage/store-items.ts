@@ -22,10 +22,10 @@ import {
   type ItemKeyKind,
   itemNamespaceRange,
   itemsIn,
-  parseItemExpiry,
-  parseItem,
+  parseItemExpiryKey,
+  parseItemKey,
 } from "./keys.ts";
-import { allOf, runSteps, wait, type Eventually, type Steps } from "../ports/eventually.ts";
+import { allOf, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 import { createRowCodec } from "./row-codec.ts";
@@ -62,12 +62,12 @@ export class KeyValueItems implements StoreItems {
   *#find(tenant: string, place: ItemKey): Steps<ItemRecord | undefined> {
     const readHead = () => this.#kv.get(itemRowKey(tenant, "s", place));
     for (;;) {
-      const head = yield* wait(readHead());
+      const head = yield* awaitValue(readHead());
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
-      const bytes = yield* wait(reading);
+      const bytes = yield* awaitValue(reading);
       // A read that takes time may find the value of another version of the item; then both are read again.
-      if (reading instanceof Promise && (yield* wait(readHead()))?.equals(head) !== true) continue;
+      if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
       const { namespace, key } = place;
@@ -129,7 +129,7 @@ export class KeyValueItems implements StoreItems {
     const found: Expiring[] = [];
     if (limit < 1) return found;
     for await (const [at] of this.#kv.entries({ ...ITEM_EXPIRIES_RANGE, limit })) {
-      const { tenant, due, namespace, key } = parseItemExpiry(at);
+      const { tenant, due, namespace, key } = parseItemExpiryKey(at);
       found.push({ tenant, namespace, key, expires_at: due });
     }
     return found;
@@ -166,7 +166,7 @@ export class KeyValueItems implements StoreItems {
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =
-      this.#heads.peek(thread) ?? (yield* wait(this.#heads.thread(thread))) ?? NOTHING;
+      this.#heads.peek(thread) ?? (yield* awaitValue(this.#heads.thread(thread))) ?? NOTHING;
     if (seq === 0 || now !== epoch) throw fencedError({ key: thread, epoch: now }, epoch);
   }
 
@@ -181,7 +181,7 @@ export class KeyValueItems implements StoreItems {
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
-      const read = yield* wait(allOf(Array.from(missing.keys(), (at) => this.#kv.get(at))));
+      const read = yield* awaitValue(allOf(Array.from(missing.keys(), (at) => this.#kv.get(at))));
       for (const [i, [at, change]] of [...missing].entries()) {
         const bytes = read[i];
         found.set(at, bytes && readItemHead(bytes, tenant, change));
@@ -252,7 +252,7 @@ export function readItemHead(bytes: Buffer, tenant: string, place: ItemKey): Sto
 }
 
 function itemPlaceOf(at: string): ItemKey {
-  const place = parseItem(at);
+  const place = parseItemKey(at);
   if (place === undefined) throw new TypeError(`${at} is no item`);
   return place;
 }

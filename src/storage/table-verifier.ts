@@ -22,7 +22,7 @@ interface Deps {
 }
 
 /** The verifier's progress on the tables that existed at the start. */
-export interface Verifying {
+export interface VerificationProgress {
   readonly tables: number;
   readonly bytes: number;
 }
@@ -38,7 +38,7 @@ export class TableVerifier {
   readonly #checked: Set<string>;
   readonly #deps: Deps;
   readonly #found: (damage: readonly FoundDamage[]) => void;
-  #left: Verifying | undefined;
+  #left: VerificationProgress | undefined;
   #isClosed = false;
   #wake: (() => void) | undefined;
   #work: Promise<void> | undefined;
@@ -59,7 +59,7 @@ export class TableVerifier {
   }
 
   /** Undefined when all tables that existed at the start are verified. */
-  get left(): Verifying | undefined {
+  get left(): VerificationProgress | undefined {
     return this.#left;
   }
 
@@ -136,6 +136,6 @@ export class TableVerifier {
   }
 }
 
-function sumOf(tables: readonly ManifestTable[]): Verifying {
+function sumOf(tables: readonly ManifestTable[]): VerificationProgress {
   return { tables: tables.length, bytes: tables.reduce((sum, { size = 0 }) => sum + size, 0) };
 }

@@ -2,14 +2,14 @@ import { chunkEnd, type Fact } from "../model/run-event.ts";
 import { isTerminal } from "../model/run.ts";
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
-import { flawOf, unseal } from "./envelope.ts";
+import { decodingFlaw, unseal } from "./envelope.ts";
 import { unpackFacts } from "./event-fact-codec.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
   delayedKey,
   eventsPrefix,
-  headKey,
+  threadRecordKey,
   escapeSegment,
   lastSegment,
   runKey,
@@ -69,7 +69,7 @@ export class ThreadCheck {
     try {
       value = unseal(bytes, this.key, rest);
     } catch {
-      this.#found.push(`${threadPartLabel(rest)}: ${flawOf(bytes)}`);
+      this.#found.push(`${threadPartLabel(rest)}: ${decodingFlaw(bytes)}`);
       return;
     }
     const [kind, first = "", second = ""] = rest.split("/");
@@ -164,11 +164,11 @@ export class ThreadCheck {
   /** Checks the marks and indexes. They lie outside the thread's keys, and count only if the thread has not changed while they were read. */
   async #checkMarks(): Promise<void> {
     for (;;) {
-      const bytes = await this.#kv.get(headKey(this.#prefix));
+      const bytes = await this.#kv.get(threadRecordKey(this.#prefix));
       if (bytes === undefined) return;
       const wrong = await this.#wrongMark(threadRows.record(unseal(bytes, this.key, "its record")));
       if (wrong === undefined) return;
-      const now = await this.#kv.get(headKey(this.#prefix));
+      const now = await this.#kv.get(threadRecordKey(this.#prefix));
       if (now?.equals(bytes) !== true) continue;
       this.#found.push(wrong);
       return;

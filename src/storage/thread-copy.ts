@@ -1,7 +1,7 @@
 import { ServiceError, threadNotFound } from "../model/errors.ts";
 import { threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { seal, unseal } from "./envelope.ts";
-import { entryKey, headKey, threadPrefix, prefixRange } from "./keys.ts";
+import { journalEntryKey, threadRecordKey, threadPrefix, prefixRange } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { type JournalEntry, threadRows } from "./records.ts";
@@ -48,8 +48,8 @@ export async function copyThread(
     const entry: JournalEntry = { kind: "copied", epoch };
     const prefix = threadPrefix(to);
     const ops: WriteOperation[] = [
-      { key: headKey(prefix), value: seal(threadRows.row(thread)) },
-      { key: entryKey(prefix, seq), value: seal(entry) },
+      { key: threadRecordKey(prefix), value: seal(threadRows.row(thread)) },
+      { key: journalEntryKey(prefix, seq), value: seal(entry) },
     ];
     indexOps(ops, to, undefined, thread, new MemberKeyCache());
     await sweeper.publish(to, ops);
@@ -91,7 +91,7 @@ async function copyRooms(
   let bytes = 0;
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
-    if (key === headKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
+    if (key === threadRecordKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
     if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;

@@ -1,7 +1,7 @@
 import type { RunKwargs } from "../model/run.ts";
 import { hasWork, threadMapKey, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
-import { headKey, threadPrefix } from "./keys.ts";
+import { threadRecordKey, threadPrefix } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { RecordCache } from "./record-cache.ts";
@@ -97,7 +97,7 @@ export class ThreadHeads {
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
-    const found = this.#kv.get(headKey(threadPrefix(key)));
+    const found = this.#kv.get(threadRecordKey(threadPrefix(key)));
     const read = settled && found instanceof Promise ? this.#watch(name, found) : { isCurrent: settled };
     return andThen(found, (bytes) => {
       if (bytes === undefined) return undefined;

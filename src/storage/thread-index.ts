@@ -1,13 +1,13 @@
 import type { JsonObject } from "../model/json.ts";
 import { settledStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
-  createdPrefix,
+  threadsByCreationPrefix,
   threadExpiryKey,
-  indexKey,
-  metadataPrefix,
+  threadIdKey,
+  threadsByMetadataPrefix,
   sortKey,
-  restedPrefix,
-  statusPrefix,
+  threadsByUpdatePrefix,
+  threadsByStatusPrefix,
 } from "./keys.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
@@ -50,11 +50,13 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
   const { tenant, thread: id } = key;
   const { created_at, rested_at, ttl } = thread;
   return [
-    indexKey(key),
-    sortKey(createdPrefix(tenant), created_at, id),
-    sortKey(restedPrefix(tenant), rested_at, id),
-    sortKey(statusPrefix(tenant, settledStatus(thread)), created_at, id),
-    ...membersOf(thread.metadata).map((member) => sortKey(metadataPrefix(tenant, member), created_at, id)),
+    threadIdKey(key),
+    sortKey(threadsByCreationPrefix(tenant), created_at, id),
+    sortKey(threadsByUpdatePrefix(tenant), rested_at, id),
+    sortKey(threadsByStatusPrefix(tenant, settledStatus(thread)), created_at, id),
+    ...membersOf(thread.metadata).map((member) =>
+      sortKey(threadsByMetadataPrefix(tenant, member), created_at, id),
+    ),
     ...(ttl === null ? [] : [threadExpiryKey(key, ttl.due)]),
   ];
 }
@@ -75,13 +77,13 @@ export function indexOps(
   const { tenant, thread: id } = key;
   const { created_at } = after;
   if (before.rested_at !== after.rested_at) {
-    const prefix = restedPrefix(tenant);
+    const prefix = threadsByUpdatePrefix(tenant);
     move(ops, sortKey(prefix, before.rested_at, id), sortKey(prefix, after.rested_at, id));
   }
   const [was, is] = [settledStatus(before), settledStatus(after)];
   if (was !== is) {
-    const from = sortKey(statusPrefix(tenant, was), created_at, id);
-    move(ops, from, sortKey(statusPrefix(tenant, is), created_at, id));
+    const from = sortKey(threadsByStatusPrefix(tenant, was), created_at, id);
+    move(ops, from, sortKey(threadsByStatusPrefix(tenant, is), created_at, id));
   }
   if (before.metadata !== after.metadata) moveMembers(ops, key, before, after, known);
   if (before.ttl?.due !== after.ttl?.due) {
@@ -98,7 +100,7 @@ function moveMembers(
   known: MemberKeyCache,
 ): void {
   const { metadata, created_at } = after;
-  const at = (member: string) => sortKey(metadataPrefix(key.tenant, member), created_at, key.thread);
+  const at = (member: string) => sortKey(threadsByMetadataPrefix(key.tenant, member), created_at, key.thread);
   if (isWide(old) || isWide(metadata)) {
     for (const member of membersOf(old)) ops.push({ key: at(member), value: null });
     for (const member of membersOf(metadata)) ops.push({ key: at(member), value: PRESENT_MARK });

@@ -4,10 +4,10 @@ import {
   CHECK_KEY,
   checkpointKey,
   escapeSegment,
-  spanPrefix,
+  listSpanPrefix,
   threadPrefix,
   unescapeSegment,
-  wholeKey,
+  channelValueKey,
   prefixRange,
 } from "./keys.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
@@ -83,10 +83,10 @@ function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   const spans = new Map<string, number>();
   for (const { ns, changes } of kept) {
     for (const [channel, ref] of Object.entries(unpackRefs(changes.channels))) {
-      if (ref.kind === "whole") wholes.add(wholeKey(prefix, ns, channel, ref.at));
+      if (ref.kind === "whole") wholes.add(channelValueKey(prefix, ns, channel, ref.at));
       if (ref.kind !== "list") continue;
       for (const { at, end } of ref.spans) {
-        const span = spanPrefix(prefix, ns, channel, at);
+        const span = listSpanPrefix(prefix, ns, channel, at);
         spans.set(span, Math.max(end, spans.get(span) ?? 0));
       }
     }

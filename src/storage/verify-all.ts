@@ -2,7 +2,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Damage } from "../ports/journal.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import { ServiceError, withCauses } from "../model/errors.ts";
-import { flawOf, unseal, envelopeFlaw } from "./envelope.ts";
+import { decodingFlaw, unseal, envelopeFlaw } from "./envelope.ts";
 import {
   ALL_KEYS,
   parseRunSortKey,
@@ -12,8 +12,8 @@ import {
   prefixRange,
   itemExpiryKey,
   itemRowKey,
-  parseItemExpiry,
-  parseItem,
+  parseItemExpiryKey,
+  parseItemKey,
 } from "./keys.ts";
 import { keyLabel } from "./key-labels.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
@@ -27,7 +27,7 @@ import { itemLabel, readItemHead } from "./store-items.ts";
  */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {
-    const { tenant, due, ...place } = parseItemExpiry(at);
+    const { tenant, due, ...place } = parseItemExpiryKey(at);
     const head = await kv.get(itemRowKey(tenant, "s", place));
     // A damaged record is reported under its own key.
     if (head !== undefined && envelopeFlaw(head) !== undefined) return;
@@ -36,7 +36,7 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
       yield `${itemLabel(place)} is to expire, and is not there or lives on`;
     return;
   }
-  const item = parseItem(at);
+  const item = parseItemKey(at);
   if (item === undefined) return;
   const { tenant, kind, ...place } = item;
   if (kind !== "s") {
@@ -98,7 +98,7 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
   try {
     unseal(bytes, key, at);
   } catch {
-    yield { key, what: `${keyLabel(at)}: ${flawOf(bytes)}` };
+    yield { key, what: `${keyLabel(at)}: ${decodingFlaw(bytes)}` };
     return;
   }
   try {

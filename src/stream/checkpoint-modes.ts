@@ -101,14 +101,14 @@ function withCheckpoint(
   });
 }
 
-export const checkpointShown: EventRenderer<"checkpoint"> = {
+export const checkpointsModeCheckpoint: EventRenderer<"checkpoint"> = {
   put: (fact, id, context) =>
     withCheckpoint(fact, context, (payload) =>
       context.put(id, eventName("checkpoints", fact.ns), json(payload)),
     ),
 };
 
-export const debugCheckpoint: EventRenderer<"checkpoint"> = {
+export const debugModeCheckpoint: EventRenderer<"checkpoint"> = {
   put: (fact, id, context) =>
     withCheckpoint(fact, context, (payload, head) => {
       const at = head?.created_at ?? timeOf(fact.id) ?? context.data.run.created_at;
@@ -193,26 +193,26 @@ function resultOf({ id, name, update, written, error, interrupts }: ResultFact):
   return { id, name, result: written ?? update ?? null, interrupts };
 }
 
-export const taskShown: EventRenderer<"task"> = {
+export const tasksModeTask: EventRenderer<"task"> = {
   put: (fact, id, context) =>
     withStart(fact, context, (payload) => context.put(id, eventName("tasks", fact.ns), json(payload))),
 };
 
-export const taskDebugged: EventRenderer<"task"> = {
+export const debugModeTask: EventRenderer<"task"> = {
   put: (fact, id, context) =>
     withStart(fact, context, (payload, step) =>
       context.put(id, eventName("debug", fact.ns), envelope("task", step, fact.at, payload)),
     ),
 };
 
-export const resultShown: EventRenderer<"result"> = {
+export const tasksModeResult: EventRenderer<"result"> = {
   put(fact, id, context) {
     if (isShown(fact.ns, context) && fact.again === undefined)
       context.put(id, eventName("tasks", fact.ns), json(resultOf(fact)));
   },
 };
 
-export const resultDebugged: EventRenderer<"result"> = {
+export const debugModeResult: EventRenderer<"result"> = {
   put(fact, id, context) {
     if (!isShown(fact.ns, context) || fact.again !== undefined) return;
     return andThen(findPlannedTask(context, fact), ({ step }) =>

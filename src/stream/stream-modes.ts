@@ -36,12 +36,12 @@ import {
   type EventRenderer,
 } from "./render-context.ts";
 import {
-  debugCheckpoint,
-  checkpointShown,
-  resultDebugged,
-  resultShown,
-  taskDebugged,
-  taskShown,
+  debugModeCheckpoint,
+  checkpointsModeCheckpoint,
+  debugModeResult,
+  tasksModeResult,
+  debugModeTask,
+  tasksModeTask,
 } from "./checkpoint-modes.ts";
 
 /** The last characters of an `updates` event whose update came from the cache: its node did not run. */
@@ -72,12 +72,12 @@ const table: ModeTable = {
         });
       },
     },
-    checkpoints: checkpointShown,
-    debug: debugCheckpoint,
+    checkpoints: checkpointsModeCheckpoint,
+    debug: debugModeCheckpoint,
     messages: inputComplete,
     events: checkpointEvents,
   },
-  task: { tasks: taskShown, debug: taskDebugged, events: taskStarted },
+  task: { tasks: tasksModeTask, debug: debugModeTask, events: taskStarted },
   result: {
     updates: {
       put(fact, id, context) {
@@ -91,8 +91,8 @@ const table: ModeTable = {
         );
       },
     },
-    tasks: resultShown,
-    debug: resultDebugged,
+    tasks: tasksModeResult,
+    debug: debugModeResult,
     events: resultEvents,
   },
   interrupt: {

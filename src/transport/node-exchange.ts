@@ -5,7 +5,7 @@ import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
 import { type Draining, Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
-import { MAX_BUFFERED } from "./limits.ts";
+import { MAX_UNSENT_BYTES } from "./limits.ts";
 
 const READ_ALREADY =
   "The body was read already before the request came to Heddle, and `request.body` does not have it";
@@ -155,7 +155,7 @@ class NodeStream implements ByteStream {
     if (this.over) return false;
     if (piece.length === 0) return !this.#response.writableNeedDrain;
     const taken = this.#response.write(piece);
-    if (!taken && this.#response.writableLength > MAX_BUFFERED + piece.length) this.close();
+    if (!taken && this.#response.writableLength > MAX_UNSENT_BYTES + piece.length) this.close();
     return taken;
   }
 

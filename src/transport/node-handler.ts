@@ -4,7 +4,7 @@ import type { WebSocketServer } from "ws";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { Handlers, Headers, HttpRequest, TransportOptions } from "../ports/transport.ts";
 import { createBodyLimits } from "../ports/body-memory.ts";
-import { MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
 import { NodeExchange, NodeHead } from "./node-exchange.ts";
 import { NodeSocket } from "./node-socket.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
@@ -86,7 +86,7 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
     const library = await import("ws");
     return (wss ??= new library.WebSocketServer({
       noServer: true,
-      maxPayload: 2 * MAX_MESSAGE,
+      maxPayload: 2 * MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
       handleProtocols: (_, request) => protocols.get(request) ?? false,
     }));
@@ -94,9 +94,9 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
   let cancel: Cancel;
   const ping = () => {
     for (const socket of open) socket.ping();
-    cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+    cancel = scheduler.after((SOCKET_IDLE_SECONDS * 1000) / 2, ping);
   };
-  cancel = scheduler.after((SOCKET_IDLE * 1000) / 2, ping);
+  cancel = scheduler.after((SOCKET_IDLE_SECONDS * 1000) / 2, ping);
   return {
     upgrade(raw: IncomingMessage, duplex: Duplex, rest: Buffer): void {
       duplex.on("error", () => undefined);

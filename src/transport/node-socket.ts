@@ -1,6 +1,6 @@
 import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
-import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
 /** Bytes waiting for the client above which backpressure is reported. */
 const HIGH = 64 * 1024;
@@ -20,7 +20,7 @@ export class NodeSocket implements Socket {
     this.#raw = raw;
     raw.on("message", (data: Buffer, isBinary) => {
       this.alive = true;
-      if (data.length > MAX_MESSAGE) return this.close(...TOO_LONG);
+      if (data.length > MAX_MESSAGE_BYTES) return this.close(...MESSAGE_TOO_LONG);
       this.#onMessage(isBinary ? data : data.toString());
     });
     raw.on("pong", () => (this.alive = true));
@@ -32,7 +32,7 @@ export class NodeSocket implements Socket {
   send(message: Uint8Array | string): boolean {
     const raw = this.#raw;
     if (raw.readyState !== raw.OPEN) return false;
-    if (raw.bufferedAmount > MAX_MESSAGE) {
+    if (raw.bufferedAmount > MAX_MESSAGE_BYTES) {
       raw.terminate();
       return false;
     }

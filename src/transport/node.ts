@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
 import { listenErrorOf } from "./listen-error.ts";
-import { HEAD_TIME, MAX_HEAD, MAX_HEADERS } from "./limits.ts";
+import { HEAD_TIMEOUT_MS, MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
 import { createNodeHandler, refuseRaw } from "./node-handler.ts";
 import {
   malformedRequest,
@@ -19,13 +19,13 @@ const SILENCE = 60_000;
 /** The transport on Node's own servers, for platforms without a binary of uWebSockets.js. */
 export const openNode: TransportOpener = async (handlers, options) => {
   const server = createServer({
-    headersTimeout: HEAD_TIME,
+    headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
-    keepAliveTimeout: HEAD_TIME,
+    keepAliveTimeout: HEAD_TIMEOUT_MS,
     // No total limit: slow bodies are cut off by their rate. A large body on a slow line is legitimate.
     requestTimeout: 0,
     // Includes the request line. Larger than our own limit, so that normally ours applies first.
-    maxHeaderSize: 2 * MAX_HEAD,
+    maxHeaderSize: 2 * MAX_HEAD_BYTES,
     // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,
     noDelay: true,
@@ -87,6 +87,6 @@ function refuseConnection(duplex: Duplex, code: string | undefined): void {
 }
 
 const refusals: { readonly [code: string]: Refusal } = {
-  HPE_HEADER_OVERFLOW: requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`),
+  HPE_HEADER_OVERFLOW: requestTooLarge(`its headers are longer than ${MAX_HEAD_BYTES} bytes`),
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: "The request came too slowly" },
 };

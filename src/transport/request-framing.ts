@@ -1,4 +1,4 @@
-import { MAX_HEAD, MAX_HEADERS } from "./limits.ts";
+import { MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
 
 /**
  * Reads the headers that determine where a request ends and which host it is for. A proxy that reads them differently could take for one
@@ -45,7 +45,8 @@ export class RequestFraming {
   /** The reason why the request must be refused and its connection closed; undefined if it is valid. */
   get refusal(): Refusal | undefined {
     if (this.#headers > MAX_HEADERS) return requestTooLarge(`it has more than ${MAX_HEADERS} headers`);
-    if (this.#bytes > MAX_HEAD) return requestTooLarge(`its headers are longer than ${MAX_HEAD} bytes`);
+    if (this.#bytes > MAX_HEAD_BYTES)
+      return requestTooLarge(`its headers are longer than ${MAX_HEAD_BYTES} bytes`);
     if (this.#hosts !== 1) return malformedRequest("a request needs exactly one Host header");
     if (this.#nameless) return malformedRequest("the Host header is empty");
     if (this.#lengths > 1) return malformedRequest("a request must not have two Content-Length headers");

@@ -1,6 +1,6 @@
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { RequestBody } from "./request-body.ts";
-import { MIN_UPLOAD } from "./limits.ts";
+import { MIN_UPLOAD_BYTES_PER_SECOND } from "./limits.ts";
 
 interface Upload {
   readonly body: RequestBody;
@@ -37,7 +37,7 @@ export class SlowUploadGuard {
     for (const upload of this.#under) {
       const { body, seen } = upload;
       if (body.complete) this.#under.delete(upload);
-      else if (seen >= 0 && body.size - seen < (MIN_UPLOAD * CHECK_INTERVAL_MS) / 1000) {
+      else if (seen >= 0 && body.size - seen < (MIN_UPLOAD_BYTES_PER_SECOND * CHECK_INTERVAL_MS) / 1000) {
         this.#under.delete(upload);
         upload.cut();
       } else upload.seen = body.size;

@@ -1,6 +1,6 @@
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Socket } from "../ports/transport.ts";
-import { MAX_MESSAGE, TOO_LONG } from "./limits.ts";
+import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
 /** The used part of a uWebSockets.js WebSocket. It MUST NOT be used after its close: it throws. */
 export interface RawSocket {
@@ -69,7 +69,7 @@ export class UwsSocket implements Socket {
   // --- callbacks of uWebSockets ---
 
   received(message: ArrayBuffer, isBinary: boolean): void {
-    if (message.byteLength > MAX_MESSAGE) return this.close(...TOO_LONG);
+    if (message.byteLength > MAX_MESSAGE_BYTES) return this.close(...MESSAGE_TOO_LONG);
     // The message is only valid during this call.
     const copy = Buffer.from(new Uint8Array(message));
     this.#onMessage(isBinary ? copy : copy.toString());

@@ -1,5 +1,5 @@
 import type { ByteStream } from "../ports/transport.ts";
-import { MAX_BUFFERED } from "./limits.ts";
+import { MAX_UNSENT_BYTES } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
 /** Bytes of the first write, which finds out whether the client has caught up. */
@@ -120,7 +120,7 @@ export class UwsStream implements ByteStream {
     const more = bytes(piece);
     const buffered = this.#buffered === undefined ? more : Buffer.concat([this.#buffered, more]);
     this.#buffered = buffered;
-    if (buffered.length > MAX_BUFFERED) this.close();
+    if (buffered.length > MAX_UNSENT_BYTES) this.close();
   }
 }
 

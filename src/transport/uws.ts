@@ -5,7 +5,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import { createBodyLimits } from "../ports/body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { listenErrorOf } from "./listen-error.ts";
-import { MAX_HEAD, MAX_MESSAGE, SOCKET_IDLE } from "./limits.ts";
+import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
@@ -43,7 +43,7 @@ export interface LoadedUws {
  * Larger than our limit, so that normally ours applies first: the library refuses with an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
-const TAKEN_HEAD = 4 * MAX_HEAD;
+const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
 
 /** Loads the first build of uWebSockets that has a binary for this Node and platform. @throws AggregateError */
 export async function loadUws(): Promise<LoadedUws> {
@@ -80,10 +80,10 @@ const openUws = async (
   });
   app.ws<SocketData>("/*", {
     // A longer message closes the connection without a reason. Up to this size, a reason can be sent.
-    maxPayloadLength: 2 * MAX_MESSAGE,
-    maxBackpressure: MAX_MESSAGE,
+    maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
+    maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
-    idleTimeout: SOCKET_IDLE,
+    idleTimeout: SOCKET_IDLE_SECONDS,
     sendPingsAutomatically: true,
     compression: uws.DISABLED,
     upgrade(raw, request, context) {

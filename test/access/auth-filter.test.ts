@@ -33,10 +33,10 @@ describe("a filter and metadata", () => {
     [{ members: { $contains: ["a", "b"] } }, { members: ["c", "b", "a"] }, true],
     [{ members: { $contains: ["a", "b"] } }, { members: ["a"] }, false],
     [{ members: { $contains: "a", $eq: "a" } }, { members: ["a"] }, false],
-    // All must hold.
+    // All conditions must hold.
     [{ org: "o", members: { $contains: "a" } }, { org: "o", members: ["a"] }, true],
     [{ org: "o", members: { $contains: "a" } }, { org: "p", members: ["a"] }, false],
-    // One of several.
+    // One of several conditions must hold.
     [or, { owner: "a" }, true],
     [or, { owner: "b", shared: true }, true],
     [or, { owner: "b" }, false],
@@ -44,7 +44,7 @@ describe("a filter and metadata", () => {
     [{ $and: [{ a: 1 }, { b: 2 }] }, { a: 1, b: 2 }, true],
     [{ $and: [{ a: 1 }, { b: 2 }] }, { a: 1 }, false],
     [{ $and: [{ a: 1 }, { a: 2 }] }, { a: 2 }, false],
-    // Names that objects have by themselves.
+    // Names of members that every object inherits.
     [{ constructor: "a" }, {}, false],
     [{ toString: { $eq: "a" } }, {}, false],
     [JSON.parse('{"__proto__":"a"}') as object, {}, false],

@@ -58,10 +58,10 @@ describe("authenticate", () => {
     [new HTTPException(403, { message: "Not you" }), 403, "auth.forbidden", "Not you"],
     [new HTTPException(418), 418, "auth.refused", "I'm a Teapot"],
     [new HTTPException(500, { message: "it is down" }), 500, "auth.refused", "it is down"],
-    // Of another copy of the package.
+    // An error of another copy of the package.
     [{ status: 401, headers: {}, message: "by its shape" }, 401, "auth.required", "by its shape"],
     [{ status: 401, headers: {} }, 401, "auth.required", "Not authorized"],
-    // No refusals.
+    // Errors that are not refusals.
     [new HTTPException(200 as never), 500, "auth.failed", FAILED],
     [{ status: 401 }, 500, "auth.failed", FAILED],
     [{ status: "401", headers: {} }, 500, "auth.failed", FAILED],

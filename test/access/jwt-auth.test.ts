@@ -36,7 +36,7 @@ const jwks = {
 
 const claims = { iss: ISSUER, aud: "heddle", sub: "alice", exp: now + 60, scope: "read write" };
 
-/** Claims that replace those of a good token; undefined: without that one. */
+/** Claims that replace those of a valid token; undefined: removes the claim. */
 type Change = { readonly [name in keyof JWTPayload]: unknown };
 
 function sign(
@@ -170,7 +170,7 @@ describe("a token is refused", () => {
 });
 
 describe("a key set", () => {
-  /** An identity provider that answers with what is set. */
+  /** An identity provider whose responses the test sets. */
   async function provider() {
     const served = { set: jwks as object, status: 200, asked: 0 };
     const server = createServer((_, answer) => {
@@ -191,7 +191,7 @@ describe("a key set", () => {
     expect(answers).toMatchObject([{ identity: "alice" }, { identity: "bob" }]);
     expect(await answerTo(`Bearer ${tokens[0]}`, auth)).toMatchObject({ identity: "alice" });
     expect(served.asked).toBe(1);
-    // Nor does a token of an unknown key make it be fetched again and again.
+    // A token with an unknown key does not cause a fetch each time either.
     for (let i = 0; i < 5; i++)
       expect(await answerTo(`Bearer ${await sign({}, { alg: "RS256", kid: `k${i}` })}`, auth)).toMatchObject({
         status: 401,

@@ -27,7 +27,7 @@ test("a request has the method, the URL and all headers", () => {
   expect([made?.method, made?.url, made?.body]).toEqual(["POST", "http://here/a%2Fb?x=1&y=%20", null]);
   expect(made?.headers.get("x-many")).toBe("1, 2");
   expect(made?.headers.get("cookie")).toBe("a=b");
-  // As bytes, one a character.
+  // One character for each byte.
   expect(Buffer.from(made?.headers.get("x-name") ?? "", "latin1").toString()).toBe("Zo\u00eb \u4e2d");
   expect(fetchRequestOf(request, false)?.headers.has("cookie")).toBe(false);
   expect(fetchRequestOf(request, false)?.headers.get("authorization")).toBe("Bearer x");

@@ -11,7 +11,7 @@ import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
 import { Server } from "./server.ts";
 
-/** A gate whose runs are named `tenant/graph/number`. */
+/** A limiter of runs that are named `tenant/graph/number`. */
 function gate(limits: Partial<ConcurrencyLimits>) {
   const heap = () => ({ used: 0, limit: 1 });
   const states = new RunMemoryBudget(new SimulatedScheduler(new SimulatedClock()), heap, defaultLimits);

@@ -8,7 +8,7 @@ import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
-/** A node that waits until the test lets it go on. */
+/** A node that waits until the test releases it. */
 function gate() {
   const waiting: (() => void)[] = [];
   const wait = (signal: AbortSignal | null) =>
@@ -122,7 +122,7 @@ test("a run whose end was asked for before it began applies no input", async () 
   const before = await Server.start(work, { kv });
   const key = await before.thread();
   const run = await before.admit(key, { input: { log: ["input"] } });
-  // Stored with its admission, it has not taken a step when the server dies.
+  // The cancellation is stored before the run has taken a step; then the server dies.
   await before.do(before.system.cancel(key, run.run_id, "interrupt"));
   const written = await before.values(key);
   const executed = waiting.length;
@@ -375,7 +375,7 @@ describe("a node that does not listen", () => {
     const key = await server.thread();
     const run = await server.admit(key);
     await server.scheduler.advance(101);
-    // Half a second, and a quarter of it more at the most.
+    // Half a second, and up to a quarter more.
     await server.scheduler.advance(626);
     expect(tries).toBe(2);
     open();
@@ -502,7 +502,7 @@ describe("actors that are not needed", () => {
     if (first === undefined) throw new TypeError("there is no thread");
     await server.do(server.system.settled(first, (await server.admit(first)).run_id));
     expect((await server.values(first))["log"]).toHaveLength(2);
-    // One that is too large by itself stays until others need the room.
+    // A state that exceeds the limit alone stays until others need the memory.
     await server.scheduler.advance(2_000);
     expect(server.system.counts.live).toBe(1);
   });
@@ -526,7 +526,7 @@ describe("after the end of a server", () => {
     const run = await server.admit(key);
     const attempts: number[] = [];
     for (let life = 2; life <= 5; life++) {
-      // Killed: nothing of it moves any more.
+      // After a kill, nothing of the server runs any more.
       server.scheduler.kill();
       server = await Server.start(work, { kv, limits: { attempts: 3 }, seed: life });
       await server.scheduler.settle();
@@ -561,7 +561,7 @@ describe("after the end of a server", () => {
       await server.scheduler.settle();
       waiting.splice(0).forEach((go) => go());
       await server.scheduler.settle();
-      // Killed with a step stored in every life.
+      // Killed with a step stored by each server.
       server.scheduler.kill();
       waiting.length = 0;
       server = await Server.start(work, { kv, limits, seed: life });
@@ -619,7 +619,7 @@ describe("after the end of a server", () => {
   });
 });
 
-/** A store whose writes fail when it is told to. */
+/** A store whose writes fail on request. */
 class FailingKeyValueStore extends MemoryKeyValueStore {
   failing = false;
 

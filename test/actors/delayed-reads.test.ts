@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { headKey, threadPrefix } from "../../src/storage/keys.ts";
+import { threadRecordKey, threadPrefix } from "../../src/storage/keys.ts";
 import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
@@ -16,7 +16,7 @@ test("a run that creates its thread is admitted while another request finds no s
   const kv = new HeldKeyValueStore();
   const server = await Server.start(said, { kv });
   const key: ThreadKey = { tenant: "_", thread: server.newId() };
-  kv.hold(headKey(threadPrefix(key)));
+  kv.hold(threadRecordKey(threadPrefix(key)));
   const change = { from: null, ns: "", supersteps: [[{ values: { log: ["x"] }, as_node: "say", at: "" }]] };
   const update = server.system.update(key, change).catch((cause: unknown) => cause);
   await server.scheduler.settle();

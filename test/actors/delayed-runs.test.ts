@@ -20,7 +20,7 @@ const named = graph({
   edges: { start: "work" },
 });
 
-/** Ends when it is told to. */
+/** A node that ends on request. */
 function held() {
   const going: (() => void)[] = [];
   const waits = graph({
@@ -188,7 +188,7 @@ describe("a run with a delay", () => {
     async (at) => {
       const due = 100;
       let reads = -1;
-      // The first read is the origin.
+      // The first read is the origin of the clock.
       const mono = () => (reads++ < 0 ? 0 : reads <= at ? due - 1 : due);
       const clock = { now: () => 0, mono };
       const pending: (() => void)[] = [];

@@ -2,7 +2,7 @@ import { someKwargs } from "../fixtures/runs.ts";
 import type { RunDraft } from "../../actors/thread-system.ts";
 import type { MultitaskStrategy, RunKwargs } from "../../src/model/run.ts";
 
-/** A run of the graph named `graph`, as the service would ask for it. */
+/** A draft of a run of the graph named `graph`, as the service would make it. */
 export function draftOf(
   run_id: string,
   kwargs: Partial<RunKwargs> = {},

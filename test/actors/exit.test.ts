@@ -4,7 +4,7 @@ import type { ThreadKey } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { Server } from "./server.ts";
 
-/** Three steps, the last of which does what the test says. */
+/** A graph of three steps; the test supplies the last one. */
 function steps(last: (ask: (question: unknown) => Promise<unknown>) => Promise<unknown>) {
   const ran: string[] = [];
   const inner = graph({

@@ -16,7 +16,7 @@ const byHand = {
   supersteps: [[{ values: { log: ["by hand"] }, as_node: "say", at: "" }]],
 };
 
-/** A disk that takes its time. */
+/** A store with slow writes. */
 class SlowKeyValueStore extends MemoryKeyValueStore {
   until: Promise<void> = Promise.resolve();
 
@@ -26,7 +26,7 @@ class SlowKeyValueStore extends MemoryKeyValueStore {
   }
 }
 
-/** The keys of a run are deleted just before this one of them is read, as another thread may do. */
+/** A store that deletes the keys of a run just before it reads one of them, as a concurrent deletion may do. */
 class TornKeyValueStore extends MemoryKeyValueStore {
   gone: readonly string[] = [];
 

@@ -12,7 +12,7 @@ import { Server } from "./server.ts";
 const never = () => new Promise<never>(() => undefined);
 const resume = (answer: unknown) => ({ input: null, command: { resume: answer } });
 
-/** Servers one after the other on one storage: what they run may end the process at once, in its middle. */
+/** Servers that are started in sequence on one storage. What they run may end the process in the middle. */
 class Lives {
   readonly #kv = new MemoryKeyValueStore();
   readonly #graph: unknown;
@@ -32,7 +32,7 @@ class Lives {
     return this.#server;
   }
 
-  /** Nothing of the server that runs moves any more. */
+  /** From now on nothing of the running server runs any more. */
   readonly kill = () => {
     this.#killed = true;
     this.#scheduler?.kill();
@@ -49,7 +49,7 @@ class Lives {
     try {
       this.#server = await starting;
     } catch (thrown) {
-      // What recovery starts may end the server before recovery is over.
+      // A run that recovery starts may end the server before recovery is complete.
       if (!this.#killed) throw thrown;
     }
     await this.#scheduler?.settle();
@@ -61,7 +61,7 @@ class Lives {
     return run;
   }
 
-  /** Starts servers until the run has ended; how many that took. */
+  /** Starts servers until the run has ended. Returns how many were needed. */
   async untilEnded(key: ThreadKey, run: RunRecord): Promise<number> {
     for (let lives = 1; lives < 10; lives++) {
       await this.start();

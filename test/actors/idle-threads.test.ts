@@ -25,7 +25,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 const THREADS = 10_000;
-/** At the same time; also how many idle actors are kept. */
+/** The number of concurrent threads, and of idle actors that are kept. */
 const AT_ONCE = 100;
 
 test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () => {
@@ -83,6 +83,6 @@ test(`${THREADS} idle threads leave the heap`, { timeout: 180_000 }, async () =>
   await many(THREADS);
   const perThread = (heap() - before) / THREADS;
   expect(system.counts.live).toBeLessThanOrEqual(AT_ONCE);
-  // A live one has 4 KB for its actor alone; what remains is compiled code, not threads.
+  // A live thread has 4 KB for its actor alone; what remains is compiled code, not threads.
   expect(perThread).toBeLessThan(1_000);
 });

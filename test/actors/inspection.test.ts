@@ -11,7 +11,7 @@ import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
 const nothing = () => undefined;
 
-/** A live thread without a server: its charts are the real ones, what they ask of the world is not answered. */
+/** A live thread without a server: its charts are real, but their effects do nothing. */
 function live(thread: string, tenant = "_") {
   const interpret = interpretStatechart;
   const task: TaskLogic = interpret(taskChart({ execute: nothing }, { run: () => run, task: () => task }));

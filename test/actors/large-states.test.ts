@@ -14,10 +14,10 @@ const ROOM = { used: 0, limit: 1_000_000 };
 let server: Server;
 let kv: MemoryKeyValueStore;
 let heap: { used: number; limit: number };
-/** The runs whose node waits, by the name in their input: what lets it go on. */
+/** By the name in its input: the function that releases a run whose node waits. */
 let waiting: Map<string, () => void>;
 
-/** Each run sets `text`. One with a `name` waits until the test lets it go on, and then may set it again. */
+/** Each run sets `text`. A run with a `name` waits until the test releases it, and then may set it again. */
 const work = graph({
   state: { text: value(""), name: value(""), grow: value(-1), log: list<string>() },
   nodes: {
@@ -40,7 +40,7 @@ beforeEach(async () => {
 
 const settled = (key: ThreadKey, { run_id }: RunRecord) => server.do(server.system.settled(key, run_id));
 
-/** A thread with a state of some `bytes`, not in memory. */
+/** A thread with a state of about `bytes`, which is not in memory. */
 async function thread(bytes: number): Promise<ThreadKey> {
   const key = await server.thread();
   await settled(key, await server.admit(key, { input: { text: "x".repeat(bytes) } }));
@@ -49,22 +49,22 @@ async function thread(bytes: number): Promise<ThreadKey> {
   return key;
 }
 
-/** Threads with states of some `bytes` each. */
+/** Threads with states of about `bytes` each. */
 async function threads(count: number, bytes: number): Promise<ThreadKey[]> {
   const keys: ThreadKey[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- each leaves memory before the next
+  // oxlint-disable-next-line no-await-in-loop -- each thread leaves memory before the next is created
   while (keys.length < count) keys.push(await thread(bytes));
   return keys;
 }
 
-/** Asks for a run with a small input that waits until it is let go on. */
+/** Starts a run with a small input that waits until it is released. */
 async function run(key: ThreadKey, name: string, more: object = {}): Promise<RunRecord> {
   const admitted = await server.admit(key, { input: { name }, strategy: "enqueue", ...more });
   await server.scheduler.settle();
   return admitted;
 }
 
-/** The names of the runs whose nodes wait, in the order in which they began. */
+/** The names of the runs whose nodes wait, in the order of their start. */
 const atWork = () => [...waiting.keys()];
 
 async function goOn(name: string): Promise<void> {
@@ -120,7 +120,7 @@ describe("runs on threads with large states", () => {
       reads.push(key);
       return values(key, ...rest);
     };
-    // The slot goes to the run that asked first, on another thread; the state of this one is dropped.
+    // The slot goes to the first run in the queue, on another thread; the state of this one is dropped.
     await goOn("first 0");
     expect(atWork()).toEqual(["first 1", "first 2"]);
     expect(reads).toEqual([three]);
@@ -176,7 +176,7 @@ describe("runs on threads with large states", () => {
     if (how === "stop") {
       const drained = server.system.drain(5_000);
       await server.scheduler.settle();
-      // It gets no more memory now.
+      // It gets no more memory from now on.
       await goOn("0");
       await server.do(drained);
       await server.do(server.storage.close());
@@ -213,7 +213,7 @@ describe("what makes a state large", () => {
   test("is what runs have stored", async () => {
     expect(await isLarge(await thread(10_000))).toBe(true);
     expect(await isLarge(await thread(100))).toBe(false);
-    // Small changes that make a large one.
+    // Small changes that add up to a large state.
     const key = await server.thread();
     for (let i = 0; i < 20; i++) {
       await settled(key, await server.admit(key, { input: { log: ["x".repeat(500)] } }));

@@ -4,7 +4,7 @@ import type { RunEnd } from "../../actors/thread-system.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import { someRun } from "../fixtures/runs.ts";
 
-/** A read that the test answers. */
+/** A read that ends on request. */
 function held() {
   let answer: (record: RunRecord | undefined) => void = () => undefined;
   const read = () => new Promise<RunRecord | undefined>((resolve) => (answer = resolve));

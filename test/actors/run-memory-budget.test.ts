@@ -13,7 +13,7 @@ let begun: string[];
 
 beforeEach(() => {
   scheduler = new SimulatedScheduler(new SimulatedClock());
-  // No room: nothing begins by waiting alone.
+  // There is no memory left: no run begins just because time passes.
   heap = { used: 10_000, limit: 0 };
   begun = [];
   open();
@@ -24,7 +24,10 @@ function open(concurrent = noConcurrencyLimits): void {
   limiter = new ConcurrencyLimiter(concurrent, states);
 }
 
-/** Runs named `tenant/name` that ask to begin with states of so many bytes; where `input` is given, with inputs of that size. */
+/**
+ * Requests memory for runs named `tenant/name`, with states of `state` bytes and, if `input` is given, inputs of that
+ * size.
+ */
 function ask(state: number, names: readonly string[], input = 0): void {
   for (const run of names) {
     const [tenant = ""] = run.split("/");
@@ -144,7 +147,7 @@ describe("runs that wait for memory", () => {
     heap = { used: 499, limit: 1_000 };
     await scheduler.advance(1_000);
     expect(newlyBegun()).toEqual(["a/3"]);
-    // Nothing is left to wait for.
+    // No timer is left.
     expect(scheduler.timers).toBe(0);
   });
 

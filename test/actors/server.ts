@@ -29,7 +29,7 @@ import { draftOf } from "./draft.ts";
 
 const quiet = () => undefined;
 
-/** The actors of one server over real storage, under a clock that the test moves. */
+/** The actors of one server over real storage, with a clock that the test advances. */
 export class Server {
   readonly scheduler: SimulatedScheduler;
   readonly storage: Storage;
@@ -74,18 +74,18 @@ export class Server {
       kv?: KeyValueStore;
       limits?: Partial<SystemLimits>;
       seed?: number;
-      /** What the clock on the wall says when it starts. */
+      /** The wall clock's time at the start. */
       at?: number;
-      /** Told of what the server runs on before anything runs, so that it can be killed while it recovers. */
+      /** Called before anything runs, so that the test can kill the server during recovery. */
       born?: (scheduler: SimulatedScheduler) => void;
-      /** Puts something around what runs the bodies of nodes. */
+      /** Wraps the host that runs node functions. */
       hosted?: (host: Host) => Host;
       interpret?: Interpreter;
-      /** What it sees of its heap. Default: there is room. */
+      /** What the server reads as its heap. Default: there is enough memory. */
       heap?: ReadHeap;
-      /** Takes what it logs as a warning or an error. */
+      /** Receives the messages logged as warnings or errors. */
       warned?: string[];
-      /** Takes what it logs at the level `info`. Default: nothing does. */
+      /** Receives the messages logged at the level `info`. Default: they are ignored. */
       logged?: string[];
     } = {},
   ): Promise<Server> {
@@ -118,7 +118,7 @@ export class Server {
     return server;
   }
 
-  /** Runs what there is to run until the promise has settled. */
+  /** Runs everything that is ready until the promise has settled. */
   async do<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const done = () => (settled = true);
@@ -139,7 +139,7 @@ export class Server {
     return key;
   }
 
-  /** Asks for a run; rejects when it is refused. */
+  /** Starts a run; rejects if it is refused. */
   admit(
     key: ThreadKey,
     {

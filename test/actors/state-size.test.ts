@@ -3,7 +3,9 @@ import { StateSize } from "../../actors/thread/state-size.ts";
 
 const LARGE = 1_000;
 
-/** A number: a change of so many bytes. `measured`: the state is measured, where it should be; else that is an error. */
+/**
+ * A number: a change of that many bytes. `measured`: the state is measured if it should be; otherwise that is an error.
+ */
 type Step = number | { readonly measured: number };
 
 function after(stored: number | null, steps: readonly Step[]): StateSize {

@@ -21,10 +21,10 @@ const interpreters: readonly (readonly [string, Interpreter])[] = [
   ["the interpreter of XState", xstateInterpreter],
 ];
 const none = () => undefined;
-/** What effects and children were asked for, since it was last emptied. */
+/** The effects and children that were requested since the log was last emptied. */
 const log: string[] = [];
 const noted = (name: string) => (): void => void log.push(name);
-/** A child that does nothing, and notes what it hears. */
+/** A child that does nothing but log the events that it receives. */
 const idle = fromCallback<{ readonly type: string }, object>(({ receive, input }) => {
   log.push(`start ${JSON.stringify(input)}`);
   receive(({ type }) => log.push(type));
@@ -37,19 +37,19 @@ const runEffects = Object.fromEntries(
 ) as unknown as RunEffects;
 const runLogic = (interpret: Interpreter): RunLogic => interpret(runChart(runEffects, idle, 500));
 
-/** Whether the event changes anything. */
+/** Returns whether the event changes anything. */
 const can = (logic: AnyActorLogic, state: object, event: object) =>
   transition(logic, state as never, event as never)[0] !== state;
 
 const names = (actors: unknown) =>
   actors instanceof ChildActors ? actors.names(Infinity) : Object.keys(actors as object);
 
-/** What both interpreters agree on, once they have got these events. */
+/** The result of these events, on which both interpreters must agree. */
 function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: readonly object[]): object {
   const [one, other] = logics.map((logic) => {
     log.length = 0;
     const actor = createActor(logic, { input });
-    // A failed actor tells nobody here.
+    // The failure of an actor is not reported here.
     actor.subscribe({ error: none });
     actor.start();
     for (const event of events) actor.send(event);
@@ -75,7 +75,7 @@ function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: re
   return one ?? {};
 }
 
-/** What the thread's chart can be told, its run's ends included. */
+/** The events that the thread's chart may receive, including the ends of its run. */
 const threadEvents = [
   ...(["reject", "enqueue", "interrupt", "rollback"] as const).flatMap((strategy) =>
     [true, false].map((starts) => ({ type: "RUN.ADMITTED", run: strategy, strategy, starts }) as const),
@@ -161,7 +161,7 @@ describe.each(interpreters)("the thread's chart, walked through with %s", (_, in
     const input = { thread: "_/t", active: null, queue: [], rest: "idle" };
     let compared = 0;
     for (const { state, steps } of paths) {
-      // From the start: what the walk takes for one state may differ in the names of its runs.
+      // From the initial state: paths to the same state may differ in the names of its runs.
       const before = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
       for (const event of state.status === "active" ? threadEvents : []) {
         agreedAfter(logics, input, [...before, event]);
@@ -370,7 +370,7 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
     ] as unknown as TaskEvent[];
     const paths = getShortestPaths(taskLogic(interpret), {
       input: taskInput,
-      // A child has a name of its own: it comes once.
+      // A child has a name of its own, so it is started once.
       events: (state) =>
         events.filter(({ type }) => names(state.children).length === 0 || !/^(ENTER|JOINED)$/.test(type)),
       serializeState: (state) => JSON.stringify([state.value, state.status, names(state.children)]),

@@ -4,7 +4,7 @@ import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
-/** A graph whose `work` waits, each run on its own, until the test lets it go on. */
+/** A graph whose `work` waits in each run until the test releases it. */
 function gated() {
   const waiting = new Map<string, () => void>();
   const ran: string[] = [];
@@ -25,7 +25,7 @@ function gated() {
   return { work, wait, waiting, ran, open: (name: string) => waiting.get(name)?.() };
 }
 
-/** A graph whose first node, `one`, waits as `work` does: a stop pauses it before `two`. */
+/** A graph whose first node `one` waits like `work`: a stop pauses the run before `two`. */
 function twoSteps() {
   const { wait, open, ran } = gated();
   const work = graph({
@@ -57,7 +57,8 @@ describe("a stop in good order", () => {
     const run = await before.admit(key, { input: { name: "a" } });
     await before.scheduler.settle();
     const drained = before.system.drain(8_000);
-    // The last body ends while it drains: within that call the end is planned, and its append submitted.
+    // The last node ends while the server drains: within that call the run's end is planned, and its append is
+    // submitted.
     open("a");
     await before.do(drained);
     expect(await before.record(key, run)).toMatchObject({ status: "success", parked: 0 });
@@ -89,7 +90,7 @@ describe("a stop in good order", () => {
     expect((await before.record(two, b))?.status).toBe("success");
     const after = await restart(before, kv, work);
     expect(after.system.counts.live).toBe(0);
-    // Neither node was done again.
+    // Neither node ran again.
     expect(ran).toEqual(["a", "b"]);
   });
 
@@ -104,7 +105,7 @@ describe("a stop in good order", () => {
     await before.scheduler.advance(8_000);
     await before.do(drained);
     expect(await before.record(key, run)).toMatchObject({ status: "pending", attempt: 1, parked: 1 });
-    // What it does from here on reaches nothing.
+    // Nothing that it does from here on has an effect.
     open("a");
     await before.scheduler.settle();
     waiting.clear();
@@ -181,7 +182,7 @@ describe("a stop in good order", () => {
       const status = action === "interrupt" ? "interrupted" : undefined;
       expect((await before.do(ended))?.status).toBe(status);
       open("slow");
-      // Time stands still: the drain may wait for nothing more.
+      // The clock does not advance, so the drain cannot be waiting for a timer.
       await before.do(drained);
       const after = await restart(before, kv, work);
       expect((await after.record(first, waiting))?.status).toBe(status);
@@ -293,7 +294,7 @@ describe("runs that are asked for at once", () => {
     const server = await Server.start(work);
     const all = batch(server, ["a", "b", "c"]);
     const admitted = server.system.admitAll(all, refused);
-    // All are in before the stop, which waits for their nodes.
+    // All runs are admitted before the stop, which waits for their nodes.
     const drained = server.system.drain(1_000);
     const over = Promise.allSettled([admitted]);
     await server.scheduler.settle();

@@ -5,12 +5,12 @@ import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
 
-/** A store on a disk that is full when it is told to be; what it stores stays readable. */
+/** A store on a disk that is full on request; stored data stays readable. */
 class FullableKeyValueStore extends MemoryKeyValueStore {
   isFull = false;
-  /** Whether a probe, and closing and opening, notice that it is full. Else only a write does. */
+  /** True: probes, closing and opening detect the full disk. False: only a write does. */
   isProbed = true;
-  /** Whether it has room for writes of one operation, such as those that test it. */
+  /** True: the disk has room for writes of one operation, such as test writes. */
   takesSmallWrites = false;
   tries = 0;
 
@@ -29,7 +29,7 @@ class FullableKeyValueStore extends MemoryKeyValueStore {
 
 const THREADS = 40;
 
-/** Starts runs on many threads; the storage fails in the middle of them. */
+/** Starts runs on many threads; meanwhile the storage fails. */
 async function outage(isProbed: boolean) {
   const kv = new FullableKeyValueStore();
   kv.isProbed = isProbed;
@@ -72,7 +72,7 @@ test.each([
     const before = kv.tries;
     await server.scheduler.advance(600_000);
     expect(server.system.figures.woken).toBe(woken);
-    // No more than one try in two seconds.
+    // At most one attempt in two seconds.
     expect(kv.tries - before).toBeLessThanOrEqual(isProbed ? 0 : 305);
     const [failed, ...rest] = warned;
     expect(failed).toContain("a write to the storage failed");

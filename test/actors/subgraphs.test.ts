@@ -5,7 +5,7 @@ import type { ThreadKey } from "../../src/model/thread.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { Server } from "./server.ts";
 
-/** A body that waits until the test lets it go on, or its signal aborts. */
+/** A node that waits until the test releases it, or its signal is aborted. */
 function gate() {
   const waiting: (() => void)[] = [];
   const wait = (signal: AbortSignal | null) =>
@@ -16,7 +16,7 @@ function gate() {
   return { wait, waiting, open: () => waiting.splice(0).forEach((go) => go()) };
 }
 
-/** An inner graph of two steps; `ran` says which bodies ran, `second` is what the second one does. */
+/** A subgraph of two steps. `ran` records which nodes ran; `second` is the function of the second one. */
 function nested(
   second: (signal: AbortSignal, ask: (question: unknown) => Promise<unknown>) => Promise<unknown>,
 ) {
@@ -53,7 +53,7 @@ function nested(
   return { outer, ran };
 }
 
-/** All that is stored of a thread below its root: checkpoints and what tasks have left there. */
+/** Everything stored of a thread below its root: checkpoints and pending writes. */
 async function within(server: Server, key: ThreadKey, run: { readonly run_id: string }) {
   const { journal } = server.storage;
   const facts = await server.facts(key, run as never);
@@ -67,7 +67,7 @@ async function within(server: Server, key: ThreadKey, run: { readonly run_id: st
   return found;
 }
 
-/** The run's record once it has ended; until then up to two seconds pass. */
+/** The run's record when it has ended; advances the clock by up to two seconds. */
 async function end(server: Server, key: ThreadKey, run: { readonly run_id: string }) {
   await server.scheduler.advance(2_000);
   return server.do(server.system.settled(key, run.run_id));
@@ -375,7 +375,7 @@ test("a stop in good order halts it between its steps; the next server goes on f
   const drained = before.system.drain(60_000);
   await before.scheduler.settle();
   open();
-  // Long before the minute is over: only the body was waited for.
+  // Long before the minute is over: only the node was waited for.
   await before.do(drained);
   expect(ran).toEqual(["one"]);
 

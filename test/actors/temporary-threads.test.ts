@@ -7,7 +7,7 @@ import { Server } from "./server.ts";
 
 const MINUTE = 60_000;
 
-/** A graph whose runs wait until the test lets them go on. */
+/** A graph whose runs wait until the test releases them. */
 function gated() {
   const waiting: (() => void)[] = [];
   const work = graph({
@@ -39,7 +39,7 @@ async function start(server: Server, temporary: TemporaryKind, webhook: string |
 const isThere = async ({ storage }: Server, key: ThreadKey) =>
   (await storage.journal.thread(key)) !== undefined;
 
-/** What is left of any thread, and what is damaged. */
+/** Everything that is still stored of any thread, and all damage. */
 async function leftovers(server: Server): Promise<unknown[]> {
   await server.scheduler.settle();
   const found: unknown[] = [...(await server.storage.catalog.threads("_", { limit: 10 }))];
@@ -141,7 +141,7 @@ describe("a thread made for one run", () => {
     const first = gated();
     const before = await Server.start(first.work, { kv });
     const { key, run } = await start(before, temporary);
-    // The other one is never heard of again.
+    // The second run does not end.
     const second = gated();
     const after = await Server.start(second.work, { kv, seed: 2 });
     await after.scheduler.settle();
@@ -191,7 +191,7 @@ describe("a thread made for one run", () => {
     expect(next_event).toBeGreaterThan(0);
     const after = await Server.start(gated().work, { kv, seed: 2 });
     expect(await leftovers(after)).toEqual([]);
-    // Whoever reads it at this moment goes on where he was: it has as many events as it had.
+    // A reader continues from its position: the run has as many events as before.
     expect(await owed(after, cut.run.run_id)).toMatchObject({
       run: { status: "interrupted", next_event },
       values: null,

@@ -9,7 +9,7 @@ const simple = graph({
   edges: { start: "work" },
 });
 
-/** What came of it: `made`, or why not. */
+/** The outcome: `made`, or the reason of the failure. */
 async function outcome(asked: Promise<unknown>): Promise<string> {
   try {
     await asked;

@@ -7,7 +7,7 @@ import { Timers, turns } from "../storage/support.ts";
 const outage = new ServiceError("storage.unavailable", "The storage is unavailable");
 const keyOf = (thread: string) => ({ tenant: DEFAULT_TENANT, thread });
 
-/** Reloads of threads whose loads end as `wake` says. */
+/** Reloads of threads; `wake` decides how their loads end. */
 function open(wake: (reloads: ThreadReloads, thread: string) => void) {
   const timers = new Timers();
   const logged: unknown[] = [];
@@ -51,7 +51,7 @@ test("the log counts threads, however often each has failed", async () => {
   for (const thread of ["a", "b"]) reloads.threadFailed(keyOf(thread), outage, true);
   await timers.fire();
   await turns();
-  // Loaded, and failed again before the other one was loaded.
+  // Loaded, and failed again before the other thread was loaded.
   reloads.threadFailed(keyOf("a"), outage, true);
   isStored = true;
   await timers.fire();

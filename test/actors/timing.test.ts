@@ -7,7 +7,7 @@ import { Server } from "./server.ts";
 
 const MINUTE = 60_000;
 
-/** Runs until it is told to stop. */
+/** Runs until it is aborted. */
 const endless = graph({
   state: { log: list<string>() },
   nodes: {

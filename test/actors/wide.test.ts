@@ -1,7 +1,7 @@
 import { Session } from "node:inspector/promises";
 import { afterAll, expect, test } from "vitest";
 
-// V8 counts in what it compiles from here on: everything is imported later.
+// V8 counts only code that it compiles from here on, so everything else is imported later.
 const session = new Session();
 session.connect();
 await session.post("Profiler.enable");
@@ -11,7 +11,7 @@ afterAll(() => session.disconnect());
 const { graph, list, send, value } = await import("../../src/index.ts");
 const { Server } = await import("./server.ts");
 
-/** A node for each of so many, and one that waits for all. */
+/** A graph with `count` parallel nodes, and one that waits for all of them. */
 const wide = graph({
   state: { width: value<number>(), seen: list<number>() },
   nodes: {
@@ -24,7 +24,7 @@ const wide = graph({
   },
 });
 
-/** How often each piece of our code has been gone through since this was last asked, by its place. */
+/** How often each block of Heddle's code has run since the last call, by its position. */
 async function passes(): Promise<ReadonlyMap<string, number>> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const counts = new Map<string, number>();
@@ -59,6 +59,6 @@ test("a step of twice as many tasks is twice the work: no piece of code is gone 
     ([place, count]) => count > 1_000 && count > 2.5 * (narrow.get(place) ?? 0),
   );
   expect(grown).toEqual([]);
-  // It has seen the code at all.
+  // The coverage contains Heddle's code at all.
   expect([...broad.values()].filter((count) => count >= 2_000).length).toBeGreaterThan(20);
 });

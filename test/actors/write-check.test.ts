@@ -62,7 +62,7 @@ test("such a write is refused and logged, nothing of it is stored, and the threa
   const deps = { ...server, journal: server.storage.journal, logger, limits: defaultLimits } as never;
   const liveThread = new LiveThread(key, stored, deps, owner);
   const late = { ...record, status: "pending" as const };
-  const written = liveThread.write({ kind: "left", durable: true, runs: [late] }, (same) => same);
+  const written = liveThread.write({ kind: "parked", durable: true, runs: [late] }, (same) => same);
   await expect(written).rejects.toMatchObject({ code: "journal.conflict" });
   expect(warned).toEqual([REFUSED_WRITE_MESSAGE]);
   expect(given).toHaveLength(1);

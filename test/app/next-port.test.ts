@@ -16,7 +16,7 @@ async function occupy(port: number): Promise<Server> {
   return server;
 }
 
-/** Two ports in a row that are both taken; the first one is returned. */
+/** Two consecutive ports that are both taken; returns the first. */
 async function twoTaken(): Promise<number> {
   for (;;) {
     const first = await occupy(0);
@@ -59,7 +59,7 @@ describeOverEachTransport("a server that may take the next port", (kind) => {
 
   test("tries no port above 65535", async () => {
     const last = await occupy(65_535).catch(() => undefined);
-    // Somebody else has it: as good.
+    // Another process may have taken the port, which serves the test as well.
     expect(last === undefined || last.listening).toBe(true);
     await expect(open(65_535)).rejects.toMatchObject({
       code: "server.address",

@@ -12,7 +12,7 @@ import {
 } from "./plan.ts";
 import type { Source } from "./source.ts";
 
-/** The folder of the map that a file belongs to; undefined: the map does not name it. */
+/** The folder of the map that a file belongs to; undefined if the map does not contain it. */
 export function folderOf(path: string): string | undefined {
   if (Object.hasOwn(allowedImports, path)) return path;
   const [top = "", next = ""] = path.split("/");
@@ -20,7 +20,7 @@ export function folderOf(path: string): string | undefined {
   return Object.hasOwn(allowedImports, folder) ? folder : undefined;
 }
 
-/** Everything that breaks the map, each as one line that names the file. */
+/** All breaches of the map, each as one line that names the file. */
 export function breaches(sources: readonly Source[]): string[] {
   return sources.flatMap((source) => [
     ...forbiddenImports(source),
@@ -62,12 +62,12 @@ function timeOrRandomness({ path, imports, code }: Source): string[] {
   return [...called, ...brought].map((hit) => `${path} must not use ${hit.trim()}: take the port`);
 }
 
-/** What a module keeps for all servers of a process. Constant tables are filled where they are made. */
+/** State that a module keeps for all servers of a process. Constant tables are filled where they are declared. */
 const SINGLETON =
   /^(?:export )?(?:(?:let|var) \w+|const \w+(?:: (?!readonly|Readonly)[^=]+)? = (?:new (?:Weak)?(?:Map|Set)(?:<[^=]*>)?\(\)|\[\]|\{\});)/gm;
 
 function singletons({ path, code }: Source): string[] {
-  // A page's script lives once in each page.
+  // A script of a page exists once in each page.
   if (Object.hasOwn(processWide, path) || path.startsWith(BROWSER_CODE)) return [];
   return [...code.matchAll(SINGLETON)].map(([hit]) => `${path} keeps state in its module: ${hit}`);
 }

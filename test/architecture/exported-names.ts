@@ -10,7 +10,7 @@ const DECLARATION =
 const PATTERN = /^export\s+(?:const|let)\s*[[{]([^\]}]*)[\]}]\s*=/gm;
 const LIST = /^export\s+(?:type\s+)?\{([^}]*)\}(?!\s*from\b)/gm;
 
-/** The names that a file declares and exports. What it exports again from another file is that file's. */
+/** The names that a file declares and exports, without those that it re-exports from other files. */
 export function exportsOf({ path, code }: Source): readonly Exported[] {
   const declared = [...code.matchAll(DECLARATION)].map(([, name = ""]) => name);
   const listed = [...code.matchAll(LIST), ...code.matchAll(PATTERN)].flatMap(([, names = ""]) =>

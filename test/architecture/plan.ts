@@ -4,8 +4,8 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "../..");
 
 /**
- * Folders (and single files at the top of `src`) with the folders that each may import from, besides itself. It is the table of
- * `src/README.md`, so that the map and the rule cannot differ.
+ * Folders (and single files at the top of `src`) with the folders that each may import from, besides itself. It is read
+ * from the table in `src/README.md`, so that map and rule cannot differ.
  */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   readFileSync(join(root, "src/README.md"), "utf8")
@@ -18,16 +18,19 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = Objec
     ]),
 );
 
-/** Code for browsers: apart from the server, and without its ports. */
+/** Code for browsers: separate from the server, and without its ports. */
 export const BROWSER_CODE = "src/dashboard";
 
-/** The only file that may import Markdown: its bundle holds the text of the guide. */
+/** The only file that may import Markdown: its bundle contains the text of the guide. */
 export const GUIDE_PAGES = "src/dashboard/docs/guide-contents.ts";
 
-/** User code, in which time passes as it likes. */
+/** User code, which may use the real clock. */
 export const USER_CODE = "src/demo";
 
-/** Files that may import a package or a part of Node, by the start of their path: to swap the package, change these. */
+/**
+ * Files that may import a package or a Node module, by the beginning of their path: replacing the package means
+ * changing these files.
+ */
 export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "uWebSockets.js": ["src/transport/uws"],
   "uWebSockets.js-next": ["src/transport/uws"],
@@ -69,7 +72,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   xstate: ["actors/"],
   "tsx/cjs/api": ["src/graph-loader/"],
   "tsx/esm/api": ["src/graph-loader/"],
-  // Their types; the packages themselves come from the user's project.
+  // Types only; the packages themselves come from the user's project.
   "@langchain/core/messages": ["src/langgraph/"],
   "@langchain/core/runnables": ["src/langgraph/"],
   "@langchain/core/tracers/log_stream": ["src/langgraph/"],
@@ -77,7 +80,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "@langchain/langgraph/pregel": ["src/langgraph/"],
   "@langchain/langgraph/zod/schema": ["src/langgraph/"],
   "@langchain/langgraph-checkpoint": ["src/langgraph/"],
-  // Its types; the compiler itself comes from the user's project.
+  // Types only; the compiler itself comes from the user's project.
   "typescript-5": ["src/graph-types/"],
   "@langchain/langgraph-sdk": ["src/conformance/"],
   "node:async_hooks": ["src/langgraph/"],
@@ -139,10 +142,10 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "node:zlib": ["src/storage/"],
 };
 
-/** Where time and randomness come from. */
+/** The folder of the adapters that provide time and randomness. */
 export const ADAPTERS = "src/platform/";
 
-/** What no one else may call, as it stands in code. A method of the same name on a port is not meant. */
+/** Calls that no other file may make, as they appear in code. Methods of the same name on a port are allowed. */
 export const timeAndRandomness: readonly RegExp[] = [
   /\bDate\s*\.\s*now\b/,
   /\bnew\s+Date\s*(\(\s*\)|(?!\s*\())/,
@@ -158,10 +161,10 @@ export const timeAndRandomness: readonly RegExp[] = [
   /\bglobalThis\b/,
 ];
 
-/** Modules that bring either. */
+/** Modules that provide time or randomness. */
 export const timeModules: readonly string[] = ["node:timers", "node:timers/promises", "node:perf_hooks"];
 
-/** What has to be known by all servers of a process, and why. */
+/** Names that all servers of a process must share, and why. */
 export const processWide: Readonly<Record<string, string>> = {
   "src/storage/directory-lock.ts": "LevelDB's own lock is dropped by a second open in the same process",
   "src/langgraph/serialisation.ts":

@@ -1,20 +1,20 @@
-/** A source file, read without a parser: TypeScript 7 has none to offer from JavaScript. */
+/** A source file, read without a parser, because TypeScript 7 offers none to JavaScript. */
 export interface Source {
   readonly path: string;
-  /** Without comments; strings, templates and regular expressions are empty, what is in `${}` is kept. */
+  /** Without comments; strings, templates and regular expressions are emptied, but the code in `${}` is kept. */
   readonly code: string;
-  /** What is imported or re-exported, also as a type, also dynamically. */
+  /** All imports and re-exports, including types and dynamic imports. */
   readonly imports: readonly string[];
 }
 
-/** Comments, strings, templates, and regular expressions where one can begin. */
+/** Comments, strings, templates, and regular expressions at positions where one can begin. */
 const TOKEN =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[dgimsuvy]*|[{}]/g;
 
-/** Every string is `""` here, so that what a string says is never taken for an import. */
+/** Every string is `""` here, so that the content of a string never counts as an import. */
 const STRING = /((?<![.\w])(?:from\s*|import\s*\(?\s*))?""/g;
 
-/** A slash after one of these begins a regular expression, after anything else it divides. */
+/** A slash after one of these begins a regular expression; after anything else it is a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|void|throw))\s*$/;
 
 export function read(path: string, text: string): Source {
@@ -25,7 +25,7 @@ export function read(path: string, text: string): Source {
   return { path, code, imports };
 }
 
-/** The code, and what stood in its strings, in order. */
+/** The code, and the contents of its strings in order. */
 function strip(text: string): { code: string; strings: readonly string[] } {
   let code = "";
   const strings: string[] = [];
@@ -72,7 +72,7 @@ function strip(text: string): { code: string; strings: readonly string[] } {
     } else if (token.startsWith("/")) {
       if (BEFORE_REGEX.test(code)) add(" 0 ");
       else {
-        // A division: only the slash is taken.
+        // A division: only the slash is consumed.
         add("/");
         at = match.index + 1;
       }

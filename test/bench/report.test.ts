@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isReached, reportPeer, reportRow } from "../../bench/report.ts";
+import { isTargetMet, reportPeer, reportRow } from "../../bench/report.ts";
 import type { Figures, Row } from "../../bench/rows/row.ts";
 
 const row: Row = {
@@ -35,7 +35,7 @@ test("beside the peer stands what was asked for, as a ratio of where the target 
   const told = figures.map(({ figure, ratio }) => [figure, ratio.median, ratio.asked]);
   expect(told).toEqual([
     ["per_s", 9, 5],
-    // No target is about it.
+    // There is no target for it.
     ["p50_ms", 0.005, undefined],
   ]);
 });
@@ -57,5 +57,5 @@ test.each([
   ["p99_ms", 0.6, undefined, undefined],
 ] as const)("%s: %d of a control, %s asked: %s", (figure, median, asked, reached) => {
   const ratio = { figure, median, low: median, high: median, ...(asked === undefined ? {} : { asked }) };
-  expect(isReached(ratio)).toBe(reached);
+  expect(isTargetMet(ratio)).toBe(reached);
 });

@@ -13,7 +13,7 @@ interface Fault {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What axe-core finds serious, one line each. */
+/** The serious findings of axe-core, one line each. */
 async function faults(page: Page, where: string): Promise<string[]> {
   if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source);
   const found = await page.evaluate<readonly Fault[]>("axe.run().then(({ violations }) => violations)");

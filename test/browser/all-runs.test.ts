@@ -7,7 +7,7 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-/** A graph that fails until the test mends it. */
+/** A graph that fails until the test repairs it. */
 function fragile() {
   let isMended = false;
   const work = graph({

@@ -15,7 +15,7 @@ const verdict = z.object({
   note: z.string(),
 });
 
-/** Asks `value`, and keeps what was answered. */
+/** A node that asks `value` and stores the answer. */
 const asking = (value: unknown, schema?: z.ZodType) =>
   graph({
     state: { answers: list<unknown>() },

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What stands between a page and its server, and can be pulled out and put back. */
+/** A proxy between a page and its server that can be disconnected and reconnected. */
 export interface Cable {
   readonly url: string;
-  /** Breaks every connection, and lets none be made. */
+  /** Breaks every connection, and refuses new ones. */
   pull(): void;
   plug(): void;
 }
@@ -22,7 +22,7 @@ export async function cableTo(url: string): Promise<Cable> {
       [upstream, client],
     ] as const) {
       sockets.add(socket);
-      // A connection that is cut is what this is for.
+      // Connections are cut on purpose.
       socket.on("error", () => undefined);
       socket.on("close", () => {
         sockets.delete(socket);

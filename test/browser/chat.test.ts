@@ -14,8 +14,8 @@ beforeAll(() => {
 }, 60_000);
 
 /**
- * Says the last message again, word by word; where the message has a bar, half of it before the test lets it go on. One that asks
- * has to be answered first.
+ * A graph that repeats the last message word by word. Where the message contains a bar, it pauses there until the test
+ * releases it. A message that asks has to be answered first.
  */
 function chatting() {
   const opened = latches();
@@ -62,7 +62,7 @@ async function visit(context: BrowserContext, url: string) {
     await page.fill("#text", text);
     await page.click("#send");
   };
-  /** What is shown, once it is that. */
+  /** Waits until these texts are shown. */
   const shows = (texts: readonly string[]) =>
     expect
       .poll(() => page.$$eval("li > span", (all) => all.map(({ textContent }) => textContent)), SOON)
@@ -71,7 +71,7 @@ async function visit(context: BrowserContext, url: string) {
   return { page, wrong, say, shows, rests };
 }
 
-/** Each text shown goes on where the one before it ended: no token was lost, doubled or taken back. */
+/** Each shown text continues the one before it: no token was lost, repeated or withdrawn. */
 function grows(shown: readonly string[], whole: string): void {
   const texts = shown.filter((text) => text !== "" && whole.startsWith(text));
   expect(texts.at(-1)).toBe(whole);
@@ -144,7 +144,7 @@ describe.skipIf(isMissing)(
       await say(question);
       await shows(["first", "You said first", question, "You said a b c "]);
       await page.reload();
-      // Before anything new is said, all that was said so far is there again.
+      // Before anything new arrives, everything said so far is shown again.
       await shows(["first", "You said first", question, "You said a b c "]);
       open(question);
       const whole = "You said a b c  d e f";
@@ -176,7 +176,7 @@ describe.skipIf(isMissing)(
       await page.waitForSelector("li:nth-of-type(2) nav b:text-is('2/2')");
       await shows(["other", "You said other"]);
       await rests();
-      // What is said next follows the branch that is shown.
+      // The next message continues the branch that is shown.
       await page.click("li:nth-of-type(1) nav button:first-child");
       await shows(first);
       await say("three");

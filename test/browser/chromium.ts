@@ -5,21 +5,24 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 import { onTestFinished } from "vitest";
 
 /**
- * Debian's. The one without the parts around the page takes two thirds of the time; where only the whole browser is installed,
- * that one shows the same pages.
+ * Debian's Chromium. The headless shell takes two thirds of the time; if only the whole browser is installed, it shows
+ * the same pages.
  */
 const EXECUTABLES = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 const executable = EXECUTABLES.find((path) => existsSync(path));
 
-/** Where it is missing, there is nothing to try; in CI that is a failure. */
+/** Without Chromium the tests are skipped; in CI they fail. */
 export const isMissing = executable === undefined && process.env["CI"] !== "true";
 
-/** A name that anyone could own, turned to point to this machine. */
+/** A foreign host name that resolves to this machine. */
 export const EVIL = "evil.test";
 
 let running: Promise<Browser> | undefined;
 
-/** Started once for all chapters that one process tries: a start takes longer than most of them. It ends with the process. */
+/**
+ * One browser for all test files of a process, because a start takes longer than most of them. It ends with the
+ * process.
+ */
 function started(): Promise<Browser> {
   if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(", ")}`);
   running ??= chromium.launch({
@@ -34,8 +37,8 @@ function started(): Promise<Browser> {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
-      // New browsers guard this machine by themselves: here nobody is to do that but the server.
-      // Nor are processes to be kept ready for pages that no test opens.
+      // New browsers block requests to this machine themselves; the tests check that the server does. Spare
+      // processes for further pages are not needed either.
       "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests,SpareRendererForSitePerProcess",
       `--host-resolver-rules=MAP ${EVIL} 127.0.0.1`,
     ],
@@ -43,7 +46,7 @@ function started(): Promise<Browser> {
   return running;
 }
 
-/** A real browser's window with a profile of its own, with nothing in it, for one test. */
+/** A new, empty browser context for one test. */
 export async function browser(): Promise<BrowserContext> {
   const context = await (await started()).newContext();
   onTestFinished(() => context.close());
@@ -52,7 +55,7 @@ export async function browser(): Promise<BrowserContext> {
 
 const HTML = "<!doctype html><meta charset=utf-8><title>a page</title><p>a page";
 
-/** A page of somebody else's server, on a port of its own. */
+/** A page of a foreign server on a port of its own. */
 export async function pageOf(context: BrowserContext, host: string): Promise<Page> {
   const server = createServer((_, response) => {
     response.writeHead(200, { "content-type": "text/html" }).end(HTML);
@@ -64,7 +67,9 @@ export async function pageOf(context: BrowserContext, host: string): Promise<Pag
   return page;
 }
 
-/** A page that a name brought from elsewhere, before the name was turned to point to `port` of this machine. */
+/**
+ * A page that was loaded under a name before the name was changed to resolve to `port` of this machine (DNS rebinding).
+ */
 export async function reboundPage(context: BrowserContext, port: number): Promise<Page> {
   const page = await context.newPage();
   const url = `http://${EVIL}:${port}/page`;

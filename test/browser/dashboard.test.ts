@@ -17,7 +17,7 @@ const said = (page: Page): Promise<string[]> =>
 
 const status = (page: Page): Promise<string> => page.innerText(".head .status");
 
-/** The nodes of the drawn graph that carry a mark. */
+/** The nodes of the drawn graph with this mark. */
 const marked = (page: Page, mark: string): Promise<string[]> =>
   page.$$eval(`.graphs svg g.${mark}[data-node]`, (groups) =>
     groups.map((group) => group.getAttribute("data-node") ?? ""),
@@ -76,14 +76,14 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     });
     await page.click('.tabs a:has-text("Runs")');
     await page.waitForSelector('.runs li:has-text("next in the queue")');
-    // One clock for all that has an age.
+    // All ages use one clock.
     await page.clock.fastForward(180_000);
     const aged = (place: string) => expect.poll(() => page.innerText(place)).toContain("3m");
     for (const place of ["a.thread", ".head", ".runs li:last-child"]) await aged(place);
     expect(await page.innerText(".runs li:last-child")).toMatch(/3m · 3 m \d+ s/);
     await page.click('.runs li:has-text("running") button:has-text("Cancel")');
     await page.waitForSelector('.runs li:has-text("interrupted")');
-    // The one that waited runs now.
+    // The queued run is running now.
     await waits("b");
     await page.waitForSelector('.runs li:has-text("running")');
     await page.click('.head button:has-text("Cancel run")');
@@ -176,7 +176,7 @@ describe.skipIf(isMissing)("the dashboard in a real browser", { timeout: 60_000 
     await page.click('dialog button:has-text("Store")');
     await page.waitForSelector('.moment h3:has-text("update · step 1")');
     expect(await page.innerText(".diff ins")).toContain('"topic": "coffee"');
-    // The branch that was left stands on a slider of its own.
+    // The abandoned branch has a slider of its own.
     expect(await page.innerText(".travel > .dim")).toBe("3 of 3");
     await page.getByLabel("Branch").selectOption({ index: 1 });
     await page.waitForSelector('.moment h3:has-text("loop · step 1")');

@@ -16,7 +16,7 @@ const BACKGROUND = "getComputedStyle(document.body).backgroundColor";
 
 const SEARCH = '[aria-label="Search the guide and the API"]';
 
-/** Goes to a fragment as a link does. */
+/** Navigates to a fragment as a link does. */
 const go = (page: Page, fragment: string) => page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
 
 const focused = (page: Page) => page.evaluate("document.activeElement.id || document.activeElement.tagName");
@@ -76,7 +76,8 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
       for (const link of await page.$$eval("article a", (all) => all.map((one) => one.getAttribute("href"))))
         links.add(link ?? "");
     }
-    // A page, a section of another page and an operation of the API are followed; the other links have a target.
+    // These links are followed: a page, a section of another page and an operation of the API. For the others it is
+    // checked that they have a target.
     for (const one of ["#guide/limits", "#guide/overview/a-client", "#postRunsCancel"]) {
       expect([...links]).toContain(one);
       await go(page, one);
@@ -93,7 +94,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     const { url } = await serve();
     const { page, wrong } = await opened(await browser(), `${url}/docs#guide/operations/stopping`);
     await page.waitForSelector("nav a[href='#runs']");
-    // A deep link is scrolled to, below the head of the page.
+    // A deep link scrolls to its target, below the header of the page.
     const top = "document.getElementById('guide/operations/stopping').getBoundingClientRect().top";
     expect(await page.evaluate(top)).toBeGreaterThan(40);
     expect(await page.evaluate(top)).toBeLessThan(120);
@@ -102,7 +103,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
       .poll(() => page.locator(".found a").allInnerTexts())
       .toEqual(["Operations › As a systemd unit"]);
     expect((await page.locator(".found mark").allInnerTexts()).join(" ")).toBe("garbage collection");
-    // By title before by text.
+    // Matches in titles come before matches in texts.
     await page.fill(SEARCH, "webhooks");
     await expect
       .poll(() => page.locator(".found a").first().innerText())
@@ -115,7 +116,7 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     expect(await focused(page)).toBe("guide/runs/webhooks");
     await page.fill(SEARCH, "no such words <b>");
     await page.getByText("No results.").waitFor();
-    // Emptied by hand, the field keeps the focus.
+    // When the user empties the field, it keeps the focus.
     await page.fill(SEARCH, "");
     await page.waitForSelector('h2[id="guide/runs/webhooks"]');
     expect(await focused(page)).toBe("INPUT");

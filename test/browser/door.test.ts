@@ -4,13 +4,16 @@ import { serve, type Server } from "../e2e/support/server.ts";
 import { get, newThread } from "../e2e/support/wire.ts";
 import { browser, EVIL, isMissing, pageOf, reboundPage } from "./chromium.ts";
 
-/** Nobody's thread, unless a page makes it. */
+/** The id of a thread that does not exist unless a page creates it. */
 const MADE = "00000000-0000-4000-8000-00000000abcd";
-/** It waits for its turn: whichever of several tries comes first, the others are not refused for it. */
+/** The run is queued, so that none of several attempts is refused because of another. */
 const INPUT =
   '{"assistant_id":"agent","multitask_strategy":"enqueue","input":{"messages":[{"role":"user","content":"hi"}]}}';
 
-/** What a page can do with an address, as plain text for the browser: `read`, `start` and `socket`, each true or false. */
+/**
+ * The requests that a page can make to an address, as code for the browser: `read`, `start` and `socket`, each true or
+ * false.
+ */
 const PAGE = `({
   async read(base, path) {
     try { return (await (await fetch(base + path)).text()).length > 0; } catch { return false; }
@@ -18,7 +21,7 @@ const PAGE = `({
   async status(base, path) {
     try { return (await fetch(base + path)).status; } catch { return 0; }
   },
-  /** Every way in which a page can send something without being asked. */
+  /** All ways in which a page can send something without a preflight. */
   async send(base, path, body) {
     const url = base + path;
     const tries = [
@@ -34,7 +37,7 @@ const PAGE = `({
     const form = document.createElement("form");
     Object.assign(form, { method: "POST", action: url, enctype: "text/plain", target: frame.name });
     const field = document.createElement("input");
-    // As text/plain it is sent as name=value: together they are JSON.
+    // As text/plain, a form is sent as name=value: together they are JSON.
     field.name = body.slice(0, -1) + ',"x":"';
     field.value = '"}';
     form.append(field);
@@ -44,7 +47,7 @@ const PAGE = `({
     await loaded;
     return answers.some(({ value }) => value?.ok === true);
   },
-  /** A script or an image brings no Origin. */
+  /** Loading a script or an image sends no Origin. */
   load(base, path) {
     return new Promise((resolve) => {
       const image = new Image();
@@ -80,7 +83,7 @@ async function started(app: Server): Promise<{ thread: string; run: string }> {
   return { thread, run: run_id };
 }
 
-/** Lets a page try everything at `base`, and looks at what became of it. */
+/** Lets a page try everything at `base`, and returns the results. */
 async function attack(app: Server, page: Page, base: string) {
   const { thread, run } = await started(app);
   const runs = `/threads/${thread}/runs`;
@@ -125,7 +128,7 @@ describe.skipIf(isMissing)("in a real browser, without a key", { timeout: 60_000
     const app = await serve();
     const page = await reboundPage(await browser(), app.address.port);
     const base = `http://${EVIL}:${app.address.port}`;
-    // It reads that it was refused, and nothing else.
+    // The page can read the refusal, and nothing else.
     expect(await tell(page, "status", base, "/ok")).toBe(403);
     expect(await attack(app, page, base)).toMatchObject({
       sent: [false, false],

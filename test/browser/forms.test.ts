@@ -42,7 +42,7 @@ describe("what is entered into a form", () => {
     [{ amount: "3" }, ["amount must be number"]],
     [{ amount: 1, limit: "none" }, ["limit must be either number or null"]],
     [{ amount: 1, kind: "bag" }, ["kind must be one of letter, parcel"]],
-    // Nothing is declared of it but a number to begin with.
+    // Its schema has only a default, which is a number.
     [{ amount: 1, count: "many" }, ["count must be number"]],
     [{ amount: 1, either: true }, ["either must be string"]],
     [{ amount: 1, sizes: "abc" }, ["sizes must be array"]],
@@ -144,7 +144,7 @@ describe.skipIf(isMissing)("forms in a real browser", { timeout: 60_000 }, () =>
     const place = { street: "Elm", number: 7 };
     expect(await state()).toEqual({ pieces: 2, weight: 10, place, log: ["number number"] });
 
-    // The form is there when it is asked for; what starts a run always is.
+    // The optional fields appear on request; the button that starts a run is always there.
     expect(await page.getByLabel("pieces").isVisible()).toBe(false);
     const run = page.getByRole("button", { name: "Run", exact: true });
     const more = page.locator(".composer [aria-expanded]");

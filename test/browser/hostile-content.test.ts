@@ -31,7 +31,7 @@ const contents: readonly (readonly [string, string])[] = [
   ["back ticks", "`a".repeat(29_000)],
 ];
 
-/** Seconds for which the page's thread has computed since: other processes of a busy machine do not count. */
+/** CPU seconds of the page's main thread since the call: other processes of a busy machine do not count. */
 async function cpuOf(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });

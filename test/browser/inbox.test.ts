@@ -13,7 +13,7 @@ import { buildPages } from "./pages.ts";
 
 const yesOrNo = z.object({ ok: z.boolean() });
 
-/** Asks about `about`, and then once more. */
+/** Asks about `about`, and then a second question. */
 const native = graph({
   state: { about: value(""), answers: list<unknown>() },
   nodes: {
@@ -57,7 +57,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
 
   test("shows the questions of all threads, the longest wait first, and answers them in place, by keys", async () => {
     const { url, ask, valuesOf } = await started();
-    // Made before the others, asked after them.
+    // This thread is created before the others, and asks after them.
     const { thread_id: late } = await postJson<{ thread_id: string }>(`${url}/threads`);
     const tea = await ask("native", "tea");
     const flight = await ask("hosted", "a flight");
@@ -73,7 +73,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
     await page.getByRole("radio", { name: "yes" }).check();
     await send(page).click();
     await expect.poll(() => valuesOf(tea)).toMatchObject({ answers: [{ ok: true }] });
-    // The next question opens, and the second one of this thread joins at the end.
+    // The next question opens, and the second question of this thread is added at the end.
     await page.getByRole("button", { name: "Text" }).waitFor();
     await expect.poll(() => questions(page)).toEqual(["Book a flight?", "Book a room?", "Send tea again?"]);
     await page.getByRole("button", { name: "Text" }).click();
@@ -98,7 +98,7 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
       await page.getByRole("button", { name: "Send tea?" }).click();
       await page.getByRole("radio", { name: "yes" }).waitFor();
     }
-    // Bob's page reads nothing any more: he answers what he sees.
+    // Bob's page reads nothing from now on: he answers the question that he still sees.
     await bob.page.route(/threads\/(search|count)/, () => undefined);
     await bob.page.getByRole("radio", { name: "no" }).check();
     await ann.page.getByRole("radio", { name: "yes" }).check();

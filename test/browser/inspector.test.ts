@@ -11,7 +11,7 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-/** The lit states of a chart, by their names, the innermost alone. */
+/** The names of a chart's highlighted states, the innermost only. */
 const lit = (page: Page, slot: string): Promise<string[]> =>
   page.$$eval(`figure[data-slot="${slot}"] svg g.lit`, (groups) =>
     groups
@@ -20,7 +20,7 @@ const lit = (page: Page, slot: string): Promise<string[]> =>
       .map((path) => path.split("/").at(-1) ?? ""),
   );
 
-/** Somebody else's page that runs the vendor's receiver: it stands in for the hosted inspector. */
+/** A foreign page with the vendor's receiver, in place of the hosted inspector. */
 async function viewer(): Promise<string> {
   const { outputFiles } = buildSync({
     stdin: {
@@ -51,7 +51,7 @@ interface Told {
 
 const told = (page: Page): Promise<Told[]> => page.evaluate("window.told");
 
-/** A thread that waits for an approval, on a server whose key is "sesame". */
+/** A thread that waits for an approval, on a server with the key "sesame". */
 async function approvalThread(url: string): Promise<string> {
   const made = await fetch(`${url}/threads`, {
     method: "POST",
@@ -96,7 +96,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
     expect(steps[0]).toContain("→ interrupted");
     expect(steps.length).toBeGreaterThan(15);
 
-    // By keyboard alone: an actor is chosen, and its chart is drawn.
+    // With the keyboard alone: selecting an actor draws its chart.
     await page.focus("#thread");
     for (let i = 0; i < 20; i++) {
       await page.keyboard.press("Tab");
@@ -256,7 +256,7 @@ describe.skipIf(isMissing)("/inspector in a real browser", { timeout: 60_000 }, 
 
     await page.click("#hand");
     const [other] = await Promise.all([context.waitForEvent("page"), page.click("#agree")]);
-    // It joins late: the actors as they stand.
+    // A page that connects late gets the current actors.
     await expect.poll(async () => (await told(other)).length).toBeGreaterThan(2);
     const first = await told(other);
     expect(new Set(first.map(({ type }) => type))).toEqual(new Set(["@xstate.actor"]));

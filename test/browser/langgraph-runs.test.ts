@@ -8,7 +8,7 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-/** A chat model within a subgraph; its answer is not kept, so that only the stream has its tokens. */
+/** A chat model within a subgraph. Its answer is not stored, so only the stream contains its tokens. */
 function speaker() {
   const model = new FakeListChatModel({ responses: ["said by the model"] });
   const inner = new StateGraph(MessagesAnnotation)

@@ -11,16 +11,16 @@ import { buildPages } from "./pages.ts";
 
 const status = (page: Page): Promise<string> => page.innerText(".head .status");
 
-/** The time of the pages stands still from now on, unless a test moves it. */
+/** From now on the pages' clock stands still, unless a test advances it. */
 async function stopClock(context: BrowserContext): Promise<void> {
   await context.clock.install();
   await context.clock.pauseAt(Date.now() + 60_000);
 }
 
-/** Milliseconds: less than it takes until a page reads everything again that nothing has reported. */
+/** Milliseconds: shorter than the interval at which a page reads everything again without a report. */
 const SOON = 2_000;
 
-/** What the page shows, while its time moves, by no more than `SOON`. */
+/** The content of the page while its clock advances by at most `SOON`. */
 function whileTimeMoves(page: Page, shown: () => Promise<string>): () => Promise<string> {
   let moved = 0;
   return async () => {
@@ -30,11 +30,11 @@ function whileTimeMoves(page: Page, shown: () => Promise<string>): () => Promise
   };
 }
 
-/** Resolves when the page has got the answer to a request. */
+/** Resolves when the page has received the response to a request. */
 const answered = (context: BrowserContext, end: string): Promise<unknown> =>
   context.waitForEvent("response", (response) => response.url().endsWith(end));
 
-/** Makes the first requests that match `url` fail, as a server does that is being restarted: more than a page sends anyway. */
+/** Makes the first requests that match `url` fail, as during a restart of the server: more than a page sends anyway. */
 async function failsAtFirst(page: Page, url: string): Promise<void> {
   await page.route(url, (route) => route.fulfill({ status: 503, json: { detail: "busy" } }), { times: 3 });
 }
@@ -56,7 +56,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     await stopClock(context);
     const list = await heldBack(context, /\/runs\?limit=100$/);
     const feed = latch();
-    // Never connects.
+    // The socket never connects.
     await context.routeWebSocket(/\/stream\?/, () => latch().passed);
     await context.routeWebSocket(/\/inspect\?/, async (socket) => {
       await feed.passed;
@@ -68,7 +68,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const state = answered(context, `/threads/${thread}/state`);
     const { page } = await opened(context, `${app.url}/#/threads/${thread}`);
     await page.clock.runFor(200);
-    // The thread is read while its run is active, the list of its runs when the run has ended.
+    // The thread is read while its run is active, the list of its runs after the run has ended.
     await Promise.all([record, state]);
     open("a");
     await get(`${runs}/${run_id}/join`);
@@ -114,7 +114,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     let interrupt = () => Promise.resolve();
     await context.routeWebSocket(/\/inspect\?/, (socket) => {
       socket.connectToServer();
-      // As the server does with a page that is too slow.
+      // The server does this with a page that is too slow.
       interrupt = () => socket.close({ code: 1013 });
     });
     const { page } = await opened(context, `${app.url}/#/threads/${thread}`);
@@ -144,7 +144,7 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const thread = await newThread(app.url);
     const context = await browser();
     await context.clock.install();
-    // As where the connection is dead and nothing says so.
+    // As with a dead connection that shows no sign of it.
     const silent = [`**/threads/${thread}/state`, "**/threads/search"];
     for (const url of silent) await context.route(url, () => latch().passed, { times: 1 });
     const asked = silent.map((url) =>
@@ -185,11 +185,11 @@ describe.skipIf(isMissing)("what a page shows of a thread", { timeout: 60_000 },
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}${shown}`);
     await page.waitForSelector('.head .status:has-text("running"), .head .status:has-text("busy")');
     await page.waitForSelector(part === "" ? ".live.open" : ".line.task.running");
-    // A read that has begun, or is due by what the feed has just told, may well find nothing.
+    // A read that is in flight, or due after the latest events, may find nothing.
     await page.waitForLoadState("networkidle");
     await fetch(`${app.url}/threads/${thread}`, { method: "DELETE" });
     await page.getByText("The thread was deleted").waitFor();
-    // Longer than the page waits between two reads.
+    // Longer than the page's interval between two reads.
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(wrong).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from "playwright-core";
 
-/** A page, with what must not happen on it. */
+/** Opens a page, and fails on errors that must not occur. */
 export async function opened(
   context: BrowserContext,
   url: string,

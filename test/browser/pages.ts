@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { newest, timeOf } from "../config/process.ts";
 
 const root = join(import.meta.dirname, "../..");
-/** Where the build puts them, and the server looks for them. */
+/** The folder of the built pages, where the server looks for them. */
 const place = join(root, "dist/src/dashboard");
 
 let isBuilt = false;
 
-/** Makes the pages as `npm run build` does, unless they stand there already, newer than their source. */
+/** Builds the pages as `npm run build` does, unless those that exist are newer than their source. */
 export function buildPages(): void {
   isBuilt ||=
     timeOf(join(place, "dashboard.js")) > Math.max(newest(["src"]), timeOf(join(root, "README.md")));
@@ -18,7 +18,7 @@ export function buildPages(): void {
   const made = mkdtempSync(join(root, "dist/pages-"));
   const script = ["run", "--silent", "build", "--", "--pages", made];
   execFileSync("npm", script, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
-  // Each in one go: other processes show pages meanwhile, and half a script is none.
+  // Renamed in one step, because other processes serve the pages meanwhile and must not read half a script.
   for (const name of readdirSync(made)) renameSync(join(made, name), join(place, name));
   rmSync(made, { recursive: true });
   isBuilt = true;

@@ -30,7 +30,7 @@ describe.skipIf(isMissing)("a run whose events are no longer kept", () => {
     await expect
       .poll(async () => (await get(`${run}/stream?stream_mode=debug&last_event_id=-1`)).text())
       .not.toContain("event:");
-    // A later run: what is told is this one's alone.
+    // A later run: only the events of the run in question are shown.
     await post(`${url}/threads/${thread}/runs/wait`, body);
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run_id}`);
     await page.getByText("Its events are no longer kept").waitFor();

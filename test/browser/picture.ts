@@ -5,7 +5,7 @@ import agent from "../../src/demo/agent.ts";
 import approval from "../../src/demo/approval.ts";
 import research from "../../src/demo/research.ts";
 
-/** Takes the README's picture of the dashboard, of runs of the demo's graphs: `npm run picture`. */
+/** Takes the screenshot of the dashboard for the README, with runs of the demo's graphs: `npm run picture`. */
 const root = join(import.meta.dirname, "../..");
 
 const app = await createApp({ graphs: { agent, approval, research } });

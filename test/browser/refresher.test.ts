@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { Refresher } from "../../src/dashboard/live/refresher.ts";
 import { RequestError } from "../../src/dashboard/request-errors.ts";
 
-/** A refresher whose reads the test answers, one after the other. */
+/** A refresher whose reads the test completes in sequence. */
 function refreshed() {
   const reads: {
     readonly resolve: (found: string) => void;
@@ -86,7 +86,7 @@ describe("what a page shows", () => {
     expect(reads.length).toBe(1);
     await vi.advanceTimersByTimeAsync(1);
     expect(reads.length).toBe(2);
-    // However long: not much later than that.
+    // However long changes continue, the read is not much later than that.
     await vi.advanceTimersByTimeAsync(60_000);
     await answer("b");
     refresher.request();

@@ -8,7 +8,7 @@ import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
 
-/** The number of a chart, and what it says beside. */
+/** The number of a chart, and the text beside it. */
 const chart = (page: Page, title: string) => page.locator(`.chart:has(figcaption:text-is("${title}"))`);
 const number = (page: Page, title: string): Promise<string> =>
   chart(page, title).locator("strong").innerText();
@@ -34,7 +34,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await run("b");
     await waits("a");
     const context = await browser();
-    // What is told per second takes a second look.
+    // Rates need a second sample.
     const second = latch();
     let looks = 0;
     await context.route("**/metrics", async (route) => {
@@ -72,7 +72,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await page.clock.fastForward(2_000);
     await expect.poll(() => asked).toBeGreaterThan(0);
     await page.evaluate(HIDE);
-    // A look that was under way is over.
+    // A sample in progress is complete.
     const answered = () => page.evaluate('fetch("ok").then(({ ok }) => ok)');
     for (let i = 0; i < 5; i++) await answered();
     const before = asked;
@@ -128,7 +128,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     const context = await browser();
     const { page } = await opened(context, `${url}/#/system`);
     await expect.poll(() => page.locator(".letters li").count()).toBe(2);
-    // The list is read again because of the deletions alone.
+    // Only the deletions cause the list to be read again.
     await page.evaluate(HIDE);
     const [first, second] = [latch(), latch()];
     const gates = [first, second];

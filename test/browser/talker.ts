@@ -1,7 +1,7 @@
 import { graph, messages } from "../../src/index.ts";
 import { latches, unlessAborted } from "../e2e/support/latches.ts";
 
-/** A graph that says one word after the other, each when the test lets it. */
+/** A graph that sends one word at a time, each when the test releases it. */
 export function talker(words: readonly string[]) {
   const may = latches();
   const talking = graph({

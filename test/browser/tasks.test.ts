@@ -73,12 +73,12 @@ async function pageOf(url: string, thread: string): Promise<string> {
 
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
 
-/** Each is done by what the page says alone, as who sees it for the first time would. */
+/** Every task is done by following the texts of the page, as a new user would. */
 describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
 
   test("finds yesterday's failed run, and why it failed; fixes its state and resumes it", async () => {
-    // More than a day: the page counts whole seconds, and is loaded within the same one on a fast machine.
+    // More than a day: the page counts whole seconds, and a fast machine loads it within the same one.
     ahead = -86_460_000;
     const app = await server();
     await run(app.url, "pay", { amount: 5 });
@@ -172,7 +172,7 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     const second = await run(app.url, "approve", { topic: "that" });
     const { page, wrong } = await opened(await browser(), `${app.url}/${await pageOf(app.url, first)}`);
     await button(page, /^tell done/).waitFor();
-    // The browser tells of the new address in a later turn; the click comes in this one.
+    // The browser reports the new address in a later turn; the click happens in this one.
     await page.evaluate(`
       location.hash = ${JSON.stringify(await pageOf(app.url, second))};
       document.querySelector('[data-task="tell"]').click();

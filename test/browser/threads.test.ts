@@ -12,8 +12,8 @@ import { buildPages } from "./pages.ts";
 const MANY = 10_000;
 
 /**
- * Scrolls through the list frame by frame, as text for the browser: what a frame took, beside one without scrolling, and how
- * many rows were there at most.
+ * Code for the browser that scrolls through the list frame by frame: the time of a frame, compared with one without
+ * scrolling, and the largest number of rows.
  */
 const SCROLL = `(async () => {
   const box = document.querySelector(".rows");
@@ -33,7 +33,7 @@ const SCROLL = `(async () => {
   return { still: await median(0), scrolling: await median(400), most };
 })()`;
 
-/** Over plain connections: `fetch` takes several times as long. */
+/** Over plain connections, because `fetch` takes several times as long. */
 async function makeThreads(url: string, many = MANY): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const headers = { "content-type": "application/json" };
@@ -63,7 +63,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.waitForSelector("a.thread");
     const { still, scrolling, most } =
       await page.evaluate<Record<"still" | "scrolling" | "most", number>>(SCROLL);
-    // Twenty frames a second of sixty; where the machine makes fewer for a page at rest, as many fewer.
+    // At least a third of the frame rate that the machine reaches without scrolling.
     expect(scrolling).toBeLessThan(3 * still);
     expect(most).toBeLessThan(60);
     await page.evaluate("document.querySelector('.rows').scrollTop = 1e9");
@@ -109,10 +109,10 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await expect.poll(() => names(page)).toEqual(["approval"]);
     expect(await page.inputValue('[aria-label="Status"]')).toBe("interrupted");
     await page.selectOption('[aria-label="Status"]', "");
-    // By when they were made: a run changes nothing in that.
+    // By creation: runs do not change this order.
     await page.selectOption('[aria-label="Order"]', "oldest");
     await expect.poll(() => names(page)).toEqual(["approval", "no run yet"]);
-    // By their last change: what waits the longest.
+    // By last change, the longest unchanged first.
     await page.selectOption('[aria-label="Order"]', "unchanged");
     await expect.poll(() => names(page)).toEqual(["no run yet", "approval"]);
     await page.selectOption('[aria-label="Order"]', "oldest");
@@ -140,7 +140,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
       await page.evaluate("navigator.clipboard.writeText = async () => undefined");
       await page.getByRole("button", { name: "Copy run id" }).click();
       await page.locator(".notice").waitFor();
-      // Playwright tries only whether they can be clicked.
+      // Playwright only checks whether they can be clicked.
       for (const name of ["Run again", "Copy link"])
         await page.getByRole("button", { name, exact: false }).first().click({ trial: true });
       await page.locator(".head .actions").getByRole("link", { name: "Thread" }).click({ trial: true });
@@ -210,9 +210,9 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     page.on("request", (request) => paths.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.click('dialog button:has-text("Delete it")');
     await page.getByText("There is no such thread.").waitFor();
-    // Longer than changes are gathered before they are read.
+    // Longer than the time for which changes are gathered before a read.
     await page.waitForTimeout(500);
-    // What was read before does not count: the page may still have had a change to read.
+    // Earlier reads do not count: the page may still have had a change to read.
     const since = paths.slice(paths.indexOf(`DELETE /threads/${thread}`));
     expect(since.filter((path) => path.includes(thread))).toEqual([`DELETE /threads/${thread}`]);
     answer.pass();

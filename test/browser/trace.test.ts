@@ -9,13 +9,13 @@ import {
 import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
 import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { pausedRunOf, questionText } from "../../src/dashboard/live/paused-run.ts";
+import { pausedRunOf, pauseSummary } from "../../src/dashboard/live/paused-run.ts";
 import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
 import {
   timelineGroups,
-  numbering,
+  stepNumbering,
   timeRangeOf,
-  slowestOf,
+  slowestTaskOf,
   ticksOf,
   questionWaitMs,
 } from "../../src/dashboard/runs/timeline-rows.ts";
@@ -131,7 +131,7 @@ describe("a run, as its events tell it", () => {
     debug("task_result", 1, 5, { id: "broken-1", name: "broken", error: '{"message":"no"}' });
     trace.end(Date.parse(T) + 510);
     expect(timeRangeOf(aRun({}), trace, null)).toEqual({ from: Date.parse(T), to: Date.parse(T) + 510 });
-    const slowest = slowestOf(timelineGroups(trace));
+    const slowest = slowestTaskOf(timelineGroups(trace));
     expect(slowest).toMatchObject({ name: "stubborn", status: "stopped", begunAt: Date.parse(T) + 1 });
     expect(slowest?.endedAt).toBe(Date.parse(T) + 510);
   });
@@ -154,7 +154,7 @@ describe("a run, as its events tell it", () => {
     debug("task", 8, 2, { id: "b", name: "b" });
     const groups = timelineGroups(trace);
     const numbers = (metadata: JsonRecord) =>
-      groups.map(({ step }) => numbering(aRun({ metadata }), groups)(step));
+      groups.map(({ step }) => stepNumbering(aRun({ metadata }), groups)(step));
     expect(numbers({})).toEqual([1, 2]);
     expect(numbers({ replay: { run: "other", step: 3 } })).toEqual([3, 4]);
     expect(numbers({ replay: "yes" })).toEqual([1, 2]);
@@ -195,9 +195,9 @@ describe("a thread that waits", () => {
   test("waits with its newest run: at a question, or at a breakpoint", () => {
     const asks = pausedRunOf(thread({ interrupts }), runs);
     expect(asks).toEqual({ run: "newest", questions: interrupts.task });
-    expect(asks === null ? "" : questionText(asks)).toBe("awaits an answer");
+    expect(asks === null ? "" : pauseSummary(asks)).toBe("awaits an answer");
     const pauses = pausedRunOf(thread({}), runs);
-    expect(pauses === null ? "" : questionText(pauses)).toBe("paused");
+    expect(pauses === null ? "" : pauseSummary(pauses)).toBe("paused");
   });
 
   test("does not wait while it runs, nor once it is idle", () => {
@@ -309,7 +309,7 @@ describe("the arrows that a run has taken", () => {
     expect(words([])).toEqual([]);
     expect(words([[["a"], ["b"], ["d"]]])).toEqual(["a b", "b d"]);
     expect(words([[["a"], ["b", "c"], ["d"]]])).toEqual(["a b", "a c", "b d", "c d"]);
-    // Who leads to `c` is declared, so `d` leads to `b`.
+    // The edges into `c` are declared, so `d` leads to `b`.
     expect(
       words([
         [

@@ -20,7 +20,7 @@ import { Load } from "./load.ts";
 import { servedModes } from "./modes.ts";
 import { Life, type Setup, type Slots } from "./process.ts";
 import { compile, type Program } from "../fixtures/compile.ts";
-import { Dice } from "./random.ts";
+import { SeededRandom } from "./random.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
 import { verify } from "./verify.ts";
 import { verifyStateless, verifyStatelessWebhooks } from "./verify-stateless.ts";
@@ -94,7 +94,7 @@ class Driver {
   readonly violations: Violation[] = [];
   operations = 0;
   readonly #options: ChaosOptions;
-  readonly #dice: Dice;
+  readonly #dice: SeededRandom;
   readonly #directory: string;
   readonly #program: Program;
   readonly #effects: Effects;
@@ -107,7 +107,7 @@ class Driver {
   constructor(options: ChaosOptions, directory: string, program: Program) {
     this.#options = options;
     this.#program = program;
-    this.#dice = new Dice(options.seed);
+    this.#dice = new SeededRandom(options.seed);
     this.#directory = directory;
     this.#hooks = new WebhookReceiver(this.#dice);
     this.#effects = new Effects(join(directory, "effects.jsonl"));

@@ -1,5 +1,5 @@
 import type { Setup, Slots } from "./process.ts";
-import type { Dice } from "./random.ts";
+import type { SeededRandom } from "./random.ts";
 
 /**
  * The failpoints at which a server may kill itself, and the largest count for each: some are passed only at a start.
@@ -11,13 +11,13 @@ const FAILPOINTS = {
   "recovery.thread": 5,
 } as const;
 
-export function failpoint(dice: Dice): NonNullable<Setup["dieAt"]> {
+export function failpoint(dice: SeededRandom): NonNullable<Setup["dieAt"]> {
   const [place, most] = dice.pick(Object.entries(FAILPOINTS));
   return { place, count: dice.between(1, most) };
 }
 
 /** In some lives only a few runs may be in progress: the others wait for a slot, also across a kill. */
-export function slots(dice: Dice): Slots | undefined {
+export function slots(dice: SeededRandom): Slots | undefined {
   if (dice.chance(0.6)) return undefined;
   const some = dice.between(2, 8);
   return dice.pick([{ all: some }, { perTenant: some }, { perGraph: { chaos: some } }]);

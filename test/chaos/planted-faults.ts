@@ -12,12 +12,12 @@ import type { StorageOptions } from "../../src/storage/open.ts";
 
 /** Faults that can be planted on purpose. The checkers must find each of them. */
 const plantedFaults: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStore>> = {
-  "ack-early": (kv) => new EarlyKeyValueStore(kv),
-  "lose-events": (kv) => new ForgetfulKeyValueStore(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
-  "lose-webhooks": (kv) => new ForgetfulKeyValueStore(kv, /^!outbox\//, 5),
-  "lose-marks": (kv) => new ForgetfulKeyValueStore(kv, /^!active\//, 20, (value) => value !== null),
-  "keep-hidden": (kv) => new HoardingKeyValueStore(kv, 2),
-  // Not a fault of the storage: the server plantedFaults it itself.
+  "ack-early": (kv) => new EarlyAckKeyValueStore(kv),
+  "lose-events": (kv) => new LossyKeyValueStore(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
+  "lose-webhooks": (kv) => new LossyKeyValueStore(kv, /^!outbox\//, 5),
+  "lose-marks": (kv) => new LossyKeyValueStore(kv, /^!active\//, 20, (value) => value !== null),
+  "keep-hidden": (kv) => new UndeletingKeyValueStore(kv, 2),
+  // Not a fault of the storage: the server has this fault itself when its name is given.
   "parked-ending": (kv) => kv,
 };
 
@@ -26,63 +26,86 @@ export function plantedStorage(data: string, plant: string | undefined): Storage
   if (plant === undefined) return { kind: "level", directory: data };
   const make = plantedFaults[plant];
   if (make === undefined) {
-    throw new TypeError(`no plant "${plant}"; there are: ${Object.keys(plantedFaults).join(", ")}`);
+    throw new TypeError(`no planted fault "${plant}"; there are: ${Object.keys(plantedFaults).join(", ")}`);
   }
   mkdirSync(data, { recursive: true });
   return { kind: "key-value", store: make(new LevelDbKeyValueStore(join(data, "level"), false)) };
+}
+
+/** Passes every call to another store. Each planted fault overrides the calls in which it shows. */
+class PassThroughKeyValueStore implements KeyValueStore {
+  protected readonly kv: KeyValueStore;
+
+  constructor(kv: KeyValueStore) {
+    this.kv = kv;
+  }
+
+  open(): Promise<void> {
+    return this.kv.open();
+  }
+
+  get(key: string): Eventually<Buffer | undefined> {
+    return this.kv.get(key);
+  }
+
+  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
+    return this.kv.batch(ops, options);
+  }
+
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
+    return this.kv.entries(range);
+  }
+
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
+    return this.kv.keys(range);
+  }
+
+  close(): Promise<void> {
+    return this.kv.close();
+  }
 }
 
 /** Milliseconds that an acknowledged batch stays in this process's memory alone. */
 const LATE = 50;
 
 /** Acknowledges a batch before it is passed to the store, as a missing `await` would. */
-class EarlyKeyValueStore implements KeyValueStore {
-  readonly #kv: KeyValueStore;
+class EarlyAckKeyValueStore extends PassThroughKeyValueStore {
   /** Pending writes that readers in this process must already see. */
   readonly #pending = new Map<string, WriteOperation>();
   #last: Promise<void> = Promise.resolve();
 
-  constructor(kv: KeyValueStore) {
-    this.#kv = kv;
-  }
-
-  open(): Promise<void> {
-    return this.#kv.open();
-  }
-
-  get(key: string): Eventually<Buffer | undefined> {
+  override get(key: string): Eventually<Buffer | undefined> {
     const op = this.#pending.get(key);
-    return op === undefined ? this.#kv.get(key) : (op.value ?? undefined);
+    return op === undefined ? this.kv.get(key) : (op.value ?? undefined);
   }
 
-  async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
+  override async batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     for (const op of ops) this.#pending.set(op.key, op);
     const due = new Promise((resolve) => setTimeout(resolve, LATE));
     this.#last = Promise.all([this.#last, due]).then(async () => {
-      await this.#kv.batch(ops, options);
+      await this.kv.batch(ops, options);
       for (const op of ops) if (this.#pending.get(op.key) === op) this.#pending.delete(op.key);
     });
   }
 
-  async *entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
+  override async *entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
     await this.#last;
-    yield* this.#kv.entries(range);
+    yield* this.kv.entries(range);
   }
 
-  async *keys(range: ScanRange): AsyncIterable<readonly string[]> {
+  override async *keys(range: ScanRange): AsyncIterable<readonly string[]> {
     await this.#last;
-    yield* this.#kv.keys(range);
+    yield* this.kv.keys(range);
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.#last;
-    await this.#kv.close();
+    await this.kv.close();
   }
 }
 
 /** Loses some of the writes under certain keys: values, or deletions too. */
-class ForgetfulKeyValueStore implements KeyValueStore {
-  readonly #kv: KeyValueStore;
+class LossyKeyValueStore extends PassThroughKeyValueStore {
   readonly #keys: RegExp;
   readonly #every: number;
   readonly #which: (value: WriteOperation["value"]) => boolean;
@@ -94,37 +117,17 @@ class ForgetfulKeyValueStore implements KeyValueStore {
     every: number,
     which: (value: WriteOperation["value"]) => boolean = () => true,
   ) {
-    this.#kv = kv;
+    super(kv);
     this.#keys = keys;
     this.#every = every;
     this.#which = which;
   }
 
-  open(): Promise<void> {
-    return this.#kv.open();
-  }
-
-  get(key: string): Eventually<Buffer | undefined> {
-    return this.#kv.get(key);
-  }
-
-  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
-    const kept = ops.filter(
+  override batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
+    const written = ops.filter(
       ({ key, value }) => !this.#keys.test(key) || !this.#which(value) || ++this.#seen % this.#every !== 0,
     );
-    return this.#kv.batch(kept, options);
-  }
-
-  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
-    return this.#kv.entries(range);
-  }
-
-  keys(range: ScanRange): AsyncIterable<readonly string[]> {
-    return this.#kv.keys(range);
-  }
-
-  close(): Promise<void> {
-    return this.#kv.close();
+    return this.kv.batch(written, options);
   }
 }
 
@@ -133,46 +136,26 @@ const SWEPT = /^!sweep\/[^/]*\/([^/]*)\/$/;
 const THREAD = /^(?:!\w+\/)?[^/]*\/(?:t\/)?([^/]*)/;
 
 /** Skips the deletion of some of the threads that are to be deleted. */
-class HoardingKeyValueStore implements KeyValueStore {
-  readonly #kv: KeyValueStore;
+class UndeletingKeyValueStore extends PassThroughKeyValueStore {
   readonly #every: number;
-  readonly #kept = new Set<string>();
+  readonly #undeleted = new Set<string>();
   #seen = 0;
 
   constructor(kv: KeyValueStore, every: number) {
-    this.#kv = kv;
+    super(kv);
     this.#every = every;
   }
 
-  open(): Promise<void> {
-    return this.#kv.open();
-  }
-
-  get(key: string): Eventually<Buffer | undefined> {
-    return this.#kv.get(key);
-  }
-
-  batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
+  override batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void> {
     for (const { key, value } of ops) {
       const thread = SWEPT.exec(key)?.[1];
-      if (thread !== undefined && value !== null && ++this.#seen % this.#every === 0) this.#kept.add(thread);
+      if (thread !== undefined && value !== null && ++this.#seen % this.#every === 0)
+        this.#undeleted.add(thread);
     }
-    const kept = (key: string) => this.#kept.has(THREAD.exec(key)?.[1] ?? "");
-    return this.#kv.batch(
-      ops.filter(({ key, value }) => !kept(key) || (value !== null && !SWEPT.test(key))),
+    const isUndeleted = (key: string) => this.#undeleted.has(THREAD.exec(key)?.[1] ?? "");
+    return this.kv.batch(
+      ops.filter(({ key, value }) => !isUndeleted(key) || (value !== null && !SWEPT.test(key))),
       options,
     );
-  }
-
-  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
-    return this.#kv.entries(range);
-  }
-
-  keys(range: ScanRange): AsyncIterable<readonly string[]> {
-    return this.#kv.keys(range);
-  }
-
-  close(): Promise<void> {
-    return this.#kv.close();
   }
 }

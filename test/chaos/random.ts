@@ -1,7 +1,7 @@
 /**
  * A seeded source of choices (mulberry32). A seed determines a whole run of the driver, as far as the driver decides.
  */
-export class Dice {
+export class SeededRandom {
   #state: number;
 
   constructor(seed: number) {

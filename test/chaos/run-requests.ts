@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ConnectionLost, type Answer, type Client } from "./client.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
-import type { Dice } from "./random.ts";
+import type { SeededRandom } from "./random.ts";
 
 /** A run that a client requests. */
 export interface RequestedRun {
@@ -20,7 +20,7 @@ export interface RequestedRun {
 export interface RunRequestsDeps {
   readonly client: Client;
   readonly ledger: Ledger;
-  readonly dice: Dice;
+  readonly dice: SeededRandom;
   readonly modes: readonly string[];
   /** The graphs of runs on threads and of stateless runs. */
   readonly graphs: readonly string[];

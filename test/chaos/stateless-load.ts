@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pairedId } from "../../src/model/ids.ts";
 import type { RunRequests, RequestedRun } from "./run-requests.ts";
 import type { StatelessRunEntry, Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
-import type { Dice } from "./random.ts";
+import type { SeededRandom } from "./random.ts";
 
 /** The relative frequency of each action of clients that have no thread. */
 const MIX = { background: 8, wait: 7, stream: 10, leave: 7, cancel: 5, keep: 3 } as const;
@@ -13,7 +13,7 @@ const NODES = ["plan", "left", "right", "join"];
 interface StatelessLoadDeps {
   readonly requests: RunRequests;
   readonly ledger: Ledger;
-  readonly dice: Dice;
+  readonly dice: SeededRandom;
   readonly report: (violation: Violation) => void;
 }
 

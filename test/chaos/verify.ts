@@ -13,7 +13,7 @@ import type { Effects } from "./effects.ts";
 import { settle, type WebhookReceiver } from "./webhook-receiver.ts";
 import type { Ledger, RunEntry, StreamEntry, Violation } from "./ledger.ts";
 import { TERMINAL } from "./load.ts";
-import type { Dice } from "./random.ts";
+import type { SeededRandom } from "./random.ts";
 
 /** Milliseconds: the limit for undisturbed work to finish. */
 export const REST = 15_000;
@@ -25,7 +25,7 @@ const SAMPLE = 0.2;
 export interface Verification {
   readonly client: Client;
   readonly ledger: Ledger;
-  readonly dice: Dice;
+  readonly dice: SeededRandom;
   readonly hooks: WebhookReceiver;
   readonly effects: Effects;
   readonly found: (violation: Violation) => void;

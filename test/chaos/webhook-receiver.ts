@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeliveredWebhook } from "./checkers/webhooks.ts";
 import type { Client } from "./client.ts";
-import type { Dice } from "./random.ts";
+import type { SeededRandom } from "./random.ts";
 
 /** Milliseconds: the limit for the delivery of all pending webhooks. */
 const REST = 20_000;
@@ -16,7 +16,7 @@ export class WebhookReceiver {
   readonly delivered: DeliveredWebhook[] = [];
   readonly #server: Server;
 
-  constructor(dice: Dice) {
+  constructor(dice: SeededRandom) {
     this.#server = createServer((request, response) => {
       let text = "";
       request.setEncoding("utf8").on("data", (piece: string) => (text += piece));

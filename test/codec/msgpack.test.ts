@@ -9,7 +9,7 @@ import { sha256Hex } from "../../src/model/ids.ts";
 import { ClassInstance } from "../../src/model/class-instance.ts";
 
 const again = (value: unknown): unknown => unpackValue(packValue(value, 8), 8);
-/** By their texts: `toEqual` takes a second for the large ones. */
+/** Compares JSON texts: `toEqual` takes a second for the large values. */
 const same = (value: unknown, other: unknown): void => {
   if (JSON.stringify(value) !== JSON.stringify(other)) expect(value).toEqual(other);
 };
@@ -60,7 +60,7 @@ describe("a value comes back as it was", () => {
 
   test("a text of hundreds of megabytes", () => {
     const text = "x".repeat(360_000_000);
-    // By their lengths and ends: comparing takes longer.
+    // Compares lengths and ends, because comparing everything takes longer.
     const { a, b } = again({ a: text, b: "after it" }) as { readonly a: string; readonly b: string };
     expect([a.length, a.slice(-3), b]).toEqual([text.length, "xxx", "after it"]);
   });
@@ -143,7 +143,7 @@ describe("what is written in short", () => {
   test("a text that is nearly a UUID is none", () => {
     const near = [id.toUpperCase(), id.replace("a", "g"), id.replaceAll("-", "_"), id.replaceAll("-", "0")];
     for (let at = 0; at < id.length; at++) {
-      // Those that differ from the right character in one bit, also above ASCII.
+      // Characters that differ in one bit, also above ASCII.
       for (let bit = 0; bit < 16; bit++) {
         near.push(id.slice(0, at) + String.fromCharCode(id.charCodeAt(at) ^ (1 << bit)) + id.slice(at + 1));
       }
@@ -160,7 +160,7 @@ describe("what is written in short", () => {
     ];
     expect(unpackValue(Buffer.from(stored, "hex"), 0)).toEqual(value);
     expect(packValue(value, 0).toString("hex")).toBe(stored);
-    // Those of format 4, all of them; what comes later stands behind them.
+    // The shapes of format 4; later ones are added at the end.
     expect(sha256Hex(JSON.stringify(STORED_SHAPES.slice(0, 31)))).toBe(
       "05878a8445fee99fbdc0d16cb27ecbb331c9e8ea869a96048fcd8141d88c9370",
     );
@@ -185,7 +185,7 @@ describe("the packer of plain data", () => {
     for (let i = 0; i < 1_000; i++) {
       const value = [i, shared, "between", shared, { shared }];
       const bytes = packer.pack(value, 0);
-      // Where it has just moved on to other bytes it may decline.
+      // It may refuse while it moves to another buffer.
       if (bytes === undefined) declined++;
       else same(unpack(bytes), value);
     }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { readUuid, UUID_BYTES, writeUuid } from "../../src/codec/uuid.ts";
 
 const ONE = "01a205c7-bf6e-70a7-9fa7-1aad26e9cff2";
-// The same last digits: the same place among the texts that are remembered.
+// The same last digits, so that both texts share a slot of the cache.
 const OTHER = "39a68923-35d8-56bc-9761-3a809a9e6af2";
 
 const bytes = Buffer.alloc(UUID_BYTES + 2);

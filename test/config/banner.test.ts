@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { banner, type Started } from "../../src/cli/banner.ts";
+import { banner, type StartedServer } from "../../src/cli/banner.ts";
 import { applyStyleFor, withoutStyle } from "../../src/platform/terminal.ts";
 
-const started: Started = {
+const started: StartedServer = {
   version: "1.2.3",
   url: "http://127.0.0.1:2024/api",
   graphs: ["agent", "b"],
@@ -55,6 +55,6 @@ test("control characters of names are escaped", () => {
 test("in colours it says the same", () => {
   const coloured = banner(started, applyStyleFor({ isTTY: true }, {}));
   expect(coloured).toContain("\u001b[36mhttp://127.0.0.1:2024/api/docs\u001b[39m");
-  // oxlint-disable-next-line no-control-regex -- colours are what is taken off
+  // oxlint-disable-next-line no-control-regex -- removes colour codes
   expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(banner(started, withoutStyle));
 });

@@ -58,7 +58,7 @@ test("a build is not there before it is complete, nor after it was deleted", () 
   const inputs = hashBuildInputs(root);
   expect(mark.matches(inputs)).toBe(false);
   mark.write(inputs);
-  // Another time alone changes nothing.
+  // A change of the modification time alone makes no difference.
   utimesSync(join(root, "src/a.ts"), new Date(), new Date());
   expect(mark.matches(hashBuildInputs(root))).toBe(true);
   rmSync(join(root, "dist/src/cli.js"));

@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { EXTERNAL_PACKAGES, ROOT } from "../../src/build/bundles.ts";
+import { EXTERNAL_PACKAGES, PACKAGE_ROOT } from "../../src/build/bundles.ts";
 
-/** The packages that the server's source files import on demand. */
+/** The packages that the server's source files import dynamically. */
 function importedOnDemand(): Set<string> {
   const names = new Set<string>();
   for (const folder of ["src", "actors"]) {
-    for (const path of readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })) {
+    for (const path of readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: "utf8" })) {
       if (!path.endsWith(".ts") || path.startsWith("dashboard") || path.startsWith("build")) continue;
-      const text = readFileSync(join(ROOT, folder, path), "utf8");
+      const text = readFileSync(join(PACKAGE_ROOT, folder, path), "utf8");
       for (const [, name = ""] of text.matchAll(/(?<!typeof )\bimport\("([^".][^"]*)"\)/g))
         if (!isBuiltin(name)) names.add(name);
     }

@@ -40,7 +40,7 @@ describe("heddle backup", () => {
     const more = (async () => {
       while (going) await runs(server, 8);
     })();
-    // Not at once: the copy is made by a process of its own, while this one goes on writing.
+    // Asynchronously, because the copy is made by another process while this one continues to write.
     const { status, stdout, stderr } = await heddleBeside(["backup", target, "--data", data]);
     going = false;
     await more;
@@ -154,7 +154,7 @@ describe("heddle check and repair", () => {
     });
     expect(heddle(["repair", "--data", data])).toMatchObject({ status: 0, stderr: "" });
     expect(heddle(["check", "--data", data])).toMatchObject({ status: 0 });
-    // Repaired, it holds a directory of what was put aside.
+    // After a repair the directory contains the quarantined data.
     const copy = home.data("repaired");
     expect(heddle(["backup", copy, "--data", data])).toMatchObject({ status: 0, stderr: "" });
     expect(heddle(["check", "--data", copy])).toMatchObject({ status: 0 });
@@ -162,7 +162,7 @@ describe("heddle check and repair", () => {
     expect(await connect(again).threads.get(thread)).toMatchObject({ thread_id: thread });
     expect(await again.stop()).toBe(0);
 
-    // A byte in the middle of what is stored.
+    // Damages a byte in the middle of the stored data.
     const table = readdirSync(join(data, "level"))
       .map((name) => join(data, "level", name))
       .filter((path) => /\.(ldb|log)$/.test(path))
@@ -205,7 +205,7 @@ describe("heddle check and repair", () => {
     const end =
       /: \d+ findings?, [1-8] threads? affected \([1-8] refused\)\nRestore a backup, .*"heddle repair --accept"\n$/;
     expect(left.stdout).toMatch(end);
-    // No keys of the database.
+    // The output contains no keys of the database.
     expect(left.stdout).not.toMatch(/_\/|!\w+\//);
     const repaired = heddle(["repair", "--data", data]);
     expect(repaired).toMatchObject({ status: 1, stderr: "" });
@@ -272,7 +272,7 @@ describe("a graph that ends the process", () => {
     expect(await server.ended).toBe(status);
     expect(server.output).toContain("a graph ended the process");
     expect(server.output).toMatch(/a\.mjs:\d+/);
-    // The run goes on before the server is ready, or just after.
+    // The run continues before the server is ready, or just after.
     const again = heddle(["start", "--port", "0", ...args], { env: { LEAVE_WITH: String(code) } });
     expect(again.status).toBe(status);
     expect(again.stderr).toMatch(/"a graph ended the process(;|.* or a node of a run that was resumed)/);

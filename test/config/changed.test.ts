@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
-/** `key` holds the draft, `node` asks. */
+/** `key` is the state key of the draft, `node` the node that asks. */
 const graphOf = (key: string, node: string) => `
   import { graph, list } from "heddle";
   export default graph({
@@ -56,7 +56,7 @@ test("a node renamed and a key changed under an open question, over kill -9: tol
   const third = await Running.start(data);
   const client = connect(third);
   expect(await client.threads.getState(thread_id)).toMatchObject({ values: kept.values, next: kept.next });
-  // Mended: what the key is called now gets the draft, and the run goes on where the node is now.
+  // Repaired by a command: the renamed key gets the draft, and the run continues at the renamed node.
   const mended = await client.runs.wait(thread_id, "a", {
     command: { goto: "approve", update: { text: ["a draft"] } },
   });

@@ -23,12 +23,12 @@ import { describeOverEachTransport } from "../transport/each.ts";
 
 const home = mkdtempSync(join(tmpdir(), "heddle-cli-"));
 install(home);
-// Processes that start take their time where the machine is busy.
+// Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** Writes a project and answers its configuration file. */
+/** Writes a project and returns its configuration file. */
 function project(name: string, files: Record<string, string | object>): string {
   const folder = join(home, name);
   for (const [path, content] of Object.entries(files)) {
@@ -39,7 +39,7 @@ function project(name: string, files: Record<string, string | object>): string {
   return join(folder, "heddle.json");
 }
 
-/** One node, which tells what it finds. */
+/** A node that writes this text. */
 const body = (says: string) => `{
   state: { said: list() },
   nodes: { say: async () => ({ said: [${says}] }) },
@@ -71,7 +71,7 @@ describe("graph files", () => {
       "b.ts": typescript,
     };
     const folders = ["esm", "commonjs", "plain"];
-    // The package is not installed in these.
+    // The package is not installed in these projects.
     const bare = new Home();
     onTestFinished(() => bare.remove());
     for (const folder of folders) bare.project(folder, shared);
@@ -111,7 +111,7 @@ describe("graph files", () => {
     expect(await say(server, "same")).toBe("true");
     for (const folder of folders) {
       expect(await say(server, `${folder}-a`)).toBe("typescript 1string");
-      // What two graphs import is one module.
+      // A module that two graphs import is loaded once.
       expect(await say(server, `${folder}-b`)).toBe("typescript 2");
     }
   });
@@ -206,7 +206,7 @@ describe("the command", () => {
 describe("a running server", () => {
   const steps = `
     import { graph, list } from "heddle";
-    // As one that waits for a pooled connection: it does not hold the process.
+    // Like a pooled connection, it does not keep the process alive.
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
     const step = (name, ms = 400) => async () => { console.log("at " + name); await sleep(ms); return { said: [name] }; };
     export const long = graph({ state: { said: list() }, nodes: { one: step("long", 7000) }, edges: { start: "one" } });
@@ -320,7 +320,7 @@ describe("a running server", () => {
       await server.printed(
         "waiting up to 8 s for the running nodes of 1 run; a second signal ends it at once",
       );
-      // The first of them on the connection that stands, each further one on a new connection.
+      // The first one on the open connection, each further one on a new connection.
       for (let i = 0; i < 3; i++) {
         expect(await ask("POST", "/threads")).toEqual([503, expect.stringMatching(/^\d+$/)]);
         expect(await ask("GET", "/ready")).toEqual([503, expect.stringMatching(/^\d+$/)]);
@@ -329,7 +329,7 @@ describe("a running server", () => {
       const began = performance.now();
       void server.stop();
       expect(await stopped).toBe(143);
-      // Not when the node has ended.
+      // The stop did not wait for the end of the node.
       expect(performance.now() - began).toBeLessThan(3_000);
       expect(server.output).not.toContain('"level":"error"');
       agent.destroy();
@@ -387,7 +387,7 @@ describe("a running server", () => {
     const { run_id } = await client.runs.create(thread_id, "slow", { input: {} });
     await first.printed("at one");
     const second = await restart(first, args);
-    // Nobody has called it: nothing but the step holds the process, and that does not count for Node.
+    // Nothing but the step keeps the process alive, and Node does not count that.
     await second.printed("at two");
     const third = await restart(second, args);
     const joined = await connect(third).runs.join(thread_id, run_id);
@@ -534,7 +534,7 @@ describe("a running server", () => {
     "`heddle %s` takes the next port where nobody asked for one",
     async (command) => {
       const holder = createServer();
-      // Another program may have the port already, which is as good.
+      // Another program may have taken the port already, which serves the test as well.
       await new Promise((resolve) =>
         holder.once("error", resolve).listen(2024, "127.0.0.1", () => resolve(0)),
       );
@@ -545,7 +545,7 @@ describe("a running server", () => {
       expect(Number(port)).toBeGreaterThan(2024);
       expect(server.output).toMatch(/^Port 2024 is taken: Heddle \S+ listens on http:\/\/127\.0\.0\.1:\d+$/m);
       expect((await fetch(`${server.url}/ok`)).status).toBe(200);
-      // The data directory knows which one it is, as long as the server runs.
+      // The data directory contains the address while the server runs.
       const file = join(data(`next-${command}`), "url");
       expect(readFileSync(file, "utf8")).toBe(`${server.url}\n`);
       const inspected = heddle(["inspect", "--data", data(`next-${command}`)]);

@@ -28,7 +28,7 @@ async function serveProject(options: AppOptions = {}): Promise<string> {
   return app.url;
 }
 
-/** A server that takes requests and answers none. */
+/** A server that accepts requests and answers none. */
 async function servingNothing() {
   let open = 0;
   const server = createServer((request) => {
@@ -43,7 +43,7 @@ async function servingNothing() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, open: () => open };
 }
 
-/** What the command prints, and how many checks differ. */
+/** The output of the command, and the number of failed checks. */
 async function checked(...args: readonly string[]): Promise<[differing: number, lines: string[]]> {
   const asked = parseCommandLine(["conformance", ...args], {});
   if (asked.command !== "conformance") throw new Error(JSON.stringify(asked));

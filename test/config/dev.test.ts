@@ -13,7 +13,10 @@ const LOADED = '"message":"reloaded"';
 const STARTED = '"message":"restarted"';
 const KEPT = "the graphs stay as they were";
 
-/** An ES module in TypeScript, which says what its neighbour does, and a CommonJS one in JavaScript. */
+/**
+ * A project with an ES module in TypeScript, which writes what its neighbour exports, and a CommonJS module in
+ * JavaScript.
+ */
 function mixed(name: string): string {
   return home.project(name, {
     "package.json": { type: "module" },
@@ -59,7 +62,7 @@ describe("heddle dev", () => {
     await server.printed(LOADED, 2);
     expect(await say(server, "b")).toBe("deux");
 
-    // As editors do it: the new file is put in the old one's place.
+    // As editors do: the new file replaces the old one.
     writeFileSync(file("words.ts.tmp"), 'export const word: string = "three";');
     renameSync(file("words.ts.tmp"), file("words.ts"));
     await server.printed(LOADED, 3);
@@ -76,20 +79,20 @@ describe("heddle dev", () => {
     expect(server.output).toContain("graphs.a:");
     expect(await say(server, "a")).toBe("one");
 
-    // Gone, and back again: the folder is watched, not the file.
+    // Deleted and created again: the folder is watched, not the file.
     rmSync(file("words.ts"));
     await server.printed(KEPT, 2);
     writeFileSync(file("words.ts"), 'export const word: string = "mended";');
     await server.printed(LOADED, 1);
     expect(await say(server, "a")).toBe("mended");
 
-    // Its own export is no graph any more: all or nothing.
+    // The file no longer exports a graph: either all graphs are reloaded, or none.
     writeFileSync(file("b.cjs"), "module.exports = 5;");
     await server.printed(KEPT, 3);
     expect(server.output).toContain("is no graph");
     expect(await say(server, "b")).toBe("un");
 
-    // The place where it threw is told, without the frames of the loader.
+    // The output contains the place where it threw, without the frames of the loader.
     writeFileSync(file("b.cjs"), '\nthrow new TypeError("no luck");');
     await server.printed(KEPT, 4);
     const told = JSON.parse(server.output.trim().split("\n").at(-1) ?? "") as Record<string, string>;
@@ -128,7 +131,7 @@ describe("heddle dev", () => {
     await server.printed(STARTED, 1);
     expect(await statuses()).toEqual([401, 200]);
 
-    // A file that cannot be loaded lets nobody else in.
+    // While the file cannot be loaded, the previous rules apply.
     writeFileSync(join(dirname(config), "auth.js"), "export const auth = {};");
     await server.printed(KEPT, 1);
     expect(server.output).toContain("auth.path:");
@@ -243,7 +246,7 @@ describe("heddle dev", () => {
     await connect(server).store.putItem(["notes"], "first", { text: "anything" });
     expect(server.output).toContain("embedded anew");
 
-    // What cannot be loaded stops nothing.
+    // A file that cannot be loaded does not end the server.
     for (const [file, setting] of [
       ["app.mjs", "http.app"],
       ["embed.mjs", "store.index.embed"],
@@ -275,7 +278,7 @@ describe("heddle dev", () => {
     await server.printed(STARTED, 1);
     await expect(say(server, "a")).rejects.toThrow("401");
 
-    // Another key: what has changed in the file is taken.
+    // The changed key in the file takes effect.
     home.project("keys", { "keys.json": { keys: [{ kty: "RSA", kid: "new", n: "AQAB", e: "AQAB" }] } });
     await server.printed(STARTED, 2);
   });

@@ -10,7 +10,7 @@ import { build, heddleBeside } from "./process.ts";
 
 const THREAD = "00000000-0000-4000-8000-00000000abcd";
 
-/** What the command prints. */
+/** The output of the command. */
 async function printed(args: readonly string[], mount = ""): Promise<string[]> {
   const lines: string[] = [];
   const asked = parseCommandLine([...args], { HEDDLE_MOUNT_PREFIX: mount });
@@ -101,7 +101,7 @@ describe("heddle inspect", () => {
     const seen = inspect(`http://${at}`);
     const { thread_id: thread } = await post("/threads", {});
     await post(`/threads/${thread}/runs/wait`, { assistant_id: "approval", input: {} });
-    // What came before it was there is told by the next: who lives.
+    // A viewer that connects later gets the actors that live.
     const late = inspect(`http://${at}`);
     await late.until(({ sessionId, snapshot }) => sessionId === thread && snapshot?.value === "interrupted");
     await post(`/threads/${thread}/runs/wait`, {

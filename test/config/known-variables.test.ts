@@ -5,7 +5,7 @@ import { ENVIRONMENT_VARIABLES, warningsOfVariables } from "../../src/cli/known-
 describe("variables that begin with HEDDLE_", () => {
   test("those of the help, and no others, are known", () => {
     const listed = new Set(HELP.match(/HEDDLE_[A-Z_]+/g));
-    // The key that `heddle inspect` sends.
+    // `heddle inspect` sends this key.
     listed.delete("HEDDLE_API_KEY");
     expect([...listed].toSorted()).toEqual(ENVIRONMENT_VARIABLES.toSorted());
     const env = Object.fromEntries(ENVIRONMENT_VARIABLES.map((name) => [name, "1"]));

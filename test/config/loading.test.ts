@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
-/** A package as npm would put it there, for both kinds of callers, that counts how often it is loaded. */
+/** A package as npm would install it, for ESM and CommonJS, that counts how often it is loaded. */
 const counting = (name: string) => ({
   [`node_modules/${name}/package.json`]: {
     name,
@@ -27,7 +27,7 @@ const imports = 'import { graph, list } from "heddle";';
 const requires = 'const { graph, list } = require("heddle");';
 const loads = (pack: string) => `word + " " + globalThis.loads["${pack}"]`;
 
-/** Every file ending that its kind of project may have, as TypeScript and JavaScript are written there. */
+/** Every file extension of each kind of project, in the syntax of TypeScript and of JavaScript. */
 const esm = (pack: string) =>
   `${imports} import { word } from "${pack}"; export default ${saying(loads(pack))};`;
 const typed = (pack: string) =>
@@ -180,7 +180,7 @@ describe("an export", () => {
         () => "loaded",
         (cause: Error) => cause.message,
       );
-      // The file's own timer comes first, the function's after it.
+      // The file's own timer fires first, then the function's.
       await vi.waitFor(() => expect(timers.length).toBeGreaterThan(file === "a.mjs" ? 0 : 1), {
         timeout: 30_000,
       });

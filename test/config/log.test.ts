@@ -90,7 +90,7 @@ describe("JSON lines", () => {
 
 describe("lines for people", () => {
   const at = new Date(Date.UTC(2026, 10, 20, 12, 0, 55));
-  /** The clock's time where the test runs. */
+  /** The clock's time in the time zone of the test. */
   const time = `${at.toTimeString().slice(0, 8)}.475`;
 
   test("time, level, message and fields", () => {

@@ -9,7 +9,7 @@ const door = join(ours, "dist", "src", "index.js");
 const home = realpathSync(mkdtempSync(join(tmpdir(), "heddle-natural-")));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** A file of a project, with what `files` and `links` put beside it. */
+/** A file of a project with these additional files and links. */
 function project(
   name: string,
   files: readonly string[],

@@ -10,7 +10,7 @@ const scripts = join(root, "src/build/check-node.js");
 
 beforeAll(build, 180_000);
 
-/** Runs a file under this Node, which says that it is another version. */
+/** Runs a file under this Node, which reports another version. */
 function runOn(version: string, file: string, ...args: readonly string[]) {
   const pretend = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });`;
   const preload = `data:text/javascript,${encodeURIComponent(pretend)}`;
@@ -44,7 +44,7 @@ test("the entry imports nothing that an older Node would have to link before the
   const imported = [
     ...readFileSync(cli, "utf8").matchAll(/^\s*(?:import|export)\b[^(]*?["']([^"']+)["'];?/gm),
   ];
-  // Of the banner that the build puts before every file.
+  // The imports of the banner that the build puts at the top of every file.
   expect(imported.map(([, name]) => name)).toEqual(["node:module"]);
 });
 

@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 const root = join(import.meta.dirname, "..", "..");
 const cli = join(root, "dist", "src", "cli.js");
 
-/** Builds what a user runs, unless it stands there already: test files run side by side, and each of them asks for it. */
+/** Builds the package unless that has been done: test files run concurrently, and each of them calls this. */
 export async function build(): Promise<void> {
   const stamp = join(root, "dist", ".built");
   const lock = join(root, "dist", ".building");
@@ -25,7 +25,7 @@ export async function build(): Promise<void> {
   }
 }
 
-/** A lock that nobody has looked after for two minutes is one of the dead. */
+/** A lock that has not been touched for two minutes belongs to a dead process. */
 function take(lock: string): boolean {
   if (Date.now() - timeOf(lock) > 120_000) rmSync(lock, { recursive: true, force: true });
   try {
@@ -36,10 +36,10 @@ function take(lock: string): boolean {
   }
 }
 
-/** When it was last changed, in milliseconds; 0 where it is not there. */
+/** The modification time in milliseconds; 0 if the file does not exist. */
 export const timeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** When a file in one of these folders was last changed, in milliseconds. */
+/** The latest modification time of the files in these folders, in milliseconds. */
 export function newest(folders: readonly string[]): number {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
@@ -54,7 +54,7 @@ function make(): void {
   if (status !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`);
 }
 
-/** Without what this shell happens to set. */
+/** The environment without the variables that this shell happens to set. */
 function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !/^(HEDDLE_|PORT$|HOST$|NODE_OPTIONS$|VITEST)/.test(name),
@@ -62,10 +62,13 @@ function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(own), ...extra };
 }
 
-/** Takes from root what lets it write where permissions forbid it. Another user might not reach this Node and this checkout. */
+/**
+ * Removes the capability with which root can write where permissions forbid it. Another user might have no access to
+ * this Node and this checkout.
+ */
 const WITH_PERMISSIONS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
 
-/** Runs a command that ends by itself. `canWriteAll: false`: permissions hold, also where this is root. */
+/** Runs a command that ends by itself. `canWriteAll: false`: permissions apply, even for root. */
 export function heddle(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; canWriteAll?: boolean } = {},
@@ -82,7 +85,7 @@ export function heddle(
   return { status, stdout, stderr };
 }
 
-/** The same, while this process goes on with other things. */
+/** The same, without blocking this process. */
 export async function heddleBeside(args: readonly string[]) {
   const child = spawn(process.execPath, [cli, ...args], { cwd: root, env: environment({}) });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -93,10 +96,10 @@ export async function heddleBeside(args: readonly string[]) {
   return { status, ...output };
 }
 
-/** Takes what ends a server: that is called when nobody needs it any more. */
+/** Registers the function that ends a server. */
 type AtEnd = (end: () => void) => void;
 
-/** A server in a process of its own, as `heddle start` makes it. It ends with the test, unless `atEnd` says when. */
+/** A server in a process of its own, as `heddle start` creates it. It ends with the test, unless `atEnd` is given. */
 export class Running {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -138,20 +141,20 @@ export class Running {
     return Running.#listening(child);
   }
 
-  /** Runs a script that starts a server, as npm runs those of `package.json`: the signals go to the shell. */
+  /** Runs a script that starts a server, as npm runs those of `package.json`: the shell gets the signals. */
   static script(script: string, env: Record<string, string>): Promise<Running> {
     const child = spawn("sh", ["-c", script], {
       cwd: root,
       env: environment(env),
       stdio: ["ignore", "pipe", "pipe"],
-      // A group of its own, so that a server which the shell has left ends with the test too.
+      // A process group, so that a server that the shell has left behind ends with the test too.
       detached: true,
     });
     onTestFinished(() => {
       try {
         process.kill(-(child.pid ?? 0), "SIGKILL");
       } catch {
-        // All have ended.
+        // All processes have ended.
       }
     });
     return Running.#listening(child);
@@ -175,12 +178,12 @@ export class Running {
     return new Running(child, url, ended, output);
   }
 
-  /** All that it has printed. */
+  /** Everything that the process has printed. */
   get output(): string {
     return this.#output.text;
   }
 
-  /** Waits until it has printed `text`, as often as `times`. */
+  /** Waits until the process has printed `text` this many times. */
   async printed(text: string, times = 1): Promise<void> {
     const { stdout, stderr } = this.#child;
     const more = () => [stdout, stderr].map((stream) => once(stream ?? this.#child, "data"));
@@ -192,12 +195,12 @@ export class Running {
     }
   }
 
-  /** Waits for its end; resolves with its exit code. */
+  /** Resolves with the exit code when the process has ended. */
   get ended(): Promise<number | null> {
     return this.#ended;
   }
 
-  /** Asks it to stop; resolves with its exit code. */
+  /** Sends a signal to stop; resolves with the exit code. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     this.#child.kill(signal);
     return this.#ended;

@@ -4,19 +4,19 @@ import { dirname, join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import type { Running } from "./process.ts";
 
-/** A folder for projects, which goes with the tests. */
+/** A folder for projects, which is deleted after the tests. */
 export class Home {
   readonly path = mkdtempSync(join(tmpdir(), "heddle-home-"));
 
   /**
-   * @param isInstalled whether the projects have the package in `node_modules`. Where they do not, older versions of Node need a
+   * @param isInstalled whether the projects have the package in `node_modules`. If not, older versions of Node need a
    * thread that resolves it, which takes a quarter of the CPU time of a start.
    */
   constructor({ isInstalled = false } = {}) {
     if (isInstalled) install(this.path);
   }
 
-  /** Writes a project and answers its configuration file. */
+  /** Writes a project and returns its configuration file. */
   project(name: string, files: Readonly<Record<string, string | object>>): string {
     for (const [path, content] of Object.entries(files)) {
       const file = join(this.path, name, path);
@@ -35,13 +35,13 @@ export class Home {
   }
 }
 
-/** Puts the package into a folder, as npm links it. */
+/** Installs the package in a folder as npm links it. */
 export function install(folder: string): void {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(join(import.meta.dirname, "..", ".."), join(folder, "node_modules", "heddle"));
 }
 
-/** A graph of one node, which tells what it finds. */
+/** A graph of one node that writes this text. */
 export const saying = (says: string) => `graph({
   state: { said: list() },
   nodes: { say: async () => ({ said: [${says}] }) },
@@ -51,7 +51,7 @@ export const saying = (says: string) => `graph({
 export const connect = ({ url }: Running): Client =>
   new Client({ apiUrl: url, callerOptions: { maxRetries: 0 } });
 
-/** What a run on a new thread said first. */
+/** The first text that a run on a new thread has written. */
 export async function say(server: Running, graph: string): Promise<unknown> {
   const client = connect(server);
   const { thread_id } = await client.threads.create();

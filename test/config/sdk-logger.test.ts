@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
-/** A project whose file asks for the logger at its top level, with this version of the SDK installed. */
+/** A project that requests the logger at the top level of its file, with this version of the SDK installed. */
 function project(name: string, sdk: string, file: string): string {
   const config = home.project(name, {
     "package.json": { type: "module" },

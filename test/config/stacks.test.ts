@@ -51,7 +51,7 @@ test.each([[[]], [["--workers", "1"]]])(
     const sent = await (await post(`${server.url}/runs/stream`, run)).text();
     await server.printed("an error that nobody caught");
     for (const told of [sent, server.output]) {
-      // Older versions of Node do not know its line; a line that is given is the one in the file.
+      // Older versions of Node do not report the line; if they do, it is the line in the source file.
       expect(told).toMatch(new RegExp(`${name}/bad\\.ts(:5:\\d+)?\\)`));
       expect(told).not.toMatch(/bad\.ts:(?!5:)/);
       expect(told).not.toContain("data:text/javascript");

@@ -10,7 +10,7 @@ beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
 const cli = join(import.meta.dirname, "../../dist/src/cli.js");
-/** `script` of util-linux gives a program a terminal. */
+/** `script` of util-linux runs a program on a terminal. */
 const hasTerminal = spawnSync("sh", ["-c", "script -qfc true /dev/null"]).status === 0;
 
 const config = home.project("terminal", {
@@ -28,7 +28,10 @@ const config = home.project("terminal", {
   "heddle.json": { graphs: { fail: "./fail.mjs:default" } },
 });
 
-/** Starts a server on a terminal, and has a node of it fail. Returns what the terminal got, and the ids of the run and its thread. */
+/**
+ * Starts a server on a terminal, and runs a node that fails. Returns the terminal's output, and the ids of the run and
+ * its thread.
+ */
 async function onTerminal(options: string, env: Record<string, string> = {}) {
   const command = `exec '${process.execPath}' '${cli}' ${options} --port 0 --config '${config}' --data '${home.data("terminal")}'`;
   const server = await Running.script(`exec script -qfc "${command}" /dev/null`, { TERM: "xterm", ...env });
@@ -57,7 +60,7 @@ describe.runIf(hasTerminal)("on a terminal", () => {
     const ids = `run_id=…${run_id.slice(-8)} thread_id=…${thread_id.slice(-8)}`;
     expect(text).toMatch(new RegExp(`^\\d\\d:\\d\\d:\\d\\d\\.\\d{3} warn  a node failed .*${ids}`, "m"));
     expect(text).toMatch(/^ {2}error:\n {4}Error: .* no\n {8}at .*fail\.mjs/m);
-    // What the node logged is not obeyed.
+    // Control sequences that the node has logged have no effect.
     expect(text.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
     expect(await server.stop()).toBe(0);
   });

@@ -12,7 +12,7 @@ import { Home } from "./project.ts";
 vi.setConfig({ testTimeout: 60_000 });
 beforeAll(build, 120_000);
 
-// A user's file: it is loaded once more in each worker.
+// A user's file: each worker loads it again.
 const GRAPHS = `
 import { threadId } from "node:worker_threads";
 import { appendFileSync } from "node:fs";
@@ -127,7 +127,7 @@ export const odd = graph({
 const home = new Home({ isInstalled: true });
 afterAll(() => home.remove());
 
-/** Writes the project; answers its folder. */
+/** Writes the project and returns its folder. */
 function project(name: string, graphs = GRAPHS): string {
   const names = ["where", "all", "odd", "memory"];
   return dirname(
@@ -157,7 +157,7 @@ afterAll(() => {
   for (const end of ends) end();
 });
 
-/** A server with so many workers, the same one for all tests, and what it has printed and its nodes have logged since this call. */
+/** One server for all tests with this number of workers, and the output and logs since this call. */
 async function served(workers: number) {
   const name = `workers-${workers}`;
   const at = join(home.path, name);
@@ -199,7 +199,7 @@ async function cancelled({ at, record }: Awaited<ReturnType<typeof began>>): Pro
 
 const MODES = ["values", "updates", "messages-tuple", "messages", "custom", "tasks", "checkpoints", "debug"];
 
-/** A story with all that a body can do; what a client sees of it, without ids and times. */
+/** The result of a graph that uses everything a node can do, as a client sees it, without ids and times. */
 async function story(workers: number) {
   const { url, log, output } = await served(workers);
   const thread = await newThread(url);
@@ -241,7 +241,7 @@ describe("nodes in worker threads", () => {
     const there = await story(2);
     expect(here.seen.length).toBeGreaterThan(40);
     expect(there.seen).toEqual(here.seen);
-    // A journaled step is not run again in the task's second life.
+    // A stored step does not run again in the task's second attempt.
     expect(there.log).toBe("once ");
     expect(there.output).toContain('"words":3');
   });
@@ -295,7 +295,7 @@ describe("nodes in worker threads", () => {
     const { url } = await served(1);
     const run = await began(url, "wait");
     await cancelled(run);
-    // The worker is as good as new.
+    // The worker still works.
     expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
   });
 
@@ -319,7 +319,7 @@ describe("nodes in worker threads", () => {
     await expect.poll(() => output().split("a rejected promise that nobody handled").length).toBe(4);
     expect(output()).toMatch(/thrown too late.*graphs\.mjs:\d+/s);
     expect(output()).toMatch(/rejected too late.*graphs\.mjs:\d+/s);
-    // What cannot go to another thread fails its own run alone.
+    // A value that cannot be cloned fails its own run only.
     expect(await odd(url, "deep")).toMatchObject({ __error__: { error: "DataCloneError" } });
     expect(await run.record()).toMatchObject({ status: "running" });
     expect(output()).not.toContain("a worker thread ended");
@@ -329,11 +329,11 @@ describe("nodes in worker threads", () => {
   test("a node that blocks its thread stops neither the server nor other threads, and can be cancelled", async () => {
     const { url, output } = await served(2);
     const run = await began(url, "block");
-    // The other worker takes what comes: it has fewer.
+    // The other worker gets the next calls, because it has fewer.
     for (let i = 0; i < 5; i++) expect(await odd(url, "plain")).toMatchObject({ seen: "plain" });
     expect((await get(`${url}/ok`)).status).toBe(200);
     await cancelled(run);
-    // Its thread does not answer, is ended, and followed by another.
+    // A worker that does not respond is ended and replaced.
     await expect.poll(output).toContain("a worker thread ended");
     expect(output()).not.toContain("process.exit in a graph ended its worker thread");
     await wait(url, run.thread, { assistant_id: "odd", input: { what: "plain" } });

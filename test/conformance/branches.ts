@@ -1,7 +1,7 @@
 import { Command, END, type LangGraphRunnableConfig, Send, START, StateGraph } from "@langchain/langgraph";
 import { LogState } from "./log-state.ts";
 
-/** Custom events, nodes side by side, a node that writes nothing, tasks by `Send`, and a `Command`. */
+/** Custom events, parallel nodes, a node that writes nothing, tasks by `Send`, and a `Command`. */
 export const branches = new StateGraph(LogState)
   .addNode("begin", async (_, { writer }: LangGraphRunnableConfig) => {
     writer?.({ progress: 0.5, text: 'é\n"quoted"\u2028' });

@@ -3,7 +3,7 @@ import { Annotation, type LangGraphRunnableConfig, START, StateGraph } from "@la
 const State = Annotation.Root({ seen: Annotation<Record<string, unknown>> });
 const Context = Annotation.Root({ tone: Annotation<string> });
 
-/** Puts what it is configured with into its state, and what it was told into the store. */
+/** Writes its configuration into the state, and its input into the store. */
 export const configured = new StateGraph(State, Context)
   .addNode("look", async ({ seen }, config: LangGraphRunnableConfig) => {
     const { configurable = {}, context, metadata = {}, store } = config;

@@ -15,7 +15,7 @@ const inner = new StateGraph(LogState)
   .addEdge("step", "ask")
   .compile();
 
-/** A node that is a graph of its own. It asks a human if the topic is "ask". */
+/** A node that is itself a graph. It asks a human if the topic is "ask". */
 export const nested = new StateGraph(LogState)
   .addNode("before", () => ({ log: [] }))
   .addNode("sub", inner)

@@ -6,7 +6,7 @@ import { type App, createApp } from "../../src/app.ts";
 import { graph, list } from "../../src/index.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import type { Dice } from "../chaos/random.ts";
+import type { SeededRandom } from "../chaos/random.ts";
 
 /** The acknowledged data. */
 export interface Facts {
@@ -59,7 +59,7 @@ export async function ask(
   return { status: answer.status, body: text === "" ? undefined : (JSON.parse(text) as unknown) };
 }
 
-function below(dice: Dice, count: number): number {
+function below(dice: SeededRandom, count: number): number {
   return dice.between(0, count - 1);
 }
 
@@ -71,7 +71,7 @@ async function must(app: App, method: string, path: string, body?: unknown): Pro
 }
 
 /** Runs several lives of a server under load. The last one stops gracefully, or leaves its files as `kill -9` would. */
-export async function makeImage(directory: string, dice: Dice, isKilled: boolean): Promise<Image> {
+export async function makeImage(directory: string, dice: SeededRandom, isKilled: boolean): Promise<Image> {
   const facts: Facts = { threads: new Map(), assistants: new Map(), items: new Map() };
   const [live, data, older] = ["live", "data", "older"].map((name) => join(directory, name)) as [
     string,
@@ -99,7 +99,7 @@ export async function makeImage(directory: string, dice: Dice, isKilled: boolean
   return { data, older, isKilled, facts };
 }
 
-async function client(app: App, facts: Facts, dice: Dice, operations: number): Promise<void> {
+async function client(app: App, facts: Facts, dice: SeededRandom, operations: number): Promise<void> {
   const own: string[] = [];
   for (let n = 0; n < operations; n++) {
     const kind = below(dice, 10);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../src/app.ts";
 import { accept, check, repair } from "../../src/cli/maintenance.ts";
-import type { Dice } from "../chaos/random.ts";
+import type { SeededRandom } from "../chaos/random.ts";
 import { ask, type Image, serve } from "./load.ts";
 
 export const KINDS = ["flip", "cut", "zero", "swap"] as const;
@@ -37,7 +37,7 @@ export interface Trial {
 export async function tryDamage(
   image: Image,
   directory: string,
-  dice: Dice,
+  dice: SeededRandom,
   kind: Trial["kind"],
   place: Trial["place"],
 ): Promise<Trial> {
@@ -154,7 +154,7 @@ async function countWhole(data: string, { facts }: Image, refused: readonly stri
 function damage(
   database: string,
   older: string,
-  dice: Dice,
+  dice: SeededRandom,
   kind: Trial["kind"],
   place: Trial["place"],
 ): string {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Dice } from "../chaos/random.ts";
+import { SeededRandom } from "../chaos/random.ts";
 import { type Image, makeImage } from "./load.ts";
 import { KINDS, PLACES, type Trial, tryDamage } from "./trial.ts";
 
@@ -21,7 +21,7 @@ export async function runTrials(
     for (let n = 0; n < loads; n++) {
       const directory = join(room, `load-${n}`);
       mkdirSync(directory);
-      images.push(await makeImage(directory, new Dice(seed + n), n % 2 === 0));
+      images.push(await makeImage(directory, new SeededRandom(seed + n), n % 2 === 0));
     }
     const done: Trial[] = [];
     for (let n = 0; n < trials; n++) {
@@ -29,7 +29,7 @@ export async function runTrials(
       mkdirSync(directory);
       const [kind, place] = [KINDS[n % 4], PLACES[Math.floor(n / 4) % 4]] as [Trial["kind"], Trial["place"]];
       const image = images[Math.floor(n / 16 + n) % loads] as Image;
-      const trial = await tryDamage(image, directory, new Dice(seed * 1000 + n), kind, place);
+      const trial = await tryDamage(image, directory, new SeededRandom(seed * 1000 + n), kind, place);
       rmSync(directory, { recursive: true });
       done.push(trial);
       if (done.length % 50 === 0) say(`${done.length} trials`);

@@ -25,7 +25,7 @@ async function threadOf(app: App, headers: Fields = {}): Promise<string> {
   return ((await made.json()) as { thread_id: string }).thread_id;
 }
 
-/** The status of a refused upgrade, or the code that the socket was closed with. */
+/** The status of a refused upgrade, or the close code of the socket. */
 function knock(app: App, path: string, headers: Fields = {}): Promise<number> {
   return new Promise((resolve) => {
     const socket = new WebSocket(`${app.url.replace("http", "ws")}${path}`, { headers });
@@ -115,7 +115,7 @@ describe("with keys", () => {
       ((await (await ask(app, "POST", "/assistants/search", headers, "{}")).json()) as { name: string }[])
         .length;
     expect([await search(mine), await search(theirs)]).toEqual([4, 3]);
-    // The same id may be a thread of each.
+    // Both tenants may have a thread with this id.
     const body = JSON.stringify({ thread_id: thread });
     expect((await ask(app, "POST", "/threads", theirs, body)).status).toBe(200);
   });
@@ -131,7 +131,7 @@ describe("with keys", () => {
     const { token, expires_at } = (await given.json()) as { token: string; expires_at: string };
     expect(Date.parse(expires_at)).toBe(clock.now() + 60_000);
     expect(await knock(app, `${SOCKET}?token=${token}`)).toBe(4404);
-    // For sockets alone.
+    // The token is valid for sockets only.
     expect((await ask(app, "GET", `/threads/${NOBODY}?token=${token}`)).status).toBe(401);
     clock.advance(60_000);
     expect(await knock(app, `${SOCKET}?token=${token}`)).toBe(4401);

@@ -5,11 +5,11 @@ import { directory, serve } from "./support/server.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
-/** Milliseconds after which a node gives up waiting for its client to be answered. */
+/** Milliseconds after which a node stops waiting for its client to get the response. */
 const PATIENCE = 3_000;
 
 /**
- * Graphs whose node keeps the event loop until the client has its answer, or for {@link PATIENCE}: `busy` does so at once,
+ * Graphs whose node blocks the event loop until the client has its response, or for {@link PATIENCE}: `busy` at once,
  * `asking` after its question has been answered.
  */
 function blocking() {
@@ -50,12 +50,12 @@ function blocking() {
 interface Asked {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>> | readonly unknown[];
-  /** What of the answer the client waits for. */
+  /** The part of the response that the client waits for. */
   readonly until: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends it from a thread of its own, which raises the flag when the answer has come. */
+/** Sends the request from another thread, which sets a flag when the response has arrived. */
 function ask(url: string, { path, ...asked }: Asked, flag: Int32Array): void {
   const to = path.startsWith("ws:") ? url.replace("http", "ws") + path.slice(3) : url + path;
   const workerData = { ...asked, url: to, flag };
@@ -100,7 +100,7 @@ const starts: Readonly<Record<string, (thread: string) => Asked>> = {
   }),
 };
 
-/** Ways to answer the question that a run has asked. */
+/** Ways to answer the question of a run. */
 const resumes: Readonly<Record<string, (thread: string, interrupt: string) => Asked>> = {
   "POST runs": (thread) => ({ path: `${inThread(thread)}/runs`, body: answer, until: "run_id" }),
   "POST runs/stream": (thread) => ({

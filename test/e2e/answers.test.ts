@@ -6,7 +6,10 @@ import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
-/** How an answer was answered: `code` of a refusal, where the face tells one; else its status, or the protocol's name for it. */
+/**
+ * The reply to an answer: `code` of a refusal if the API reports one; otherwise its status, or the protocol's name for
+ * it.
+ */
 interface Reply {
   readonly isTaken: boolean;
   readonly refusal?: unknown;
@@ -15,7 +18,7 @@ interface Reply {
 interface Sending {
   readonly url: string;
   readonly thread: string;
-  /** What waits for an answer. */
+  /** The question that waits for an answer. */
   readonly question: string;
   readonly strategy: string;
 }
@@ -80,7 +83,7 @@ const faces: readonly (readonly [name: string, send: Send, conflict: unknown])[]
   ["input.respond on a socket", overProtocolSocket, "no_such_interrupt"],
 ];
 
-/** A graph that asks, and then works until it is let go on; and a thread of it that waits for an answer. */
+/** A graph that asks, and then works until it is released, with a thread of it that waits for an answer. */
 async function asked() {
   const opened = latch();
   const asks = graph({
@@ -168,7 +171,7 @@ test("an answer that finds no question at its turn fails alone: the thread rests
   const { runs, ended, state, open } = await asked();
   const enqueued = { assistant_id: "asks", multitask_strategy: "enqueue" };
   await postJson(runs, { ...enqueued, command: { resume: "first" } });
-  // Behind this one it is not known what will wait.
+  // It is unknown which question will wait after the queued run.
   await postJson(runs, { ...enqueued, command: { goto: "work" } });
   await postJson(runs, { ...enqueued, command: { resume: "late" } });
   open();
@@ -246,6 +249,6 @@ test("an input to a thread whose question was answered meanwhile is an input", a
   const replies = await Promise.all([start(1), start(2)]);
   expect(replies.map(({ type }) => type)).toEqual(["success", "success"]);
   expect((await ended()).map((run) => run.status)).toEqual(["success", "success", "success"]);
-  // One of them was the answer; the other one is asked anew.
+  // One of them was the answer; the other question is asked again.
   expect(await state()).toMatchObject({ status: "interrupted" });
 });

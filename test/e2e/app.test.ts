@@ -117,7 +117,7 @@ describe("a server that cannot start", () => {
       code: "config.invalid",
       message: expect.stringContaining(`createApp has no option "${name}"; ${hint}`) as unknown,
     });
-    // Nothing was opened.
+    // The failed start has left nothing open.
     await serve({ data });
   });
 

@@ -4,7 +4,7 @@ import { lines } from "./support/clients.ts";
 import { directory, serve } from "./support/server.ts";
 import { aTime, get, NOBODY, post } from "./support/wire.ts";
 
-/** Notes the tone that its context names. */
+/** Stores the tone from its context. */
 const tone = graph({
   state: { log: list<string>() },
   nodes: {
@@ -87,7 +87,7 @@ describe.each(lines)("versions over %s", (_, connect) => {
     });
     expect(back.metadata).toEqual({});
     expect(await numbers({})).toEqual([3, 2, 1]);
-    // A number is never given out again.
+    // A version number is never reused.
     expect(await client.assistants.update(id, { name: "on" })).toMatchObject({
       version: 4,
       graph_id: "tone",

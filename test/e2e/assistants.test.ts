@@ -4,7 +4,7 @@ import { lines } from "./support/clients.ts";
 import { serve } from "./support/server.ts";
 import { aTime, aUuid, get, NOBODY, post } from "./support/wire.ts";
 
-/** Answers in the tone that its configuration names. */
+/** Answers in the tone from its configuration. */
 const tone = graph({
   state: { log: list<string>(), said: value<string>() },
   nodes: {

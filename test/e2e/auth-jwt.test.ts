@@ -69,7 +69,7 @@ test("each user of an identity provider sees what is the user's own", async () =
   );
   expect([await alice.threads.count(), await bob.threads.count()]).toEqual([1, 0]);
 
-  // Default assistants are everybody's, others their maker's.
+  // Default assistants belong to everybody, others to the user who created them.
   expect((await bob.assistants.search({ graphId: "who" })).map(({ metadata }) => metadata)).toEqual([
     { created_by: "system" },
   ]);
@@ -86,7 +86,7 @@ test("each user of an identity provider sees what is the user's own", async () =
 
   await alice.store.putItem(["notes"], "k", { a: 1 });
   expect((await alice.store.getItem(["notes"], "k"))?.namespace).toEqual(["user:alice", "notes"]);
-  // Names of a search are names to ask for.
+  // The search returns names under which the items can be read.
   expect((await alice.store.getItem(["user:alice", "notes"], "k"))?.value).toEqual({ a: 1 });
   expect(await bob.store.getItem(["user:alice", "notes"], "k")).toBeNull();
   expect((await bob.store.searchItems([])).items).toEqual([]);

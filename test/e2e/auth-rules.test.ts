@@ -22,11 +22,11 @@ const echo = graph({
   edges: { start: "say" },
 });
 
-/** Refuses what the user has no permission to write. */
+/** Refuses writes by users who lack the permission for them. */
 const writers = ({ permissions }: { readonly permissions: readonly string[] }): boolean =>
   permissions.includes("write");
 
-/** Metadata with these members put in by a handler. */
+/** Adds these members to the metadata, in a handler. */
 const add = (value: object, members: object): void => {
   const to = value as { metadata?: object | null };
   to.metadata = { ...to.metadata, ...members };
@@ -98,7 +98,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
       bob.threads.copy(shared),
       bob.runs.list(shared),
     ]);
-    // A copy is its maker's: the handler of `threads:create` has seen its metadata.
+    // A copy belongs to the user who made it: the handler of `threads:create` has seen its metadata.
     const copied = await carol.threads.copy(shared);
     expect(copied).toMatchObject({ metadata: { members: ["carol", "carol"], n: 1 } });
     await alice.threads.delete(shared);
@@ -252,7 +252,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
       return { thread_id, run_id, client };
     };
     const runs = [await begun(alice, "a"), await begun(bob, "b")];
-    // Not each line of the SDK has a method for it.
+    // Only one major version of the SDK has a method for it.
     const cancel = async (name: Name, body: object) => {
       const headers = { ...headersOf(name), "content-type": "application/json" };
       const answer = await fetch(`${url}/runs/cancel`, {
@@ -293,7 +293,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     left.abort();
     const cancel = `${url}/threads/${thread_id}/runs/${run_id}/cancel`;
     expect((await fetch(cancel, { method: "POST", headers: headersOf("carol") })).status).toBe(403);
-    // A cancellation would have come before this.
+    // A cancellation would have happened before this.
     await alice.threads.getState(thread_id);
     expect((await alice.runs.get(thread_id, run_id)).status).toBe("running");
     open("a");
@@ -339,12 +339,12 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
       bob.runs.wait(null, assistant_id, { input: {} }),
       bob.crons.create(assistant_id, { schedule: "0 0 1 1 *" }),
     ]);
-    // Default assistants are everybody's to run, and here nobody's to change.
+    // Default assistants can be run by everybody, and here changed by nobody.
     const [{ assistant_id: system } = { assistant_id: "" }] = shared;
     await expect(bob.assistants.update(system, { name: "his" })).rejects.toMatchObject(missing);
     expect(await carol.runs.wait(null, "echo", { input: { text: "x" } })).toMatchObject({ log: ["x"] });
     expect(await alice.runs.wait(null, assistant_id, { input: { text: "y" } })).toMatchObject({ log: ["y"] });
-    // One that all may read and run, and its owner alone may change and delete.
+    // An assistant that all may read and run, and only its owner may change and delete.
     const common = await alice.assistants.create({ graphId: "echo", metadata: { public: true } });
     const { assistant_id: open } = common;
     expect((await bob.assistants.get(open)).metadata).toEqual({ owner: "alice", public: true });
@@ -358,7 +358,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
       bob.assistants.delete(open),
     ]);
     expect(await alice.assistants.get(open)).toEqual(common);
-    // What a handler puts into the metadata is not for the client to take away.
+    // A client cannot remove metadata that a handler has set.
     const changed = await alice.assistants.update(assistant_id, { metadata: { owner: "bob" } });
     expect(changed.metadata).toEqual({ owner: "alice" });
     await alice.assistants.delete(assistant_id);
@@ -366,7 +366,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
 
   test("crons, whose runs are their user's; Carol may create none", async () => {
     const now = systemClock.now();
-    // Both crons are made before the minute begins, also on a busy machine.
+    // Both crons are created before the minute begins, even on a busy machine.
     const shift = (60_000 - (now % 60_000) - 1_500 + 60_000) % 60_000;
     const clock = { now: () => systemClock.now() + shift, mono: () => systemClock.mono() };
     const auth = new Auth()
@@ -403,7 +403,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     const values = async () => (await alice.threads.getState<object>(thread_id)).values;
     await expect.poll(values, { timeout: 5_000 }).toMatchObject({ log: ["on time"], user: "alice" });
     expect(await alice.runs.list(thread_id)).toHaveLength(1);
-    // What the rules do not allow at that time is left out; the cron stays.
+    // A run that the rules forbid at that time is skipped; the cron stays.
     await expect
       .poll(() => complaints.join(""))
       .toContain(`"cron":"${denied.cron_id}","code":"auth.forbidden"`);
@@ -430,7 +430,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
       value: { of: "alice" },
     });
     expect(await carol.store.getItem(["notes"], "k")).toBeNull();
-    // Their own names are below their own part.
+    // Names that the users choose lie below their own namespace.
     expect(await bob.store.getItem(["alice", "notes"], "k")).toBeNull();
     const found = async (client: Client) =>
       (await client.store.searchItems([])).items.map((item) => item.value);
@@ -454,7 +454,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     await alice.store.putItem(["team"], "a", { readers: ["alice", "carol"], n: 1 });
     await alice.store.putItem(["team"], "b", { readers: ["alice"], n: 2 });
     await bob.store.putItem(["team", "bob"], "c", { readers: ["bob"], n: 3 });
-    // What the user could not read afterwards, and what the user cannot read now, is not written.
+    // A write is refused if the user cannot read the item before or after it.
     await expect(bob.store.putItem(["team"], "d", { readers: ["alice"] })).rejects.toMatchObject(refused);
     await expect(bob.store.putItem(["team"], "a", { readers: ["bob"] })).rejects.toMatchObject(missing);
     await expect(bob.store.deleteItem(["team"], "a")).rejects.toMatchObject(missing);
@@ -463,7 +463,7 @@ describe.each(clientsOf)("three users, over %s:", (_, connect) => {
     const found = async (client: Client) =>
       (await client.store.searchItems(["team"])).items.map((item) => item.value["n"]).toSorted();
     expect(await Promise.all([alice, bob, carol].map(found))).toEqual([[1, 2], [3], [1]]);
-    // Pages have as many as they should: what is left out does not count.
+    // Pages are full: items that are left out do not count.
     expect((await carol.store.searchItems(["team"], { limit: 1 })).items).toHaveLength(1);
     expect((await carol.store.searchItems(["team"], { limit: 1, offset: 1 })).items).toEqual([]);
     expect((await bob.store.listNamespaces()).namespaces).toEqual([["team", "bob"]]);

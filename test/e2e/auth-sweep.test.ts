@@ -9,10 +9,11 @@ import { directory, serve } from "./support/server.ts";
 import { dial, type Dialed } from "./support/sockets.ts";
 
 /**
- * Each route and each socket of the server, asked by a user for what is another's. A new one without a case here fails.
+ * Requests every route and every socket of the server as a user, for another user's resources. A new one without a case
+ * here fails.
  */
 
-/** In everything that Alice makes. No answer to another user may contain it. */
+/** Contained in everything that Alice creates. No answer to another user may contain it. */
 const SECRET = "of-alice-alone";
 
 const noted = graph({
@@ -27,15 +28,15 @@ const noted = graph({
   edges: { start: "say", say: "ask" },
 });
 
-/** The ids of what Alice has made, or of nothing. */
+/** The ids of Alice's resources, or ids without a resource. */
 interface Ids {
   readonly thread_id: string;
   readonly run_id: string;
   readonly checkpoint_id: string;
-  /** A thread whose run is in progress, and that run. */
+  /** A thread with a run in progress, and that run. */
   readonly busy: string;
   readonly busy_run: string;
-  /** A run without a thread of the client's. */
+  /** A run without a thread. */
   readonly lone_run: string;
   readonly lone_thread: string;
   readonly assistant_id: string;
@@ -50,9 +51,11 @@ interface Case {
   readonly body?: (ids: Ids) => unknown;
   /** The status that another user gets; `own`: the owner's. */
   readonly foreign: number | "own";
-  /** What of its body is expected; otherwise nothing but that the secret is not there. */
+  /** The expected body; otherwise only the absence of the secret is checked. */
   readonly shows?: unknown;
-  /** What the same request gets where nothing has these ids; default: the same answer. `other`: it makes something. */
+  /**
+   * The result of the same request for ids without a resource; default: the same answer. `other`: it creates something.
+   */
   readonly absent?: "other";
   /** The status that the owner gets; default: 200. */
   readonly own?: number;
@@ -73,7 +76,7 @@ const started = (more: object = {}): Case => ({
 });
 const made = (more: object = {}): Case => ({ ...started(more), absent: "other" });
 const everybody: Case = { foreign: 200 };
-/** It is there where the pages have been built. */
+/** The pages are served only where they have been built. */
 const page: Case = { foreign: "own" };
 const operators: Case = { foreign: 403, own: 403 };
 const command = (method: string, params: object = {}): Case => ({
@@ -81,7 +84,7 @@ const command = (method: string, params: object = {}): Case => ({
   body: () => ({ id: 1, method, params }),
 });
 
-/** By method and path; several of one route. */
+/** By method and path; a route may have several cases. */
 const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   "POST /threads": [
     { foreign: 200, body: () => ({}), absent: "other" },
@@ -121,7 +124,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   },
   "GET /threads/{thread_id}/interrupts": onThread(404),
   "GET /threads/{thread_id}/events/possible": onThread(404),
-  // The owner's thread has no machine.
+  // The graph of the owner's thread is not a machine.
   "POST /threads/{thread_id}/events": { ...onThread(404, { type: "APPROVE" }), own: 422 },
   "GET /threads/{thread_id}/history": onThread(404),
   "POST /threads/{thread_id}/history": onThread(404, { limit: 10 }),
@@ -256,7 +259,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   "GET /inspect/machines": everybody,
   "GET /inspect/machines/{machine}": [
     { ...everybody, path: () => ({ machine: "thread" }) },
-    // The default assistant of this graph is nobody's, here.
+    // Here, the default assistant of this graph belongs to nobody.
     { foreign: 404, own: 404, path: () => ({ machine: "graph:noted" }) },
   ],
   "GET /inspect/actors": [
@@ -286,7 +289,7 @@ const cased = Object.entries(cases).flatMap(([operation, of]) =>
     .map((one, n): [name: string, operation: string, one: Case] => [`${operation} ${n + 1}`, operation, one]),
 );
 
-/** A server with components, so that it has all routes there are. */
+/** A server with UI components, so that it has all routes. */
 async function open() {
   const home = await directory();
   const config = join(home, "langgraph.json");
@@ -297,7 +300,7 @@ async function open() {
   return { server, gate };
 }
 
-/** Sends a request of a user. A stream is left as soon as it has begun. */
+/** Sends a request as a user. A stream is closed as soon as it has begun. */
 async function ask(
   url: string,
   name: Name,
@@ -322,7 +325,7 @@ async function ask(
   return { status, body: isJson ? (JSON.parse(text) as unknown) : text };
 }
 
-/** What Alice has, each part with the secret in it. */
+/** Creates resources of Alice, each with the secret in it. */
 async function possessions({ server: { url }, gate }: Awaited<ReturnType<typeof open>>): Promise<Ids> {
   const as = async <T = Record<string, string>>(method: string, path: string, body?: unknown): Promise<T> => {
     const { status, body: found } = await ask(url, "alice", method, path, body);
@@ -368,7 +371,7 @@ async function possessions({ server: { url }, gate }: Awaited<ReturnType<typeof 
   };
 }
 
-/** Ids that nothing has. */
+/** Ids without a resource. */
 const nothing = (): Ids => {
   const names = [
     "thread_id",
@@ -385,7 +388,7 @@ const nothing = (): Ids => {
   return { ...(ids as unknown as Omit<Ids, "namespace">), namespace: ["void"] };
 };
 
-/** All that Alice has, as she sees it. */
+/** All resources of Alice, as she sees them. */
 async function possessed(url: string, ids: Ids): Promise<unknown> {
   const { thread_id, run_id, busy, busy_run, lone_run, lone_thread, assistant_id } = ids;
   const reads: readonly (readonly [method: string, path: string, body?: unknown])[] = [
@@ -422,7 +425,7 @@ function requestOf(
   return body === undefined ? [method, filled + asked] : [method, filled + asked, body(ids)];
 }
 
-/** An answer with all ids made equal. */
+/** An answer with all ids replaced by the same text. */
 const withoutIds = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer).replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID"));
 
@@ -437,7 +440,7 @@ test("every route has a case, and no other", async () => {
   expect(routes.toSorted()).toEqual(Object.keys(cases).toSorted());
 });
 
-/** Routes for everybody. */
+/** Public routes. */
 const OPEN = [
   "GET /",
   "GET /dashboard/{file}",
@@ -480,11 +483,11 @@ describe("of what is another's", { timeout: 20_000 }, () => {
     if (one.foreign !== "own") expect(got.status, JSON.stringify(got.body)).toBe(one.foreign);
     expect(JSON.stringify(got.body) ?? "").not.toContain(SECRET);
     if (one.shows !== undefined) expect(got.body).toEqual(one.shows);
-    // That it is there is not told either.
+    // The answer does not reveal that the resource exists.
     const absent = await ask(url, "bob", ...requestOf(operation, one, nothing()));
     if (one.absent === undefined) expect(withoutIds(got)).toEqual(withoutIds(absent));
     expect(await possessed(url, ids)).toEqual(before);
-    // The request is what it should be: the owner's is answered.
+    // The request itself is valid: the owner gets an answer.
     const own = await ask(url, "alice", ...requestOf(operation, one, ids));
     expect(own.status, JSON.stringify(own.body)).toBe(one.foreign === "own" ? got.status : (one.own ?? 200));
     opened.gate.open(SECRET);
@@ -492,13 +495,13 @@ describe("of what is another's", { timeout: 20_000 }, () => {
   });
 });
 
-/** A socket's commands: of a thread, or of protocol v2. */
+/** A command on a socket: of a thread, or of protocol v2. */
 type Command = { readonly id: number; readonly [field: string]: unknown };
 
 interface SocketCase {
   readonly path: (ids: Ids) => string;
   readonly commands?: (ids: Ids) => readonly Command[];
-  /** Whether the socket stays open, and says nothing, where there is nothing. */
+  /** Whether the socket stays open without messages where there is no resource. */
   readonly staysOpen: boolean;
 }
 
@@ -548,7 +551,7 @@ describe.each(["header", "token"])("a socket of a user who is known by a %s", { 
     return dial(`${url}${path}${path.includes("?") ? "&" : "?"}token=${token}`);
   }
 
-  /** What Bob is told of these ids until `goOn` is over; undefined code: the socket stayed open. */
+  /** The messages that Bob gets about these ids until `goOn` is over; code undefined: the socket stayed open. */
   async function told(url: string, { path, commands, staysOpen }: SocketCase, ids: Ids, goOn = stay) {
     const dialed = await dialAs(url, "bob", path(ids));
     const { socket, texts } = dialed;
@@ -559,7 +562,7 @@ describe.each(["header", "token"])("a socket of a user who is known by a %s", { 
     if (!staysOpen) return { texts, code: await dialed.closed };
     await expect.poll(isAnswered).toBe(true);
     await goOn();
-    // What was sent before its answer has arrived then.
+    // Everything sent before that has arrived by then.
     await new Promise((resolve) => socket.once("pong", resolve).ping());
     return { texts, code: socket.readyState === socket.OPEN ? undefined : await dialed.closed };
   }
@@ -582,7 +585,7 @@ describe.each(["header", "token"])("a socket of a user who is known by a %s", { 
     const watched = await told(url, one, ids, goOn);
     expect(withoutIds(watched)).toEqual(absent);
     expect(JSON.stringify(watched)).not.toContain(SECRET);
-    // The owner's shows the same.
+    // The owner's socket works with the same request.
     const own = await dialAs(url, "alice", one.path(ids));
     for (const command of one.commands?.(ids) ?? []) own.send(command);
     if (one.staysOpen) await goOn();

@@ -42,7 +42,7 @@ const quiet = graph({
   edges: { start: "work" },
 });
 
-/** What a client may say about a user that it is not. */
+/** What a client may claim about a user that it is not. */
 const spoofed = {
   user_id: "root",
   langgraph_auth_user: { identity: "root", secret: "x" },
@@ -222,7 +222,7 @@ describe("who a user is", () => {
     const dev = await serve({ auth: auth(), studio: true });
     expect((await count(dev.url, studio)).status).toBe(200);
     expect((await count(dev.url)).status).toBe(401);
-    // The handlers are asked about it as about any user.
+    // The handlers decide about this user as about any other.
     const { thread_id } = await connect(dev.url, "alice").threads.create();
     expect((await fetch(`${dev.url}/threads/${thread_id}`, { headers: studio })).status).toBe(404);
     for (const headers of [{ host: "evil.example" }, { origin: "https://evil.example" }])
@@ -241,7 +241,7 @@ describe("who a user is", () => {
       expect((await fetch(`${url}${path}`, { headers: operator })).status).toBe(200);
       expect((await fetch(`${url}${path}`, { headers: headersOf("alice") })).status).toBe(403);
     }
-    // Its runs have no user, whatever it says.
+    // Its runs have no user, whatever the client claims.
     const answer = await fetch(`${url}/runs/wait`, {
       method: "POST",
       headers: { ...operator, "content-type": "application/json" },
@@ -376,7 +376,7 @@ describe("protocol v2", () => {
       return ((await answer.json()) as { token: string }).token;
     };
     const [alices, bobs] = [await tokenOf("alice"), await tokenOf("bob")];
-    // Over WebSockets the client sends no headers.
+    // Browsers send no headers with a WebSocket.
     const open = (client: Client, token: string, id?: string) =>
       streamOf(url, transport, "who", id, transport === "sse" ? client : undefined, token);
     const { thread, threadId } = open(alice, alices);
@@ -406,7 +406,7 @@ test("a user who follows a thread that is not there yet sees the runs that make 
     ),
   );
   const [alices, bobs] = streams;
-  // Both have begun to read.
+  // Both readers have begun.
   for (const stream of streams) await stream.until(":");
   await ask("alice", "commands", { id: 1, method: "run.start", params: { assistant_id: "who", input: {} } });
   await alices?.until("of alice");
@@ -415,7 +415,7 @@ test("a user who follows a thread that is not there yet sees the runs that make 
 });
 
 describe("in a project", () => {
-  /** A project with packages of its own: another line of the SDK than the server's. */
+  /** A project with packages of its own: another major version of the SDK than the server's. */
   async function project(files: Readonly<Record<string, string | object>>, config: object): Promise<string> {
     const home = await directory();
     await mkdir(join(home, "node_modules", "@langchain"), { recursive: true });
@@ -453,7 +453,7 @@ describe("in a project", () => {
         ...(method === "POST" && { body: "{}" }),
       });
     expect((await ask(undefined, "/threads", "POST")).status).toBe(401);
-    // As disable_studio_auth says.
+    // As `disable_studio_auth` requires.
     expect((await ask(undefined, "/threads", "POST", { "x-auth-scheme": "langsmith" })).status).toBe(401);
     const made = (await (await ask("ann", "/threads", "POST")).json()) as { thread_id: string };
     expect(made).toMatchObject({ metadata: { owner: "ann" } });

@@ -10,7 +10,7 @@ interface Run {
   readonly thread_id: string;
 }
 
-/** A graph that notes each execution of its node, by the name in the input. */
+/** A graph that records each execution of its node, by the name in the input. */
 function counted() {
   const executions = new Map<string, number>();
   const noted = graph({
@@ -26,7 +26,7 @@ function counted() {
   return { executions, noted };
 }
 
-// More than the threads that stay in memory while they have no run.
+// More runs than idle threads that stay in memory.
 test.each([
   ["whose threads are their own", false, "delete"],
   ["whose threads are kept", false, "keep"],

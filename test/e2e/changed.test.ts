@@ -19,7 +19,7 @@ const before = graph({
 
 const renamedNodes = { begin: says("began"), approve: ask, end: says("end") };
 const renamedEdges = { start: "begin", begin: "approve", approve: "end" } as const;
-/** A node and a key have other names, and the key is of another kind. */
+/** The node and the key have other names, and the key is of another kind. */
 const renamed = graph({
   state: { sum: z.string().default("none"), log },
   nodes: renamedNodes,
@@ -35,11 +35,11 @@ const migrating = graph({
   migrate: (state) => ({ ...state, total: `${String(state["total"])} in all` }),
 });
 
-// Only our own graphs know their structure.
+// Only Heddle's own graphs know their structure.
 describe.skipIf(differs("graphs that have changed")).each(lines)(
   "a graph that changes between two starts of the server, over %s",
   (_, connect) => {
-    /** A thread that waits for an answer in the graph as it was, and a server that has another one for it. */
+    /** A thread that waits for an answer in the original graph, and a server with a changed graph for it. */
     async function restarted(changed: object) {
       const data = await directory();
       const first = await serve({ data, graphs: { g: before } });
@@ -90,7 +90,7 @@ describe.skipIf(differs("graphs that have changed")).each(lines)(
       );
       await wait({ command: { resume: "yes" } });
       const update = (values: object) => client.threads.updateState(thread_id, { values, asNode: "begin" });
-      // All of it, or nothing is changed.
+      // All of the update is applied, or nothing.
       await expect(update({ log: [] })).rejects.toMatchObject({
         status: 422,
         message: expect.stringContaining("state.total"),

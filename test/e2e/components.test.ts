@@ -16,7 +16,7 @@ import { shade } from "./shade.ts";
 const Card = (props: { city: string }) => { const [open] = useState(true); return <b title={shade(open)}>{props.city}</b>; };
 export default { card: Card };`;
 
-/** A project whose graph `agent` has components. */
+/** A project whose graph `agent` has UI components. */
 async function project(ui: object = { agent: "./ui.tsx", "an-other": "./ui.tsx" }, more: object = {}) {
   const home = await directory();
   await Promise.all([
@@ -28,7 +28,7 @@ async function project(ui: object = { agent: "./ui.tsx", "an-other": "./ui.tsx" 
   return home;
 }
 
-/** What a page makes of a bundle: the tags are not run here, their script and what they call is. */
+/** What a page makes of a bundle: the test does not run the tags, but their script and its call. */
 function shown(script: string, call: string, place: string): unknown {
   const responses: unknown[] = [];
   const children: unknown[] = [];
@@ -71,7 +71,7 @@ test.each(lines)(
       type: "b",
       props: { title: "light", children: "Lisbon" },
     });
-    // The client asks by the assistant that its stream goes to.
+    // The client names the assistant that its stream belongs to.
     const [assistant] = await client.assistants.search({ graphId: "agent" });
     expect(await ui.getComponent(assistant?.assistant_id ?? "", "card")).toBe(html);
     expect(await ui.getComponent("an-other", "card")).toContain("__LGUI_an_other.render(");

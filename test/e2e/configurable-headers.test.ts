@@ -10,7 +10,7 @@ const sent = { "X-Team": "red", "my-room": "4", "my-own": "no", "x-other": "no",
 const taken = { "x-team": "red", "my-room": "4" };
 const patterns: HeaderPatterns = { includes: ["x-team", "my-*"], excludes: ["MY-OWN"] };
 
-/** A server with a graph that waits where it is told to, and notes what its node finds in `configurable`. */
+/** A server with a graph that waits on request, and records what its node finds in `configurable`. */
 async function start(configurableHeaders?: HeaderPatterns) {
   const seen: JsonObject[] = [];
   const noting = graph({
@@ -36,7 +36,7 @@ async function start(configurableHeaders?: HeaderPatterns) {
     });
     return { status: response.status, text: await response.text() };
   };
-  /** Of the headers above, those that the runs found so far, run by run. */
+  /** The headers above that the runs have found so far, run by run. */
   const found = () =>
     seen.map((configurable) =>
       Object.fromEntries(

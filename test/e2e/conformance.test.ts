@@ -18,7 +18,7 @@ const line2 = ["SDK 2.0", Line2 as unknown as typeof Line1] as const;
 type Lines = readonly (readonly [name: string, client: typeof Line1])[];
 const kinds: readonly (readonly [name: string, options: () => AppOptions, lines: Lines])[] = [
   ["the conformance project", () => ({ config: readConfig(project, {}) }), [line1, line2]],
-  // Rewritten in LangGraph.js, they would be those above.
+  // Rewritten in LangGraph.js, these graphs would be the ones above.
   ...(isHosted
     ? []
     : [

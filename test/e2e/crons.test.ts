@@ -13,7 +13,7 @@ const named = graph({
   edges: { start: "work" },
 });
 
-/** A clock that says, when it is made, that the next minute begins in so many milliseconds. */
+/** A clock that starts this many milliseconds before a full minute. */
 function shortlyBeforeAMinute(ms: number) {
   const now = systemClock.now();
   const shift = (60_000 - (now % 60_000) - ms + 60_000) % 60_000;
@@ -93,7 +93,7 @@ describe.each(lines)("crons over %s", (_, connect) => {
     ]);
     expect(await client.crons.count({})).toBe(2);
     expect(await client.crons.count({ threadId: thread_id })).toBe(1);
-    // What they were for is gone.
+    // The assistant of the crons is deleted.
     await client.assistants.delete(assistant.assistant_id);
     expect(await ids({})).toEqual([on.cron_id]);
     await client.threads.delete(thread_id);
@@ -290,7 +290,7 @@ describe("what its runs would be refused for", () => {
   });
 });
 
-// What the guide says about the lines of the client.
+// The statements of the guide about versions of the client.
 test.each([
   ["1.15", 0, "Europe/Berlin"],
   ["2.0", 1, null],

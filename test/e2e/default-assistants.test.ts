@@ -9,7 +9,7 @@ import { directory, serve } from "./support/server.ts";
 
 const [, connect] = lines[0] as (typeof lines)[number];
 
-/** A server whose configuration file sets `LANGGRAPH_CONFIG`, with a graph that tells what it was configured with. */
+/** A server whose configuration file sets `LANGGRAPH_CONFIG`, with a graph that stores its configuration. */
 async function start(defaults: JsonObject, outside: { readonly [name: string]: string } = {}, data?: string) {
   const home = await directory();
   const path = join(home, "langgraph.json");

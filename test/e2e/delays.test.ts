@@ -32,7 +32,7 @@ describe.each(lines)("after_seconds over %s", (_, connect) => {
     const soon = await create("soon", 0.05);
     expect(await client.runs.join(thread_id, soon.run_id)).toMatchObject({ log: ["now", "soon"] });
     expect(await client.runs.get(thread_id, far.run_id)).toMatchObject({ status: "pending" });
-    // By their admission, whenever they begin.
+    // In the order of their admission, whenever they begin.
     expect((await client.runs.list(thread_id)).map(({ run_id }) => run_id).at(-1)).toBe(far.run_id);
   });
 

@@ -31,12 +31,12 @@ describe("a client that waits for a run learns that its thread was deleted", () 
     await waits("a");
     const run = which === "a queued run" ? await begin("b") : first;
     const joining = get(`${path}/runs/${run}/join`);
-    // The run is found before its thread is deleted.
+    // The server looks up the run before the thread is deleted.
     await get(`${path}/runs/${run}`);
     await remove();
     const answer = await joining;
     const read = (await answer.json()) as unknown;
-    // The status was sent before, if the deletion took long.
+    // If the deletion took long, the status has been sent before it.
     if (answer.status === 200) expect(read).toEqual({ __error__: { error: "ServiceError", message: GONE } });
     else {
       expect(answer.status).toBe(404);
@@ -89,7 +89,7 @@ describe("a client that waits for a run learns that its thread was deleted", () 
     await sockets[0]?.until(({ frames }) => frames.length > 0);
     await sockets[1]?.until(({ frames }) => frames.length > 0);
     await sockets[2]?.ask({ id: 1, method: "subscription.subscribe", params: { channels: ["values"] } });
-    // Its events come after the answer.
+    // The events come after the answer to the command.
     await sockets[2]?.until(({ texts }) => texts.length > 1);
     await remove();
     for (const socket of sockets) expect(await socket.closed).toEqual({ code: 4404, reason: GONE });

@@ -33,10 +33,13 @@ const pathOf = (route: string) =>
     .slice(route.indexOf(" ") + 1)
     .replaceAll(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? "00000000-0000-4000-8000-000000000000");
 
-/** A route with its parameters unnamed: the names are each server's own. */
+/** A route without the names of its parameters, which differ between servers. */
 const unnamed = (route: string) => route.replaceAll(/\{\w+\}|:\w+/g, "{}");
 
-/** Each described route is served: `test/http/openapi.test.ts`. Those of `/ui` only where a project has components. */
+/**
+ * `test/http/openapi.test.ts` checks that each described route is served. The routes of `/ui` exist only where a
+ * project has components.
+ */
 const served: ReadonlySet<string> = new Set(Object.keys(allRouteDescriptions).map(unnamed));
 
 test("each difference has a reason, and a test that exists", () => {
@@ -75,7 +78,7 @@ test("each official route is served, or stands among those that are not", () => 
     (route) => !served.has(unnamed(route)) && !unserved.has(unnamed(route)) && !isSocket(route),
   );
   expect(missing).toEqual([]);
-  // A row that no official server has would be a row about nothing.
+  // A row for a route that no official server has would be wrong.
   const official = new Set(OFFICIAL_ROUTES.map(unnamed));
   expect(unservedRoutes.filter((route) => !official.has(unnamed(route)))).toEqual([]);
 });

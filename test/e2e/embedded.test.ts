@@ -28,7 +28,7 @@ const said = graph({
   edges: { start: "say" },
 });
 
-/** A graph whose node reports that it runs, and then waits to be let go. */
+/** A graph whose node reports that it runs, and then waits to be released. */
 function halting() {
   const [reached, opened] = [latch(), latch()];
   const halt = graph({
@@ -45,7 +45,7 @@ function halting() {
   return { halt, reached: reached.passed, open: () => opened.pass() };
 }
 
-/** A server as a user of Heddle would have it, on a free port; it closes with the test. */
+/** A server as a user of Heddle creates it, on a free port; it closes with the test. */
 async function listening(
   listener: RequestListener,
   host = "127.0.0.1",
@@ -67,7 +67,7 @@ interface Embedded {
   readonly complaints: readonly string[];
 }
 
-/** An app that does not listen, as a part of a server of Node's. */
+/** An app that does not listen, but is part of one of Node's servers. */
 async function embed(
   options: AppOptions = {},
   handling: HandlerOptions = {},
@@ -236,7 +236,7 @@ describe("what is outside the prefix is not the app's", () => {
   });
 });
 
-/** As Express does it: the mounted path is taken off `url`, and body parsers leave what they have read in `body`. */
+/** As Express does: the mount path is removed from `url`, and body parsers put what they have read into `body`. */
 const expressLike =
   (mounted: string, parse?: (bytes: Buffer) => unknown) =>
   ({ listener }: Handler): RequestListener =>
@@ -261,7 +261,7 @@ describe("a handler as a middleware", () => {
     const { url } = await embed({}, {}, expressLike("/agents", parse));
     const base = `${url}/agents`;
     const thread = await newThread(base);
-    // Larger than what a body may be that is kept in pieces.
+    // Larger than a body that is kept in pieces may be.
     const input = { log: ["é".repeat(100_000)] };
     expect(await postJson(`${base}/threads/${thread}/runs/wait`, { ...run, input })).toEqual({
       log: [...input.log, "said"],
@@ -345,7 +345,7 @@ describe("when the app closes", () => {
   test("what waits for a run that does not end is cut off", async () => {
     const { halt, reached } = halting();
     const { url, close } = await embed({ graphs: { halt } });
-    // It fails before the server has closed.
+    // The run fails before the server has closed.
     const ended = post(`${url}/runs/wait`, { assistant_id: "halt", input: {} }).then(
       (response) => response.text(),
       (cause: Error) => cause.message,
@@ -397,7 +397,7 @@ describe("who may use an app without keys", () => {
   const asking = async (options: AppOptions) => {
     const app = await serve({ transport: "none", ...options });
     const handler = createHandler(app);
-    // As a connection from another machine has it.
+    // With the remote address of another machine.
     const { url, server } = await listening((request, response) => {
       Object.defineProperty(request.socket, "localAddress", { value: "::ffff:192.0.2.7" });
       handler.listener(request, response);

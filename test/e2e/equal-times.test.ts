@@ -3,7 +3,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { lines } from "./support/clients.ts";
 import { serve } from "./support/server.ts";
 
-/** A clock whose wall time never moves: all records are made in the same millisecond. */
+/** A clock whose wall time never changes: all records are created in the same millisecond. */
 const stillClock = () => {
   const at = systemClock.now();
   return { now: () => at, mono: () => systemClock.mono() };
@@ -11,7 +11,7 @@ const stillClock = () => {
 
 const COUNT = 12;
 
-/** Makes records one after another, and returns their ids in this order. */
+/** Creates records in sequence, and returns their ids in this order. */
 async function inTurn(make: (index: number) => Promise<string>): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let index = 0; index < COUNT; index++) ids.push(await make(index));

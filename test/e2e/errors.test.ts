@@ -24,13 +24,13 @@ interface Refused {
   readonly errors?: readonly { readonly at: string; readonly message: string }[];
 }
 
-/** `:thread` and `:run` stand for ones that are there. */
+/** `:thread` and `:run` stand for existing ones. */
 type Case = readonly [method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body: unknown, at: string];
 
 const RUNS = "/threads/:thread/runs";
 const RUN = `${RUNS}/:run`;
 
-/** Not valid: 422, and the field is named. */
+/** Invalid requests: 422, and the response names the field. */
 const notValid: readonly Case[] = [
   // Wrong types.
   ["POST", RUNS, {}, "assistant_id"],
@@ -65,7 +65,7 @@ const notValid: readonly Case[] = [
   ["POST", RUNS, run({ langsmith_tracer: "on" }), "langsmith_tracer"],
   ["POST", RUNS, run({ langsmith_tracer: { project_name: 7 } }), "langsmith_tracer.project_name"],
   ["POST", RUNS, run({ strict_resume: 1 }), "strict_resume"],
-  // Not what the graph's state takes.
+  // Invalid for the graph's state.
   ["POST", RUNS, run({ input: "x" }), "input"],
   ["POST", RUNS, run({ input: { log: "x" } }), "input.log"],
   ["POST", RUNS, run({ command: { update: { log: "x" } } }), "command.update.log"],
@@ -141,7 +141,7 @@ const notValid: readonly Case[] = [
   ["POST", "/threads", { supersteps: [{}] }, "supersteps[0].updates"],
 ];
 
-/** Not there: 404. */
+/** Missing resources: 404. */
 const unknown: readonly Case[] = [
   ["GET", `/threads/${NOBODY}`, undefined, `Thread with ID ${NOBODY} not found`],
   ["GET", `/threads/${NOBODY}/state`, undefined, `Thread with ID ${NOBODY} not found`],

@@ -6,7 +6,7 @@ import { bytesOf, events, get, newThread, post, postJson } from "./support/wire.
 const steps = graph({
   state: { log: list<string>() },
   nodes: {
-    // Long enough for its start to be stored by itself.
+    // Takes long enough for the run's start to be stored separately.
     first: async (_, ctx) => {
       for (let i = 0; i < 3; i++) {
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -62,7 +62,7 @@ describe("a run that stores nothing before its end", () => {
     const resumed = await post(`${runs}/stream`, { ...body, durability: "sync", command: { resume: "yes" } });
     const path = resumed.headers.get("content-location") ?? "";
     const seen = events(await resumed.text());
-    // Nothing was written between the two: what the run began from is what is stored.
+    // Nothing was written between the two: the state from which the run began is the stored one.
     const shown = seen.find(({ event }) => event === "checkpoints")?.data as Tuple;
     expect(shown.checkpoint.checkpoint_id).toBe(state.checkpoint.checkpoint_id);
     expect(shown.parent_checkpoint).toEqual(state.parent_checkpoint);

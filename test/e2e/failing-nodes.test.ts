@@ -35,7 +35,7 @@ test("where a node failed is logged for its author, and never told to clients", 
   expect(line["error"]).toMatch(/^TypeError: no such thing\n.*failing-nodes\.test\.ts/s);
 });
 
-// `test/langgraph/failing.test.ts` tries those of LangGraph.js graphs.
+// `test/langgraph/failing.test.ts` tests timeouts of LangGraph.js graphs.
 describe.skipIf(differs("timeouts of nodes"))(
   "a run that fails without an error of a node leaves one line in the log",
   () => {

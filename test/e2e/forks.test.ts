@@ -6,7 +6,7 @@ import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
-/** Three steps that show what they found; the second one may be told to wait, to ask or to fail. */
+/** Three steps that record their input; the second one waits, asks or fails on request. */
 function stepping() {
   const opened = latches();
   const reached = latches();
@@ -43,7 +43,7 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
       client.runs.wait(thread_id, "steps", options);
     const state = () => client.threads.getState<{ log: string[]; say: string }>(thread_id);
     const log = async () => (await state()).values.log;
-    /** Runs to the end; the checkpoints by what was to run next there. */
+    /** Runs to the end and returns the checkpoints, by their next nodes. */
     const history = async (input: Record<string, unknown>) => {
       const at: Record<string, string> = {};
       for await (const { event, data } of client.runs.stream(thread_id, "steps", {
@@ -73,7 +73,7 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
     expect(forked.next).toEqual([]);
     const [run] = await client.runs.list(thread_id);
     expect(run).toMatchObject({ kwargs: { config: { configurable: { checkpoint_id: at["two"] } } } });
-    // The last step of the first branch once more, from its own place.
+    // Repeats the last step of the first branch from its own checkpoint.
     await wait({ input: null, checkpointId: at["three"] as string });
     const [end, fork] = await client.threads.getHistory(thread_id, { limit: 2 });
     expect(end?.metadata).toMatchObject({ source: "loop" });
@@ -98,7 +98,7 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
     expect(await wait({ input: { say: "wine" }, checkpoint })).toMatchObject({
       log: ["one tea", "one wine", "two wine", "three after 3"],
     });
-    // And the thread goes on from the new branch.
+    // The thread continues from the new branch.
     expect(await wait({ input: { say: "ale" } })).toMatchObject({ log: { length: 7 } });
   });
 
@@ -140,7 +140,7 @@ describe.each(lines)("runs from an older checkpoint over %s", (_, connect) => {
     expect(await wait({ command: { resume: "no" } })).toMatchObject({
       log: ["one tea", "two no", "three after 2"],
     });
-    // What the forked run left is told of it later, too.
+    // The results of the forked run are available later, too.
     expect(await client.runs.join(thread_id, paused?.run_id ?? "")).toMatchObject({ log: ["one tea"] });
   });
 

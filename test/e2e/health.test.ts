@@ -90,7 +90,7 @@ describeOverEachTransport("a server that waits for its running nodes before it s
     const refused = { status: 503, retry: "1", told: expect.stringContaining("server.draining") };
     expect(await ask("GET", "/ready")).toMatchObject(refused);
     expect(await ask("GET", "/ok?check_db=1")).toMatchObject(refused);
-    // An orchestrator that takes it for a sign of life does not end the server in the middle of a node.
+    // An orchestrator that uses it as a liveness probe does not end the server in the middle of a node.
     expect(await ask("GET", "/ok")).toMatchObject({ status: 200 });
     expect(await ask("GET", `/threads/${thread}/runs/${run_id}`)).toMatchObject({
       status: 200,

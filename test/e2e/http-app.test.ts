@@ -22,7 +22,7 @@ const post = (url: string, body: unknown, headers: Record<string, string> = {}) 
 
 const isRefusal = (status: number) => status >= 400 && status < 500;
 
-/** The state after a run of `echo` with this input. */
+/** Runs `echo` with this input, and returns the state. */
 async function run(url: string, text: string): Promise<{ log: string[] }> {
   const client = new Client({ apiUrl: url });
   const { thread_id } = await client.threads.create();
@@ -310,7 +310,7 @@ describeOverEachTransport("a project's own application", (transport) => {
       await next();
     });
     const app = await open(hono, { keys: ["k"] });
-    // A path that needs no key leads to it, and so does one with a key.
+    // A public path is passed to the application, and so is one with a key.
     expect((await fetch(`${app.url}/missing`, { headers: { "x-api-key": "k" } })).status).toBe(200);
     expect((await fetch(`${app.url}/docs/missing`)).status).toBe(401);
   });

@@ -29,7 +29,7 @@ const stands = (id: string, value: unknown) => (message: Inspected) =>
 
 const actors = (seen: Inspecting) => seen.messages.filter(({ type }) => type === "@xstate.actor");
 
-/** Draws every chart as the vendor's viewer has to, and puts every snapshot on it. */
+/** Draws every chart as the vendor's viewer does, and applies every snapshot to it. */
 function draw(messages: readonly Inspected[]): number {
   const machines = new Map<string, AnyStateMachine>();
   let drawn = 0;
@@ -38,7 +38,7 @@ function draw(messages: readonly Inspected[]): number {
     const machine = machines.get(sessionId);
     expect(machine, `${type} of ${sessionId} before its actor`).toBeDefined();
     if (snapshot === undefined || machine === undefined) continue;
-    // Nodes beside one another that no parallel state holds are a set.
+    // Parallel nodes that are not in a parallel state are reported as a set.
     if (kind === "graph" && typeof snapshot.value === "object") continue;
     const { value } = machine.resolveState({ value: snapshot.value as string, context: {} });
     expect(value, sessionId).toEqual(snapshot.value);
@@ -80,14 +80,14 @@ describeOverEachTransport("/inspect", (transport) => {
     const { messages } = seen;
     expect(messages.map(({ seq }) => seq)).toEqual(messages.map(({ seq }) => seq).toSorted((a, b) => a - b));
     expect(draw(messages)).toBeGreaterThan(30);
-    // Everything that ends says so before what that sets off.
+    // An actor's end is reported before the effects of that end.
     const at = (isIt: (message: Inspected) => boolean) => messages.findIndex(isIt);
     expect(at(stands(run, "success"))).toBeLessThan(at(stands(thread, "interrupted")));
     const task = messages.find(({ name }) => name === "write")?.sessionId ?? "";
     const told = messages.find(({ event }) => event?.type === `xstate.done.actor.task:${task}`);
     expect(told).toMatchObject({ sessionId: run, sourceId: task, run_id: run, thread_id: thread });
     expect(at(stands(task, "done"))).toBeLessThan(messages.indexOf(told as Inspected));
-    // No state of the graph, and nothing that a node was given or left.
+    // The messages contain no state of the graph, and no input or output of a node.
     expect(JSON.stringify(messages)).not.toMatch(/tea|Draft|Send it/);
   });
 
@@ -213,7 +213,7 @@ describe("what is shown", () => {
     expect(await actorsOf(app.url, `?thread_id=${thread}`)).toMatchObject([
       { value: "interrupted", children: [{ id: run, children: [{ value: "review" }] }] },
     ]);
-    // It is seen to wake.
+    // The message shows that the actor wakes.
     await start(app.url, thread, { assistant_id: "approval", command: { resume: { ok: false } } });
     await seen.until(stands(thread, "success"));
     draw(seen.messages);

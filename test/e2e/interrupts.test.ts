@@ -10,7 +10,7 @@ interface Question {
   readonly value: unknown;
 }
 
-/** One question; the answer is stored just as it came. */
+/** One question; the answer is stored unchanged. */
 const asks = graph({
   state: { answers: list<unknown>(), log: list<string>() },
   nodes: {
@@ -21,7 +21,7 @@ const asks = graph({
   edges: { start: "before", before: "ask", ask: "after" },
 });
 
-/** Two questions in one node, one after the other. */
+/** Two questions in one node, in sequence. */
 const twice = graph({
   state: { answers: list<unknown>() },
   nodes: {
@@ -33,7 +33,7 @@ const twice = graph({
   edges: { start: "ask" },
 });
 
-/** Two nodes that ask side by side, and one between them that does not: updates come in the order of names. */
+/** Two parallel nodes that ask, and a third one that does not: updates are applied in the order of names. */
 const aside = graph({
   state: { answers: list<unknown>() },
   nodes: {
@@ -164,7 +164,7 @@ describe.each(lines)("interrupts over %s", (_, connect) => {
     expect(questions(half)).toEqual([left]);
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted" });
     expect((await client.threads.getState(thread_id)).next).toEqual(["left"]);
-    // One alone needs no id.
+    // A single question needs no id.
     expect(await wait("aside", { command: { resume: 1 } })).toEqual({
       answers: [["left", 1], "quiet", ["right", 2]],
     });
@@ -238,7 +238,7 @@ describe.each(lines)("interrupts over %s", (_, connect) => {
       await wait("approval", { input: { topic: "tea" } });
       const refused = await wait("approval", { command: { resume: "sure" }, raiseError: false });
       expect(refused).toMatchObject({ __error__: { error: "InvalidResumeError" } });
-      // The question still waits, and says so.
+      // The thread still shows the waiting question.
       expect(await client.threads.get(thread_id)).toMatchObject({ status: "interrupted" });
       const { tasks } = await client.threads.getState(thread_id);
       expect(tasks).toMatchObject([{ name: "review", interrupts: [{ when: "during" }] }]);
@@ -324,7 +324,7 @@ describe.each(lines)("breakpoints over %s", (_, connect) => {
     expect(refused.status).toBe(422);
     expect(await refused.json()).toMatchObject({ code: "resume.invalid" });
     expect(await wait("steps", { input: null })).toEqual({ log: ["one", "two", "three"] });
-    // At its end there is no node that could ask: it is refused whatever was set.
+    // After the last node, no node could ask: the answer is refused.
     await expect(wait("steps", { command: { resume: 1 } })).rejects.toMatchObject({ status: 422 });
   });
 

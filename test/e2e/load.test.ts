@@ -165,7 +165,7 @@ test.each([
   expect(statuses).toEqual([200, 200, 200, 200].map((status, i) => (i < most ? status : 429)));
   expect((await create("first-key", "more")).text).toContain(`${most} of this tenant's runs are waiting`);
   expect(await create("second-key", "b")).toMatchObject({ status: 200 });
-  // Those that have begun count no longer.
+  // Runs that have begun no longer count.
   held.open("a");
   await held.waits("w0");
   expect(await create("first-key", "c")).toMatchObject({ status: 200 });
@@ -185,7 +185,7 @@ test("runs that wait are found again after a restart, and wait for a slot there 
     if (name === "a") await before.waits("a");
     runs.push({ thread_id, run_id, name });
   }
-  // Those that wait are not waited for.
+  // The stop does not wait for queued runs.
   await first.close(0);
   const after = gated();
   const second = await serve({ graphs: { held: after.held }, limits: slots(1), data });
@@ -225,7 +225,7 @@ test("one tenant's many runs do not hold up another's only one", async () => {
   held.open("small");
   held.open("big 0");
   await small.runs.join(one.thread_id, one.run_id);
-  // Its turn came after at most one of theirs; more may have ended since.
+  // At most one of the others came before it; more may have ended since.
   const order = await Promise.all(
     many.map(async ({ thread_id, run_id }) => (await big.runs.get(thread_id, run_id)).status),
   );

@@ -57,7 +57,7 @@ const chatty = graph({
   edges: { start: "chat" },
 });
 
-/** The events of a thread's only run, in the modes asked for. */
+/** The events of a thread's only run, in the requested modes. */
 async function runOf(url: string, assistant_id: string, modes: string): Promise<readonly Sent[]> {
   const thread = await newThread(url);
   await post(`${url}/threads/${thread}/runs/wait`, { assistant_id, input: {}, stream_subgraphs: true });

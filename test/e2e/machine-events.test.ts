@@ -25,7 +25,7 @@ interface Run {
   readonly status: string;
 }
 
-/** The demo's order, whose charging waits until the test ends it. */
+/** The demo's order; charging waits until the test ends it. */
 function heldOrder() {
   const { work, calls, waiting } = heldCalls<string>();
   return {
@@ -35,7 +35,7 @@ function heldOrder() {
   };
 }
 
-/** What a test does with one thread. */
+/** The requests of a test for one thread. */
 function at({ url }: Pick<Server, "url">, thread: string) {
   const path = `${url}/threads/${thread}`;
   const json = async (of: string) => (await (await get(path + of)).json()) as unknown;
@@ -229,7 +229,7 @@ describe("an event", () => {
     const [one, two] = (await Promise.all(answers.map((answer) => answer.json()))) as Sent[];
     expect(two).toEqual(one);
     await join(one?.run_id ?? "");
-    // The machine could not take it any more: it is known, and not checked again.
+    // The machine can no longer take the event, but the request is a repetition, and is not checked again.
     expect(await (await send({ type: "APPROVE" }, key)).json()).toEqual(one);
     expect((await send({ type: "REJECT" }, key)).status).toBe(422);
     expect(await runs()).toHaveLength(2);
@@ -249,7 +249,7 @@ describe("an event", () => {
     const anew = heldOrder();
     const { join } = at(await serve({ data, graphs: anew.graphs }), thread);
     for (const count of [1, 2]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      // oxlint-disable-next-line no-await-in-loop -- each attempt needs the failure of the one before
       (await anew.calls(count))[count - 1]?.fail(new Error("no"));
     }
     expect(await join(retry.run_id)).toMatchObject({ __state__: "declined" });

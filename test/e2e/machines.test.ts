@@ -245,7 +245,7 @@ describe("the actors of a machine", () => {
     const [[one], [two]] = await Promise.all([a.calls(1), b.calls(1)]);
     two?.open("b");
     const threads = () => client.threads.search();
-    // oxlint-disable-next-line no-await-in-loop -- until the checkpoint is there
+    // oxlint-disable-next-line no-await-in-loop -- polls until the checkpoint is stored
     for (let log: unknown; JSON.stringify(log) !== '["b"]';) {
       const [thread] = await threads();
       log = thread && ((await client.threads.getState(thread.thread_id)).values as Values)["log"];

@@ -7,8 +7,8 @@ import { isTerminal } from "../../src/model/run.ts";
 import { seal, unseal } from "../../src/storage/envelope.ts";
 import {
   RUN_ENDS_COMPLETE_KEY,
-  entryKey,
-  headKey,
+  journalEntryKey,
+  threadRecordKey,
   runKey,
   threadPrefix,
   prefixRange,
@@ -52,7 +52,7 @@ async function aRun(client: Client, assistant: string): Promise<Made> {
   return { thread, run };
 }
 
-/** What a stop of an older version wrote over a run that was coming to its end: its record as it was before, once more. */
+/** Overwrites a run's end with its earlier record, as a stop of an older version did. */
 async function damage(data: string, runs: readonly (Made & { readonly cancel?: true })[]): Promise<void> {
   const kv = new LevelDbKeyValueStore(join(data, "level"), true);
   await kv.open();
@@ -64,13 +64,13 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;
     const left = { ...record, ...before, cancel: cancel ? ("interrupt" as const) : null, parked: 1 };
-    const head = threadRows.record(read(headKey(prefix)));
+    const head = threadRows.record(read(threadRecordKey(prefix)));
     const seq = head.seq + 1;
     const entry: JournalEntry = { kind: "left", epoch: head.epoch, runs: [run] };
     await kv.batch(
       [
-        { key: headKey(prefix), value: seal(threadRows.row({ ...head, seq })) },
-        { key: entryKey(prefix, seq), value: seal(entry) },
+        { key: threadRecordKey(prefix), value: seal(threadRows.row({ ...head, seq })) },
+        { key: journalEntryKey(prefix, seq), value: seal(entry) },
         { key: runKey(prefix, run), value: seal(runRows.row(left, "kwargs", null)) },
       ],
       { sync: true },
@@ -80,7 +80,7 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
   await kv.close();
 }
 
-/** Takes out of a thread's journal what it says of the run's end. */
+/** Removes the run's end from a thread's journal. */
 async function forgetEnd(data: string, { thread, run }: Made): Promise<void> {
   const kv = new LevelDbKeyValueStore(join(data, "level"), true);
   await kv.open();
@@ -106,7 +106,10 @@ async function statuses(client: Client, runs: readonly Made[]): Promise<string[]
 const told = ({ complaints }: Server) =>
   complaints.filter((line) => line.includes("had left without an end"));
 
-/** Four runs that an older version left so: one succeeded, one failed, one was cancelled, of one nothing says how it ended. */
+/**
+ * Four runs as an older version left them: one succeeded, one failed, one was cancelled, and of one nothing shows how
+ * it ended.
+ */
 async function damagedData(): Promise<{ readonly data: string; readonly runs: readonly Made[] }> {
   const data = await directory();
   const app = await serve({ data, graphs });
@@ -132,7 +135,7 @@ test("runs that an older version left without an end, although their threads wen
   const [first, failed, , unknown] = runs as readonly [Made, Made, Made, Made];
   const app = await serve({ data, graphs });
   const client = new Client({ apiUrl: app.url, callerOptions: { maxRetries: 0 } });
-  // Who waits for them, or reads them, hears of their end.
+  // Waiting clients and readers are notified of the end.
   expect(await client.runs.join(first.thread, first.run)).toMatchObject({ log: ["done"] });
   const events: unknown[] = [];
   for await (const event of client.runs.joinStream(first.thread, first.run, { lastEventId: "-1" }))
@@ -154,8 +157,8 @@ test("runs that an older version left without an end, although their threads wen
     "out of range",
     expect.stringContaining("how it ended is not known"),
   ]);
-  // No later start looks for them.
-  expect(storage.unended.areNone).toBe(true);
+  // Later starts do not search again.
+  expect(storage.lostRunEnds.areNone).toBe(true);
   await storage.close();
 }, 30_000);
 
@@ -164,12 +167,12 @@ test("a new store needs no look for such runs; one that an older version has wri
   const areNone = async (): Promise<boolean> => {
     const storage = await openStorage({ kind: "level", directory: data }, deps);
     await storage.close();
-    return storage.unended.areNone;
+    return storage.lostRunEnds.areNone;
   };
   expect(await areNone()).toBe(true);
   await damage(data, []);
   expect(await areNone()).toBe(false);
-  // It is looked at once, in the background.
+  // The search starts at once, in the background.
   const app = await serve({ data });
   await app.close();
   expect(await areNone()).toBe(true);

@@ -6,7 +6,7 @@ import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 import { aUuid } from "./support/wire.ts";
 
-/** Streams an answer that calls a tool, answers as the tool, and says a last word in blocks, as a whole. */
+/** Streams a message that calls a tool, answers as the tool, and adds a last message in blocks, as a whole. */
 const chat = graph({
   state: { messages: messages() },
   nodes: {
@@ -138,7 +138,7 @@ describe.each(lines)("messages over %s", (_, connect) => {
     const shown = (node: string) => chunks.filter(([, about]) => about["langgraph_node"] === node);
     expect(shown("think")[0]?.[1]).toMatchObject({ ls_model_name: "m1" });
     expect(shown("think").length).toBeGreaterThan(1);
-    // Nothing was streamed by these two: they are told all the same, once and whole.
+    // These two streamed nothing: their messages are shown nevertheless, once and as a whole.
     expect(shown("look").map(([chunk]) => chunk)).toEqual([tool]);
     expect(shown("say").map(([chunk]) => chunk)).toMatchObject([said("plain after 3")]);
     expect(ids.size).toBe(3);
@@ -226,7 +226,7 @@ describe.each(lines)("join over %s", (_, connect) => {
     expect(await stopping).toMatchObject({ name: "d" });
     expect([await status(stopped), await join(stopped)]).toEqual(["interrupted", await stopping]);
 
-    // Without another limit a run takes 25 steps.
+    // Without another limit, a run takes 25 steps.
     const failed = await create("endless", { input: {} });
     expect(await join(failed)).toEqual({
       __error__: { error: "GraphRecursionError", message: expect.stringContaining("25") as unknown },

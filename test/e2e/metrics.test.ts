@@ -8,7 +8,7 @@ import { dial } from "./support/sockets.ts";
 import { receiver } from "./support/receiver.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
-/** A server's figures, by what stands before the number. */
+/** A server's metrics: the values, by the text before them. */
 async function figures(url: string): Promise<ReadonlyMap<string, number>> {
   const answer = await get(`${url}/metrics`);
   expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -167,7 +167,7 @@ test("what is kept back since data was lost is a figure, and /ready tells it and
   }
   expect((await figures(first.url)).get('heddle_storage_damaged{kind="threads"}')).toBe(0);
   await first.close();
-  // A bit flips among what the first thread has stored.
+  // Flips a bit in the first thread's stored data.
   const database = join(data, "level");
   const log = (await readdir(database)).find((name) => name.endsWith(".log")) ?? "";
   const bytes = await readFile(join(database, log));

@@ -24,7 +24,7 @@ interface Mirrored {
   readonly reason: string;
 }
 
-/** Reads a run's events from its WebSocket: resolves `opened` once it is there, `ended` with all that came. */
+/** Reads a run's events from its WebSocket: `opened` resolves when it is open, `ended` with all messages. */
 function mirror(url: string, path: string, query = "", headers: Record<string, string> = {}) {
   const socket = new WebSocket(`${url.replace("http", "ws")}${path}/stream${query}`, { headers });
   const frames: unknown[] = [];

@@ -12,7 +12,7 @@ import { serve } from "./support/server.ts";
 import { bytesOf, events, get, newThread, post, Reading, type Sent, TIME, UUID } from "./support/wire.ts";
 import { describeOverEachTransport } from "../transport/each.ts";
 
-/** A run that has something to show in every mode: a streamed message with a tool call, custom data, two nodes at once. */
+/** A run with output in every mode: a streamed message with a tool call, custom data, two parallel nodes. */
 const chatter = graph({
   state: { messages: messages(), log: list<string>() },
   nodes: {
@@ -53,7 +53,7 @@ const fails = graph({
 const graphs = { chatter, asks, fails };
 const input = { messages: [{ role: "user", content: "hi", id: "u1" }] };
 
-/** What the events of a mode are called. */
+/** The event names of each mode. */
 const NAMES: { readonly [M in StreamMode]: readonly string[] } = {
   values: ["values"],
   updates: ["updates"],
@@ -67,7 +67,7 @@ const NAMES: { readonly [M in StreamMode]: readonly string[] } = {
   logs: ["logs"],
 };
 
-/** The official client does not know of `logs`. */
+/** The official client does not know `logs`. */
 type Known = Exclude<StreamMode, "logs">;
 
 interface Part {
@@ -76,7 +76,7 @@ interface Part {
   readonly data: unknown;
 }
 
-/** Ids and times by the order in which they come: two runs of one graph then look the same. */
+/** Replaces ids and times by the order in which they occur, so that two runs of one graph look the same. */
 function alike(given: readonly Part[]): unknown {
   const parts = differs("tokens that nobody asked for")
     ? given.map(({ event, data }) => ({ event, data }))
@@ -93,7 +93,7 @@ function alike(given: readonly Part[]): unknown {
   return JSON.parse(text);
 }
 
-/** Two nodes run at once: which of them ends first is open. */
+/** Two nodes run in parallel, so the order of their ends is open. */
 const sorted = (parts: readonly Part[]) => [...parts].sort((a, b) => Number(a.id) - Number(b.id));
 
 describe.each(lines)("stream modes over %s", (_, connect) => {
@@ -117,7 +117,7 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
     return { server, client, read };
   };
 
-  /** That all graphs have something to show in. */
+  /** Modes in which all graphs have output. */
   const shownModes = streamModes.filter((mode) => mode !== "logs" || !differs("log lines"));
 
   test("all at once show what each shows alone, of the same run and of another one", async () => {
@@ -181,7 +181,7 @@ describe.each(lines)("stream modes over %s", (_, connect) => {
         complete.push(...(data as unknown as { content: string }[]).map(({ content }) => content));
       }
     }
-    // The message "w1" is in the state already, and replaced by itself.
+    // The message "w1" is in the state already, and is replaced by itself.
     expect(complete).toEqual(["again", "Hello"]);
   });
 
@@ -325,7 +325,7 @@ describeOverEachTransport("stream modes, byte by byte,", (transport) => {
 
   test("a run whose events have expired has a stream that has ended, and its outcome", async () => {
     let pass: () => void = () => undefined;
-    // The pass over what is old comes when the test says so.
+    // The expiry pass runs when the test fires its timer.
     const scheduler: Scheduler = {
       ...systemScheduler,
       after(ms, task) {
@@ -343,7 +343,7 @@ describeOverEachTransport("stream modes, byte by byte,", (transport) => {
     const path = created.headers.get("content-location") ?? "";
     const all = await created.text();
     const again = async () => events(await (await get(`${url}${path}/stream`)).text());
-    // Each pass sets up the next one when it has gone over all threads.
+    // A pass schedules the next one when it has visited all threads.
     const passed = async () => {
       const before = pass;
       before();

@@ -8,7 +8,7 @@ import { get, newThread, post, postJson } from "./support/wire.ts";
 const whole = (...names: string[]) => names.flatMap((name) => [`${name} began`, `${name} ended`]);
 
 describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
-  /** A thread whose run "a" is in progress. */
+  /** A thread with the run "a" in progress. */
   const start = async () => {
     const held = gated();
     const { url } = await serve({ graphs: { held: held.held } });
@@ -31,7 +31,7 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
   test("reject: while the first one is being stopped, one takes its place, and the next is refused", async () => {
     const stubborn = graph({
       state: { log: list<string>(), name: value("") },
-      // The first one does not listen to who stops it.
+      // The node of the first run ignores its abort signal.
       nodes: {
         say: async ({ name }) => {
           began.pass();

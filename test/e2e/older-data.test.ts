@@ -11,7 +11,7 @@ import { served } from "../langgraph/support.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
-// Directories that version 0.1 wrote, and what it answered about them: see the README.md beside them.
+// Directories that version 0.1 wrote, and its responses about them: see their README.
 const fixtures = join(import.meta.dirname, "../fixtures/data-0.1");
 
 interface Run {
@@ -37,7 +37,7 @@ interface Assistant {
 }
 interface Answers {
   readonly made_at: string;
-  /** A run without a thread of its own, under way. */
+  /** A run in progress without a thread. */
   readonly alone: Run & { readonly thread_id: string };
   readonly threads: { readonly [name: string]: Thread };
   readonly stream: { readonly run_id: string; readonly events: string };
@@ -50,7 +50,7 @@ interface Answers {
 
 const langGraphs = await served({ reviewed });
 
-/** Threads whose runs go on when a server opens the directory. */
+/** Threads whose runs continue when a server opens the directory. */
 const GOES_ON: ReadonlySet<string> = new Set(["queued", "delayed"]);
 const MINUTE = 60_000;
 const threadTtl = { interval: 20 };
@@ -64,7 +64,7 @@ async function unpack(name: string): Promise<{ data: string; answers: Answers }>
   return { data: join(folder, "data"), answers };
 }
 
-/** The clock of a server that opens the directory so long after it was written. */
+/** The clock of a server that opens the directory this long after it was written. */
 function clockAfter({ made_at }: Answers, ms: number): Clock {
   const shift = Date.parse(made_at) + ms - systemClock.now();
   return { now: () => systemClock.now() + shift, mono: () => systemClock.mono() };
@@ -141,7 +141,7 @@ describe.each(["stopped", "killed"])("a data directory of 0.1, its server %s", (
     const byId = <T extends object>(list: readonly T[], id: keyof T) =>
       new Map(list.map((one) => [one[id], one]));
     const assistants = await postJson<Answers["assistants"]>(`${url}/assistants/search`, { limit: 100 });
-    // Those of the graphs are made anew at each start.
+    // The default assistants of the graphs are created at each start.
     const own = answers.assistants.filter((one) => one.metadata["created_by"] !== "system");
     expect(own).toHaveLength(1);
     for (const one of own) {
@@ -160,7 +160,7 @@ describe.each(["stopped", "killed"])("a data directory of 0.1, its server %s", (
       namespace_prefix: [],
       limit: 100,
     });
-    // The run that goes on writes the item of the notes again.
+    // The continued run writes the item of the notes again.
     const put = answers.items.filter(({ namespace }) => namespace[0] !== "notes");
     expect(put).toHaveLength(3);
     expect(items).toHaveLength(4);
@@ -206,7 +206,7 @@ describe.each(["stopped", "killed"])("a data directory of 0.1, its server %s", (
     const { answers, url } = await open(name, MINUTE);
     const { run_id, thread_id } = answers.alone;
     const ended = async () => (await (await get(`${url}/metrics`)).text()).split("\n");
-    // The two of the queue, and this one.
+    // The two queued runs, and this one.
     await expect
       .poll(ended)
       .toContainEqual(expect.stringMatching(/^heddle_runs_ended_total\{.*graph="held",.*"success".*\} 3$/));

@@ -9,7 +9,7 @@ import { get, newThread, post, postJson } from "./support/wire.ts";
 
 type Name = keyof typeof responseSchemas;
 
-/** What of an answer is not as it is described; records' members that are not described are as wrong. */
+/** The differences between a response and its description. Undescribed members of records are differences too. */
 function faults(name: Name, value: unknown): string[] {
   const schema = responseSchemas[name];
   const odd = Object.keys(value as object).filter((member) => !Object.hasOwn(schema.properties, member));

@@ -8,7 +8,7 @@ import { aUuid } from "./support/wire.ts";
 
 const connect = lines[0]?.[1] as (url: string) => Client;
 
-/** A graph that says half a sentence and waits; let go on, it says the other half. */
+/** A graph that streams half a sentence and waits; when it is released, it streams the other half. */
 function speaker(
   options: Parameters<typeof messages>[0],
   speak: (ctx: Ctx, half: () => Promise<void>) => unknown,
@@ -87,7 +87,7 @@ test.skipIf(differs("half messages"))(
       ["ai", "whole"],
       ["ai", "half "],
     ]);
-    // The sibling has done its work already.
+    // The parallel node has finished already.
     expect(state.next).toEqual(["speak"]);
     expect(state.values.messages[2]).toEqual({
       type: "ai",
@@ -103,7 +103,7 @@ test.skipIf(differs("half messages"))(
     });
     expect(await client.runs.get(thread_id, a.run_id)).toMatchObject({ status: "interrupted" });
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
-    // Who reads its stream again sees it too.
+    // Replays of its stream show it too.
     const seen: unknown[] = [];
     for await (const { event, data } of client.runs.joinStream(thread_id, a.run_id, { lastEventId: "-1" })) {
       if (event === "values") seen.push(data);

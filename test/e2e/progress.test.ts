@@ -26,7 +26,7 @@ async function someData(): Promise<string> {
   return data;
 }
 
-/** Collects what is told, and checks that what is done grows and stays within what there is. */
+/** Collects progress reports, and checks that `done` grows and does not exceed `total`. */
 function listener() {
   const told: Progress[] = [];
   const onProgress = (progress: Progress) => {
@@ -74,7 +74,7 @@ test("check, repair and backup tell how far they have come", async () => {
 
 test("a start tells which tables it reads: those that nobody has read before", async () => {
   const data = await someData();
-  // Servers read them while they run, if they have the time.
+  // Servers verify tables while they run, if they have the time.
   await rm(join(data, "tables.json"), { force: true });
   const first = listener();
   const app = await serve({ graphs: { long }, data, onProgress: first.onProgress });

@@ -6,7 +6,7 @@ import { all, streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { Following, newThread, post, postJson } from "./support/wire.ts";
 
-/** What the nodes write, in this order. */
+/** The data that the nodes write, in this order. */
 const WRITTEN = [
   { name: "progress", payload: { done: 1 } },
   { name: "other", payload: "not this one" },

@@ -34,7 +34,7 @@ const nested = graph({
   edges: { start: "sub", sub: "last" },
 });
 
-/** Streams half a message, waits to be let go, and streams the rest. */
+/** Streams half a message, waits to be released, and streams the rest. */
 function halting() {
   const reached = latch();
   const opened = latch();
@@ -83,7 +83,7 @@ const command = (url: string, thread: string, method: string, params: object = {
 const open = async (url: string, thread: string, filter: object) =>
   new Reading(await post(`${url}/threads/${thread}/stream/events`, filter));
 
-/** What a stream tells until the `nth` end of a run; leaves it then. */
+/** The events of a stream until the n-th end of a run; then closes it. */
 async function told(reading: Reading, nth = 1): Promise<Told[]> {
   let ends = 0;
   let looked = 0;
@@ -145,7 +145,7 @@ describe("a stream of the protocol", () => {
     const whole = await told(await open(url, NOBODY, { channels: ALL }));
     const asked = async (filter: object) => {
       const reading = await open(url, NOBODY, filter);
-      // The last event that has to come, then no more is awaited.
+      // The test waits for this event as the last one.
       return reading;
     };
     const root = await told(await asked({ channels: ["lifecycle", "values"], namespaces: [[]], depth: 0 }));

@@ -6,7 +6,7 @@ import { serve } from "./support/server.ts";
 
 const state = { messages: messages(), log: list<string>() };
 
-/** Streams a message, calls a tool, and answers for it. */
+/** Streams a message, calls a tool, and answers for the tool. */
 const agent = graph({
   state,
   nodes: {
@@ -103,7 +103,7 @@ describe.each(transports)("threads.stream over %s", (transport) => {
     await thread.run.start({ input: {} });
     await thread.output;
     const found = await all(calls);
-    // The client gives a call once when it begins and once when it has ended.
+    // The client returns a call once when it begins and once when it has ended.
     expect(found).toMatchObject(
       Array.from({ length: 2 }, () => ({ name: "search", id: "c1", input: { q: "x" } })),
     );

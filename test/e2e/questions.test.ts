@@ -36,7 +36,7 @@ const asks = graph({
 const questions = async (url: string, thread: string): Promise<readonly Question[]> =>
   (await (await get(`${url}/threads/${thread}/interrupts`)).json()) as readonly Question[];
 
-/** By what they ask. */
+/** The schemas of the questions, by the questions' values. */
 const schemas = async (url: string, thread: string) =>
   new Map(
     (await questions(url, thread)).map((one) => [JSON.stringify((one as { value?: unknown }).value), one]),
@@ -73,7 +73,7 @@ test.skipIf(differs("answer schemas"))(
     const again = await serve({ graphs: { asks }, data });
     expect(await schemas(again.url, thread)).toEqual(all);
 
-    // One is answered, another with what its schema refuses.
+    // One question gets a valid answer, another one an invalid one.
     const by = (text: string) => all.get(text)?.id ?? "";
     const resume = { [by('"anything?"')]: "x", [by('"how many?"')]: 3, [by('{"draft":"a"}')]: { ok: "no" } };
     await post(`${again.url}/threads/${thread}/runs/wait`, { assistant_id: "asks", command: { resume } });

@@ -33,7 +33,7 @@ const blocksOf = (page: string, language: string): string[] =>
     ([, code = ""]) => code,
   );
 
-/** The programs that the pages show; each names its file in the first line. */
+/** The programs on the pages; each names its file in the first line. */
 const examples: readonly Example[] = [...pages.values()]
   .flatMap((page) => blocksOf(page, "ts"))
   .map((code) => ({ file: /^\/\/ (\S+\.ts)\n/.exec(code)?.[1] ?? "without a name", code }));
@@ -44,7 +44,7 @@ const example = (file: string): Example => {
   return found;
 };
 
-/** Writes an example into a project as it stands there: only where `heddle` is, and the server's address, are told. */
+/** Writes an example into a project unchanged, except for the location of `heddle` and the server's address. */
 async function write(
   { file, code }: Example,
   url = "",
@@ -77,14 +77,14 @@ async function printed(file: string): Promise<string> {
   return said;
 }
 
-/** The anchor that GitHub gives a heading. */
+/** The anchor of a heading on GitHub. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
     .replaceAll(" ", "-");
 
-/** The sections of a page by their anchors; what stands before the first heading has none. */
+/** The sections of a page by their anchors; the text before the first heading has none. */
 function sectionsOf(page: string): ReadonlyMap<string, string> {
   const sections = new Map<string, string>();
   let anchor = "";
@@ -241,7 +241,7 @@ describe("the README and the guide:", () => {
           if (event === "custom") progress.push(data);
         return progress;
       };
-      // What stands before the question is done again with the answer, the step is not.
+      // The code before the question runs again with the answer, the step does not.
       expect(await emitted({ input: { order: "A" } })).toEqual([{ refunding: "A" }]);
       expect(await emitted({ command: { resume: { ok: true } } })).toEqual([{ refunding: "A" }]);
       const { values } = await client.threads.getState<{ log: string[] }>(thread_id);

@@ -26,7 +26,7 @@ const aside = graph({
 });
 
 const graphs = { steps, aside };
-/** The graph as a program has it that starts anew: its gate is another one. */
+/** The graph as a restarted program has it: with another gate. */
 const withHeld = (gate = gated()) => ({ ...gate, graphs: { ...graphs, held: gate.held } });
 
 type Asked = { readonly __interrupt__: readonly { readonly id: string; readonly value: string }[] };
@@ -64,7 +64,7 @@ describe.each(lines)("a restart on the same directory, over %s", (_, connect) =>
     expect(await look(two, thread_id, assistant_id)).toEqual(before);
     expect(await two.threads.get(NOBODY)).toEqual(empty);
     await expect(two.threads.create({ threadId: NOBODY })).rejects.toMatchObject({ status: 409 });
-    // And it goes on from there.
+    // The thread continues from there.
     const values = await two.runs.wait(thread_id, assistant_id, { input: {} });
     expect(values).toEqual({ log: ["one", "two", "one", "two", "one", "two"] });
     expect(await two.runs.list(thread_id)).toHaveLength(3);
@@ -196,7 +196,7 @@ describe("streams over a restart", () => {
     anew.open();
     const rest = events(await resumed.text());
     expect(Number(rest[0]?.id)).toBeGreaterThan(Number(last));
-    // The node that was stopped runs again; what came before it is not told again.
+    // The interrupted node runs again; earlier output is not sent again.
     const told = rest.filter(({ event }) => event !== "metadata").map(({ event, data }) => [event, data]);
     expect(told.slice(0, 3)).toEqual([
       ["custom", "waiting"],
@@ -247,7 +247,7 @@ describe("two servers in one process", () => {
     expect(await (await waited).json()).toEqual({ name: "a", log: ["a began", "a ended"] });
     await newThread(first.url);
 
-    // Once the first has ended, another one may.
+    // When the first stop has ended, another one is possible.
     await first.close();
     const next = await serve({ data, graphs });
     expect(await (await get(`${next.url}/threads/${thread}`)).json()).toMatchObject({

@@ -67,7 +67,7 @@ describe.each(lines)("the end of runs over %s", (_, connect) => {
     expect((await cancel("")).status).toBe(204);
     expect(await Promise.all(runs.map(status))).toEqual(Array(4).fill("interrupted"));
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
-    // Of a thread at rest there is nothing to end.
+    // An idle thread has no run to end.
     expect((await cancel("")).status).toBe(204);
     expect((await post(`${url}/threads/${NOBODY}/runs/cancel`)).status).toBe(404);
   });
@@ -102,7 +102,7 @@ describe.each(lines)("the end of runs over %s", (_, connect) => {
     await client.runs.join(other.thread_id, c.run_id);
     expect(await status(a)).toBe("interrupted");
     expect(await client.runs.get(other.thread_id, c.run_id)).toMatchObject({ status: "interrupted" });
-    // Told to stop at the same time, it may end after the others: what was made for it goes at its end.
+    // Cancelled at the same time, it may end after the others; its thread is deleted at its end.
     const gone = async () => (await get(`${url}/threads/${alone.thread_id}/runs/${alone.run_id}`)).status;
     await expect.poll(gone).toBe(404);
     expect((await post(`${url}/runs/cancel`, { status: "all" })).status).toBe(204);
@@ -123,7 +123,7 @@ describe.each(lines)("the end of runs over %s", (_, connect) => {
     await expect(client.runs.delete(thread_id, second.run_id)).rejects.toMatchObject({ status: 404 });
     const events = await get(`${url}/threads/${thread_id}/runs/${second.run_id}/stream`);
     expect(events.status).toBe(404);
-    // It goes on from there.
+    // The thread continues from there.
     expect(await client.runs.wait(thread_id, "step", { input: {} })).toMatchObject({
       log: expect.objectContaining({ length: 2 }) as unknown,
     });
@@ -194,7 +194,7 @@ describe.each(lines)("the end of runs over %s", (_, connect) => {
     const outcome = await client.runs.join(thread_id, run?.run_id ?? "");
     expect(outcome).toMatchObject({ __error__: { error: "RunTimeoutError" } });
     expect(await client.runs.list(thread_id, { status: "timeout" })).toHaveLength(1);
-    // What it was at is not lost.
+    // The state from before the run is not lost.
     expect((await client.threads.getState(thread_id)).next).toEqual(["hold"]);
   });
 

@@ -12,7 +12,7 @@ interface Run {
   readonly status: string;
 }
 
-/** Fails when its input says so. */
+/** Fails if its input says so. */
 const work = graph({
   state: { log: list<string>(), fail: value("") },
   nodes: {
@@ -161,7 +161,7 @@ test("runs that are deleted are gone, and so are those of a deleted thread", asy
   await run(server, two, "bad");
   await fetch(`${url}/threads/${one}/runs/${removed}`, { method: "DELETE" });
   await fetch(`${url}/threads/${two}`, { method: "DELETE" });
-  // Those without a thread leave nothing.
+  // Runs without a thread are deleted.
   await postJson(`${url}/runs/wait`, { assistant_id: "work", input: { fail: "bad" } });
   expect(await idsOf(server)).toEqual([kept]);
   expect(await idsOf(server, { status: "error" })).toEqual([kept]);

@@ -5,7 +5,7 @@ import { gated } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
 import { aTime, aUuid, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 
-/** Shows what a node is told. */
+/** A node that stores its input. */
 const told = graph({
   state: { config: value<unknown>(), context: value<unknown>(), place: value<unknown>() },
   nodes: {
@@ -136,7 +136,7 @@ describe.each(lines)("runs over %s", (_, connect) => {
       values,
     });
     expect(run).toMatchObject({ kwargs: { temporary: false } });
-    // There by now, it is taken as it is.
+    // The thread exists by now, and is used as it is.
     const again = await client.runs.wait(thread_id, "held", { ...create, metadata: { mine: 2 } });
     expect(again).toMatchObject({ log: { length: 4 } });
     expect(await client.threads.get(thread_id)).toMatchObject({ metadata: { mine: 1 } });
@@ -171,7 +171,7 @@ describe.each(lines)("runs over %s", (_, connect) => {
         else expect(made.value.thread_id).toBe(threadId);
       }
       const runs = await client.runs.list(threadId);
-      // Held until here, so that the second one meets the first.
+      // Held until here, so that the second run finds the first one active.
       expect(runs).toHaveLength(1);
       open(`a${i}`);
       await client.runs.join(threadId, runs[0]?.run_id ?? "");
@@ -227,7 +227,7 @@ describe.each(lines)("runs over %s", (_, connect) => {
       status: "success",
       updated_at: aTime,
     });
-    // Joined again it answers at once, and the same.
+    // A second join returns the same result at once.
     expect(await client.runs.join(thread_id, run.run_id)).toEqual(values);
   });
 

@@ -13,9 +13,9 @@ import { describeOverEachTransport } from "../transport/each.ts";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-/** Bytes that this process holds, those outside the heap too. */
+/** Bytes that this process uses, including memory outside the heap. */
 async function held(): Promise<number> {
-  // What native code has held is given back in later turns.
+  // Native memory is released in later turns.
   for (let i = 0; i < 5; i++) {
     collect();
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -26,10 +26,10 @@ async function held(): Promise<number> {
 
 const MIB = 1024 * 1024;
 const SOCKETS = 24;
-/** More than the system's own buffers of a connection take. */
+/** More events than the system's buffers of a connection can hold. */
 const EVENTS = 900;
 const BYTES = 32 * 1024;
-/** Milliseconds for which a peer may take nothing, and how long that is here. */
+/** Milliseconds for which a client may read nothing, and how long it does so here. */
 const STALL = 10_000;
 
 describeOverEachTransport("sockets that take nothing,", (transport) => {
@@ -76,8 +76,8 @@ describeOverEachTransport("sockets that take nothing,", (transport) => {
     const before = await held();
     go.pass();
     await (await get(`${run}/join`)).text();
-    // What is left with the run's log is kept once, whoever reads it. What is held stays held: garbage of native code, and of
-    // other tests in this process, may go later.
+    // The rest of the run's log is in memory once, however many clients read it. Memory that is released late, such
+    // as that of native code and of other tests in this process, does not count.
     const each = async () => ((await held()) - before) / SOCKETS;
     await expect.poll(each, { timeout: 30_000 }).toBeLessThan(MIB);
     for (const task of stalls) task();
@@ -88,13 +88,13 @@ describeOverEachTransport("sockets that take nothing,", (transport) => {
       expect(frames.length).toBeGreaterThan(1);
       expect(frames.length).toBeLessThan(EVENTS);
     }
-    // Whoever comes again gets the rest.
+    // A client that reconnects gets the rest.
     const [first] = sockets;
     const last = first?.frames.at(-1)?.id;
     const again = await dial(`${run}/stream?last_event_id=${last}`);
     await again.closed;
     expect((first?.frames.length ?? 0) + again.frames.length).toBe(EVENTS + 1);
     expect(complaints).toEqual([]);
-    // Garbage of the other tests in this process is collected along, again and again.
+    // The garbage of the other tests in this process is collected, too.
   }, 60_000);
 });

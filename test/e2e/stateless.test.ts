@@ -15,7 +15,7 @@ const fails = graph({
   edges: { start: "bad" },
 });
 
-/** Says something long, piece by piece. */
+/** Streams a long text, piece by piece. */
 const chatters = graph({
   state: { said: value(0) },
   nodes: {
@@ -40,17 +40,17 @@ async function parts<T>(stream: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** Nobody reads a run's stream. */
+/** The metric that shows that nobody reads a run's stream. */
 const UNREAD = /^heddle_connections\{kind="sse"\} 0$/m;
 
-/** Whose stream it is, by its first event. */
+/** The run of a stream, from its first event. */
 function runOf(stream: readonly ({ readonly data: unknown } | undefined)[]): Run {
   const [metadata] = stream;
   if (metadata === undefined) throw new Error("the stream is empty");
   return metadata.data as Run;
 }
 
-/** The run and its thread are not there. */
+/** The run and its thread do not exist. */
 async function gone(url: string, { thread_id, run_id }: Run): Promise<void> {
   const thread = `${url}/threads/${thread_id}`;
   const run = `${thread}/runs/${run_id}`;
@@ -60,7 +60,7 @@ async function gone(url: string, { thread_id, run_id }: Run): Promise<void> {
   expect((await post(`${run}/cancel`)).status).toBe(404);
 }
 
-/** Also for who wants to read it; where nobody has read its stream, at once. */
+/** Waits until the run is deleted, also for readers; at once if nobody has read its stream. */
 async function deleted(url: string, run: Run): Promise<void> {
   const paths = [`/threads/${run.thread_id}/runs/${run.run_id}`, `/runs/${run.run_id}`];
   await vi.waitFor(
@@ -203,7 +203,7 @@ describe.each(lines)("runs without a thread over %s", (_, connect) => {
     const { client, url, open } = await start();
     open("a");
     open("b");
-    // What the SDK sends on, though its types do not name it here.
+    // The SDK sends it, although its types do not declare it.
     const keep: object = { onCompletion: "keep" };
     const stream = client.runs.stream(null, "held", { input: { name: "a" }, metadata: { mine: 1 }, ...keep });
     const { run_id, thread_id } = runOf(await parts(stream));
@@ -295,7 +295,7 @@ describe("runs without a thread, byte by byte", () => {
       const body = JSON.stringify({ assistant_id: "held", input: { name } });
       const asked = fetch(`${url}/runs/${how}`, { method: "POST", body, signal: leaving.signal });
       await waits(name);
-      // Of one that waits the head is there by then, or not yet.
+      // For a waiting request, the headers may have arrived by then or not.
       if (how === "stream" || name === "b") await asked;
       leaving.abort();
       await asked.then((response) => response.text()).catch(() => undefined);
@@ -308,7 +308,7 @@ describe("runs without a thread, byte by byte", () => {
   });
 
   test("nor is that one has left before it had read all of a run that is gone", async () => {
-    // More than fits between the two.
+    // More output than the buffers between client and server can hold.
     const floods = graph({
       state: { said: value(0) },
       nodes: {
@@ -346,7 +346,7 @@ describe("runs without a thread, byte by byte", () => {
     await deleted(url, await leave("a", {}));
     const run = await leave("b", { on_disconnect: "continue" });
     open("b");
-    // Whoever was cut off before the end finds it for a while.
+    // A client whose connection broke before the end can read it for some time.
     const rest = await get(`${url}/runs/${run.run_id}/stream`);
     expect(events(await rest.text()).at(-1)).toMatchObject({ event: "values", data: done("b") });
     await gone(url, run);

@@ -7,7 +7,7 @@ import { differs } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, post, postJson } from "./support/wire.ts";
 
-/** Answers the last message by its own words. */
+/** Repeats the last message. */
 const chat = graph({
   state: { messages: messages(), mood: value("calm") },
   nodes: {
@@ -68,7 +68,7 @@ describe.each(lines)("a thread's state over time, over %s", (_, connect) => {
       [["agent", { messages: [{ content: "calm: hello" }] }]],
       [["__start__", { messages: [{ content: "hello" }] }]],
     ]);
-    // One by one they are the same.
+    // Reading each state by itself gives the same result.
     for (const state of history) {
       const { checkpoint } = state;
       expect(await client.threads.getState(thread_id, checkpoint.checkpoint_id ?? "")).toEqual(state);
@@ -129,14 +129,14 @@ describe.each(lines)("a thread's state over time, over %s", (_, connect) => {
     ]);
     expect(await client.threads.get(thread_id)).toMatchObject({ status: "idle" });
     const after = await client.threads.getHistory<Said>(thread_id, { limit: 100 });
-    // Those of the first branch are all there, as they were, below those of the second.
+    // The states of the first branch are all unchanged, below those of the second.
     expect(after.slice(3)).toEqual(before);
     expect(after.slice(0, 3).map(({ metadata, next }) => [metadata?.source, next])).toEqual([
       ["loop", []],
       ["loop", ["polish"]],
       ["update", ["agent"]],
     ]);
-    // And from either the thread goes on.
+    // The thread can continue from either branch.
     const checkpointId = before[0]?.checkpoint.checkpoint_id as string;
     expect(contents(await say("fine", { checkpointId }))).toHaveLength(6);
   });
@@ -209,7 +209,7 @@ describe.each(lines)("a thread's state over time, over %s", (_, connect) => {
     expect(await client.threads.getState(thread_id, checkpoint)).toEqual(within[0]);
     const whole = await client.threads.getState(thread_id, paused?.checkpoint as never, { subgraphs: true });
     expect(whole.tasks[0]?.state).toEqual(within[0]);
-    // By the map of a checkpoint, too.
+    // Also by the map of a checkpoint.
     const mapped = {
       checkpoint_ns: ns.checkpoint_ns,
       checkpoint_map: { [ns.checkpoint_ns]: within[1]?.checkpoint.checkpoint_id },

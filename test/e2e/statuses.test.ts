@@ -14,12 +14,12 @@ const fails = graph({
   edges: { start: "bad" },
 });
 
-/** A thread, and what a test does to it. */
+/** A thread, and the actions of a test on it. */
 class World {
   readonly client: Client;
   readonly thread: string;
   readonly gate: ReturnType<typeof gated>;
-  /** Ids of runs in the order in which they were asked for. */
+  /** The ids of runs, in the order of their requests. */
   readonly runs: string[] = [];
 
   constructor(client: Client, thread: string, gate: ReturnType<typeof gated>) {
@@ -66,7 +66,7 @@ class World {
 const topic = { input: { topic: "tea" } };
 const resume = { input: null, command: { resume: { ok: true } } };
 
-/** What is done, then the statuses of the runs in their order, and of the thread. */
+/** The actions, then the statuses of the runs in order, and of the thread. */
 const table: readonly (readonly [
   what: string,
   act: (world: World) => Promise<unknown>,

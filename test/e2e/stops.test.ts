@@ -15,12 +15,12 @@ import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { newThread, post, postJson, Reading } from "./support/wire.ts";
 
-/** Milliseconds that the second node takes, and what the stop promises to wait. */
+/** Milliseconds that the second node takes, and that the stop waits at most. */
 const LONG = 2_000;
 const PROMISE = 8_000;
 const RUNS = 20;
 
-/** Counts how often each run's second node was begun. */
+/** How often each run's second node has begun. */
 type Begun = Map<string, number>;
 const count = (begun: Begun, name: string) => void begun.set(name, (begun.get(name) ?? 0) + 1);
 
@@ -76,7 +76,7 @@ test.each([
     const one = new Client({ apiUrl: first.url });
     const runs = await Promise.all(
       Array.from({ length: RUNS }, async (_, i) => {
-        // Their ends come one after the other while the server stops.
+        // The runs end at different times while the server stops.
         await setTimeout(i * 40);
         const { thread_id: thread } = await one.threads.create();
         const input = { name: `run ${i}` };
@@ -89,7 +89,7 @@ test.each([
     await setTimeout(LONG / 2);
     const began = performance.now();
     await first.close(PROMISE);
-    // All are over within the promise, and nothing holds the stop up once they are.
+    // All runs end within the limit, and the stop takes no longer than they do.
     expect(performance.now() - began).toBeLessThan(PROMISE - 1_000);
 
     const second = await serve({ data, ...(await graphs(begun)) });
@@ -129,7 +129,7 @@ test("a run that is to end with its client's connection does not go on after a s
   const cancelled = await open("cancelled", "cancel");
   const queued = await open("queued", "cancel", cancelled.thread);
   const free = await open("free", "continue");
-  // Who joins it says so in the address.
+  // A join names this in its query.
   const joined = await open("joined", "continue");
   const controller = new AbortController();
   const path = `/threads/${joined.thread}/runs/${joined.run}/stream?cancel_on_disconnect=true`;
@@ -158,7 +158,7 @@ test("a run that is to end with its client's connection does not go on after a s
   expect([...first.complaints, ...second.complaints]).toEqual([]);
 }, 60_000);
 
-/** Graphs whose runs wait in `one` until the test releases them, and note that they went on to `two`. */
+/** Graphs whose runs wait in `one` until the test releases them, and record that they reached `two`. */
 function gatedSteps() {
   const [reached, opened] = [latches(), latches()];
   const wentOn: string[] = [];
@@ -235,7 +235,7 @@ test.each(Object.entries(ofSteps))(
     const first = await serve(options);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
-    /** Asks over a connection that was there before the stop: no other is accepted meanwhile. */
+    /** Sends a request over a connection opened before the stop, since new ones are not accepted. */
     const ask = (method: string, path: string) =>
       new Promise<number | undefined>((resolve, reject) => {
         const request = httpRequest(first.url + path, { agent, method }, (response) => {
@@ -308,7 +308,7 @@ test.each(Object.entries(ofSteps))(
   60_000,
 );
 
-/** What a client got that reads a response to its end. */
+/** The result for a client that reads a response to its end. */
 async function read(answer: Promise<Response>): Promise<string> {
   try {
     const response = await answer;
@@ -318,7 +318,7 @@ async function read(answer: Promise<Response>): Promise<string> {
   }
 }
 
-/** A server whose project's code waits where the test says so, for ever. */
+/** A server whose project code waits forever at the place that the test names. */
 async function waitsIn(transport: "uws" | "node", where: string) {
   const bothWait = latch();
   let waiting = 0;
@@ -408,7 +408,7 @@ describeOverEachTransport("a stop", (transport) => {
     const joined = read(fetch(`${first.url}${locations.find((path) => path.startsWith("/threads/"))}/join`));
     const { busy } = first.system.counts;
     const all = { ...queued, joined, late: read(send("/runs/wait", "late")) };
-    // Admitted, but its response has no head yet.
+    // The run is admitted, but its response has no headers yet.
     await expect.poll(() => first.system.counts.busy, { interval: 5 }).toBe(busy + 1);
     await first.close(50);
     const got = Object.fromEntries(

@@ -8,7 +8,7 @@ import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
-/** LevelDB on a disk that fails when it is told to, with the words that LevelDB has for that. */
+/** LevelDB on a disk that fails on request, with LevelDB's own error messages. */
 class FailingKeyValueStore extends LevelDbKeyValueStore {
   readonly failure: Error;
   writes = true;
@@ -63,7 +63,7 @@ test("a storage that fails while runs are streamed: no face tells where the data
     webhooks: { allow_internal: true },
   });
   const hook = await receiver();
-  /** All that left the server, by where. */
+  /** Everything that the server has sent, by place. */
   const left: [where: string, text: string][] = [];
   const read = async (where: string, response: Promise<Response>): Promise<number> => {
     const { status, body } = await response;
@@ -72,7 +72,7 @@ test("a storage that fails while runs are streamed: no face tells where the data
       const decoder = new TextDecoder();
       for await (const piece of body ?? []) text += decoder.decode(piece as Uint8Array);
     } catch {
-      // It was cut off.
+      // The connection was cut.
     }
     left.push([where, text]);
     return status;
@@ -177,7 +177,7 @@ test.each([
   const joining = await get(`${runs}/${queued.run_id}/join`);
   kv.writes = false;
   open("a");
-  // Their heads were sent before.
+  // The headers had already been sent.
   const told = { __error__: { error: "ServiceError", message: detail } };
   expect(await waiting.json()).toEqual(told);
   expect(await joining.json()).toEqual(told);
@@ -186,7 +186,7 @@ test.each([
     expect(await answer.json()).toMatchObject({ code: "storage.unavailable", detail });
   }
   expect(complaints.filter((line) => line.includes("result could not be read"))).toEqual([]);
-  // The runs themselves go on where they were.
+  // The runs themselves continue from their last checkpoint.
   kv.writes = true;
   open("b");
   const joined = async () => (await get(`${runs}/${queued.run_id}/join`)).json();

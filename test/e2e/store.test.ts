@@ -305,7 +305,7 @@ describe("ctx.store", () => {
           slow: async (_, { store }) => {
             reached.pass();
             await cancelled.passed;
-            // It does not listen to its signal.
+            // The node ignores its abort signal.
             for (const call of [() => store.put(["s"], "late", {}), () => store.get(["s"], "quick")]) {
               await call().catch((error: unknown) => errors.push(error));
             }

@@ -25,7 +25,7 @@ const asItIs = { content: "as it is", type: "ai", id: "m1" };
 const spoke = { log: ["spoke"], messages: [greeting] };
 const ended = { log: ["spoke", "held", "left", "right"], messages: [greeting, asItIs] };
 
-/** What each mode shows of a run of `talk`. */
+/** The output of a run of `talk` in each mode. */
 const shown: { readonly [M in Mode]: readonly (readonly [event: string, data: unknown])[] } = {
   values: [
     ["values", { log: [], messages: [] }],
@@ -260,7 +260,7 @@ describeOverEachTransport("streams, byte by byte,", (transport) => {
 
   test("every event is event, data on one line and id; ids are decimal and rise from 0", async () => {
     const { all } = await finished();
-    // That the framing is right, `events` has seen to.
+    // `events` has checked the framing.
     const ids = all.map(({ id }) => id);
     expect(ids[0]).toBe("0");
     expect(ids.map((id) => String(Number(id)))).toEqual(ids);

@@ -4,7 +4,7 @@ import { type Client, lines } from "./support/clients.ts";
 import { serve } from "./support/server.ts";
 import { NOBODY } from "./support/wire.ts";
 
-/** Graphs in graphs, three levels deep, which tell what has run; the middle one asks when it is told to. */
+/** Graphs nested three levels deep, which record what has run; the middle one asks on request. */
 function nested() {
   const ran: string[] = [];
   const note = (name: string) => async () => {
@@ -74,7 +74,7 @@ describe.each(lines)("runs from a subgraph's checkpoint over %s", (_, connect) =
     const { thread_id } = await client.threads.create();
     const wait = (options: object) => client.runs.wait(thread_id, name, options);
     const first = await wait({ input });
-    /** The states of the subgraph that a node of this place was, newest first. */
+    /** The states of the subgraph of this node, newest first. */
     const within = async (node: string, above: Partial<State["checkpoint"]> = {}, nth = 0) => {
       const history = await client.threads.getHistory(thread_id, { limit: 100, checkpoint: above as never });
       const tasks = history.flatMap(({ tasks: all }) => all.filter((task) => task.name === node));
@@ -100,14 +100,14 @@ describe.each(lines)("runs from a subgraph's checkpoint over %s", (_, connect) =
     });
     const before = await client.threads.getState(thread_id);
     expect(await wait({ input: null, checkpoint: place })).toEqual(first);
-    // What runs beside the subgraph is of the same step.
+    // Nodes that run in parallel with the subgraph belong to the same step.
     expect([...fromHere()].sort()).toEqual(["beside", "c", "post", "x", "y"]);
     const history = await client.threads.getHistory(thread_id);
     expect(history.map(({ metadata }) => metadata?.source)).toContain("fork");
     expect(history.map(({ checkpoint }) => checkpoint.checkpoint_id)).toContain(
       before.checkpoint.checkpoint_id,
     );
-    // The subgraph has a history of its own on the new branch, which begins there.
+    // On the new branch, the subgraph has a history of its own, which begins there.
     const [born, forked] = (await within("middle")).reverse();
     expect(forked?.next).toEqual(["c"]);
     expect(born).toMatchObject({ next: ["leaf"], metadata: { source: "fork" }, parent_checkpoint: null });
@@ -204,7 +204,7 @@ describe.each(lines)("runs from a subgraph's checkpoint over %s", (_, connect) =
       [{ checkpoint_ns: `middle:${NOBODY}` }, 404],
       [{ checkpoint_ns: "__proto__", checkpoint_id }, 404],
       [{ checkpoint_ns, checkpoint_id, checkpoint_map: { "": NOBODY } }, 404],
-      // The subgraph did not run from the last one.
+      // The subgraph did not continue from its last checkpoint.
       [{ checkpoint_ns, checkpoint_id, checkpoint_map: { "": end } }, 422],
       [{ checkpoint_ns, checkpoint_id, checkpoint_map: { "": "x" } }, 422],
     ];

@@ -4,7 +4,7 @@ import { type Client, lines } from "./support/clients.ts";
 import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
 
-/** A graph within, that asks in its second node. `secret` is its own. */
+/** A subgraph that asks in its second node. `secret` is a key of its own. */
 const review = graph({
   state: { topic: value(""), verdict: value<unknown>(), secret: value("untold") },
   nodes: {
@@ -41,7 +41,7 @@ const chat = graph({
 });
 const talk = graph({ state: { messages: messages() }, nodes: { chat }, edges: { start: "chat" } });
 
-/** Three levels; the question is at the bottom. */
+/** Three levels; the innermost graph asks. */
 const bottom = graph({
   state: { log: list<string>(), answer: value<unknown>() },
   nodes: { ask: async (_, ctx) => ({ answer: await ctx.interrupt(ctx.ns) }) },
@@ -50,7 +50,7 @@ const bottom = graph({
 const middle = graph({ state: { answer: value<unknown>() }, nodes: { bottom }, edges: { start: "bottom" } });
 const top = graph({ state: { answer: value<unknown>() }, nodes: { middle }, edges: { start: "middle" } });
 
-/** One graph, called many times by `send`, each of which asks. */
+/** One graph, started several times by `send`; each of its runs asks. */
 const each = graph({
   state: { n: value(0), found: list<string>() },
   nodes: { ask: async ({ n }, ctx) => ({ found: [`${n}:${String(await ctx.interrupt(n))}`] }) },
@@ -89,7 +89,7 @@ async function all(stream: AsyncIterable<{ readonly event: string; readonly data
   return events;
 }
 
-/** Task ids, as far as names show them, left out. */
+/** Removes task ids from event names. */
 const plain = (event: string) => event.replaceAll(/:[0-9a-f-]{36}/g, "");
 
 interface Question {
@@ -181,7 +181,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     for (const [i, { checkpoint }] of states.entries()) {
       expect(await read(`&checkpoint_id=${checkpoint.checkpoint_id}`)).toEqual(whole.slice(i + 1));
     }
-    // Of another run, or of none: all of it.
+    // A checkpoint of another run, or of none: everything is sent.
     expect(await read("&checkpoint_id=00000000-0000-4000-8000-000000000000")).toEqual(whole);
   });
 
@@ -305,7 +305,7 @@ describe.each(lines)("graphs that are nodes, over %s", (_, connect) => {
     const { wait } = await start(connect);
     const first = questions(await wait("outer", { input: {} }));
     const second = questions(await wait("outer", { input: null }));
-    // Going on without an answer asks the same question again.
+    // A run without an answer asks the same question again.
     expect(second.map(({ id }) => id)).toEqual(first.map(({ id }) => id));
     const id = first[0]?.id ?? "";
     expect(await wait("outer", { command: { resume: { [id]: "by id" } } })).toMatchObject({

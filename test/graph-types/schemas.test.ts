@@ -75,7 +75,7 @@ describe.each(compilers)("with the %s of its project, a graph", (compiler) => {
     const folder = writeProject(home, name, compiler, {}, FIXTURE);
     const { url } = await start(folder, { typed: "./typed.ts:graph", whole: "./typed.ts:builder" });
     for (const [, connect] of lines) {
-      // oxlint-disable-next-line no-await-in-loop -- two
+      // oxlint-disable-next-line no-await-in-loop -- only two iterations
       const schemas = await schemasOf(connect(url), "typed");
       expect(schemas).toMatchObject({
         graph_id: "typed",
@@ -236,7 +236,7 @@ export declare const graph: CompiledStateGraph<StateType<typeof State>, UpdateTy
       const { url } = await serve({ config: path, logger });
       const client = connect(url);
       for (const name of ["a", "b"])
-        // oxlint-disable-next-line no-await-in-loop -- two
+        // oxlint-disable-next-line no-await-in-loop -- only two iterations
         expect((await schemasOf(client, name))["state_schema"]?.properties).toEqual(derived);
       expect(hints).toEqual([
         { message: "graphs have schemas without the types of their state", file: join(folder, "a.ts"), why },

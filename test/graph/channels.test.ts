@@ -5,7 +5,7 @@ import { schemaChannel } from "../../src/graph/channels/last-value.ts";
 import type { ChannelRule } from "../../src/graph/channel.ts";
 import type { Message } from "../../src/graph/message.ts";
 
-/** Writes in normal form, as the engine would read them. */
+/** Writes in normal form, as the engine reads them. */
 const read = (rule: ChannelRule, ...writes: unknown[]) =>
   writes.map((write, i) => rule.read(write, "update.k", (n) => `minted-${i}-${n}`));
 const update = (rule: ChannelRule, current: unknown, ...writes: unknown[]) =>

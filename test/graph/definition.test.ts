@@ -5,7 +5,7 @@ import { z } from "zod";
 import { branch, END, ephemeral, graph, list, messages, reduce, untracked, value } from "../../src/index.ts";
 import { GraphRegistry } from "../../src/graph/graph-registry.ts";
 
-/** A literal as plain JavaScript would bring it, without the help of types. */
+/** A literal as in plain JavaScript, without type checks. */
 const define = graph as unknown as (literal: object) => ReturnType<typeof graph>;
 const node = async () => ({});
 const base = { state: { n: value(0) }, nodes: { a: node, b: node }, edges: { start: "a" } };
@@ -279,7 +279,7 @@ describe("the hash", () => {
       { edges: { start: "a", a: () => "b" } },
       { edges: { start: "a", a: branch(() => "b", ["b"]) } },
     ].map((part) => define({ ...base, ...part }).hash);
-    // A number and a string are the same to zod and to arktype.
+    // zod and arktype describe a number and a string alike.
     expect(new Set([hash, ...others]).size).toBe(18);
   });
 });

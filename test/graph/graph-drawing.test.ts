@@ -17,7 +17,7 @@ interface Drawn {
   }[];
 }
 
-/** What two drawings must have in common, in an order of its own. */
+/** The parts that two drawings must have in common, in a fixed order. */
 function shape({ nodes, edges }: Drawn) {
   return {
     nodes: nodes.map(({ id, type }) => `${id} ${type}`).sort(),
@@ -107,7 +107,7 @@ const around2 = (inner: typeof line2) =>
     .addEdge("out", LAST)
     .compile();
 
-/** The same graph, told to each. */
+/** The same graph, as each library writes it. */
 const pairs: readonly (readonly [string, Parameters<typeof drawDefinition>[0], Drawable])[] = [
   ["a line", line, line2],
   ["a single node", one, one2],

@@ -8,7 +8,7 @@ import type { ChartState } from "../../src/model/statechart.ts";
 const state = { n: value(0) };
 const body = async () => ({ n: 1 });
 
-/** Where each node's edges lead, and by which guard; regions by their path. */
+/** The targets of each node's edges, with their guards; regions by their path. */
 function led(chart: ChartState, path = ""): Record<string, readonly string[]> {
   return Object.fromEntries(
     Object.entries(chart.states ?? {}).flatMap(([name, inner]) => {
@@ -125,7 +125,7 @@ describe("a graph as a statechart", () => {
       const at = chartValueOf(chart, [nodes]);
       expect(machine.resolveState({ value: at as string, context: {} }).value).toEqual(at);
     }
-    // A node that is there no more stands for itself.
+    // A node that no longer exists is shown by its own name.
     expect(chartValueOf(chart, [["gone", "deep"]])).toEqual({ gone: "deep" });
   });
 

@@ -39,7 +39,7 @@ test("task ids differ by checkpoint, step, name, kind and place, and by nothing 
 const append = (keep: number, ...items: unknown[]): ChannelChange => ({ kind: "append", keep, items });
 const set = (value: unknown): ChannelChange => ({ kind: "set", value });
 
-/** What the changes make of a list, as the journal would. */
+/** The list after these changes, as the journal would store it. */
 const fold = (list: readonly unknown[], ...changes: ChannelChange[]) =>
   changes.reduce<readonly unknown[]>(
     (now, change) => (change.kind === "append" ? [...now.slice(0, change.keep), ...change.items] : now),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dice } from "../chaos/random.ts";
+import type { SeededRandom } from "../chaos/random.ts";
 
 interface Answer {
   /** 0: the client or the server has closed the connection. */
@@ -43,7 +43,7 @@ export class Client {
   isStopping = false;
   sent = 0;
   readonly answers = new Map<string, number>();
-  readonly #dice: Dice;
+  readonly #dice: SeededRandom;
   readonly #faults: string[];
   readonly #slots: readonly Slot[];
   /** Acknowledged runs, with their threads. */
@@ -52,7 +52,7 @@ export class Client {
   readonly #mayBeGone = new Set<string>();
   #ended = 0;
 
-  constructor(dice: Dice, faults: string[]) {
+  constructor(dice: SeededRandom, faults: string[]) {
     this.#dice = dice;
     this.#faults = faults;
     this.#slots = Array.from({ length: THREADS }, (_, i) => ({

@@ -3,7 +3,7 @@ import { type App, createApp } from "../../src/app.ts";
 import { check } from "../../src/cli/maintenance.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { Dice } from "../chaos/random.ts";
+import { SeededRandom } from "../chaos/random.ts";
 import { Client } from "./client.ts";
 import { graphs } from "./graphs.ts";
 
@@ -40,7 +40,7 @@ const MOST_FAULTS = 20;
  */
 export async function hammer(options: HammerOptions): Promise<Outcome> {
   const { data, seconds, requests = 0, seed, transport, progress } = options;
-  const dice = new Dice(seed);
+  const dice = new SeededRandom(seed);
   const faults: string[] = [];
   const logger = createLogger({
     clock: systemClock,

@@ -5,7 +5,9 @@ import { type Answer, protocol, THREAD } from "./support.ts";
 
 const BIG = "x".repeat(100 * 1024);
 
-/** States, of which the one at `fails` cannot be read; tells how many were asked for, and whether the list was closed. */
+/**
+ * States, of which the one at `fails` cannot be read; reports how many were read, and whether the iteration was closed.
+ */
 function states(count: number, fails = Number.POSITIVE_INFINITY) {
   const seen = { read: 0, closed: false };
   async function* read(): AsyncGenerator<JsonObject> {
@@ -24,7 +26,7 @@ function states(count: number, fails = Number.POSITIVE_INFINITY) {
 
 const PATH = `/threads/${THREAD}/history`;
 
-/** Asks for the list of these states; `turns` lets so many turns of the event loop pass. */
+/** Requests the list of these states; `turns` runs this many turns of the event loop. */
 function asked(history: () => AsyncGenerator<JsonObject>) {
   const { begin, timers } = protocol({ states: { history } });
   const turns = async (count: number) => {

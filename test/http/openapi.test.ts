@@ -34,13 +34,13 @@ const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
 );
 
 const IDS: Readonly<Record<string, string>> = { thread_id: THREAD, run_id: RUN };
-/** A path to ask for, with an id in each place. */
+/** A path with an id for each parameter. */
 const filled = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? RUN);
 
 const whole = (schema: Schema): Schema =>
   schema.$ref === undefined ? schema : (api.components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {});
 
-/** A value of each type, none of which would be a likely one. */
+/** An unlikely value of each type. */
 const samples = { object: { odd: [] }, number: -0.5, boolean: true, array: [[[]]], string: "none of these" };
 type Type = keyof typeof samples;
 
@@ -51,14 +51,14 @@ function typesOf({ anyOf, enum: values, type, ...rest }: Schema): readonly strin
   return "const" in rest ? [typeof rest.const] : Object.keys(samples);
 }
 
-/** Something of a type that the schema does not take; undefined: it takes anything. */
+/** A value of a type that the schema refuses; undefined: it accepts anything. */
 function wrong(schema: Schema): unknown {
   const types = typesOf(schema);
   const other = Object.keys(samples).find((type) => !types.includes(type));
   return other === undefined ? undefined : samples[other as Type];
 }
 
-/** The least that it takes. */
+/** The smallest value that the schema accepts. */
 function right(schema: Schema): unknown {
   const [type] = typesOf(schema);
   if (schema.format === "uuid") return RUN;

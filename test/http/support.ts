@@ -25,7 +25,7 @@ export const THREAD = "01a1f8d4-0000-7000-8000-000000000001";
 export const RUN = "01a1f8d4-0000-7000-8000-000000000002";
 const NOW = Date.UTC(2026, 10, 20, 12, 0, 0, 5);
 
-/** An answer as it was given, or as far as it has been given. */
+/** A response, as far as it has been sent. */
 export class Answer implements Reply, ByteStream {
   status = 0;
   headers: Headers = {};
@@ -73,7 +73,7 @@ export class Answer implements Reply, ByteStream {
     this.#onAbort = listener;
   }
 
-  /** The peer goes away. */
+  /** The client disconnects. */
   abort(): void {
     this.aborted = true;
     this.#onAbort();
@@ -93,7 +93,7 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }
 
-/** Timers that go off when they are told to. */
+/** Timers that fire on request. */
 export class Timers implements Scheduler {
   #due: { readonly at: number; readonly task: () => void }[] = [];
   #now = 0;
@@ -148,7 +148,7 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
   return someRun({ ...draft, thread_id: THREAD, created_at: NOW, updated_at: NOW });
 }
 
-/** A reader that has nothing to read, and says where it was asked to begin. */
+/** A reader without events, which reports the position from which it was asked to read. */
 class EmptyReader implements Reader {
   readonly isCut = false;
   readonly cursor = -1;
@@ -182,7 +182,7 @@ export interface Asked {
   readonly args: readonly unknown[];
 }
 
-/** The protocol over a service that only notes what it is asked for. */
+/** The HTTP API over a service that only records its calls. */
 export function protocol(
   overrides: { readonly [room in keyof Service]?: Partial<Service[room]> } = {},
   pause: ReadPause = "end",
@@ -342,7 +342,7 @@ export function protocol(
     ...accessAndClock,
   });
 
-  /** Sends a request and hands out its answer at once, as far as it has come. */
+  /** Sends a request and returns its response at once, as far as it has been sent. */
   function begin(method: string, url: string, body?: unknown, headers: Headers = {}): Answer {
     const [path = "", query = ""] = url.split("?");
     const bytes = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);

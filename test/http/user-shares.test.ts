@@ -9,7 +9,7 @@ import { Answer, THREAD, Timers } from "./support.ts";
 
 const BIG = "x".repeat(1024 * 1024);
 
-/** A response whose client takes nothing. */
+/** A response whose client reads nothing. */
 class StalledAnswer extends Answer {
   override write(piece: Uint8Array | string): boolean {
     super.write(piece);

@@ -4,7 +4,7 @@ import { protocol, RUN, THREAD } from "./support.ts";
 const RUNS = `/threads/${THREAD}/runs`;
 const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-/** Route, body or query, status, the field that is named. */
+/** Route, body or query, status, and the field that the response names. */
 const refused: readonly (readonly [string, string, unknown, number, string | undefined])[] = [
   ["POST", RUNS, {}, 422, "assistant_id"],
   ["POST", RUNS, { assistant_id: null }, 422, "assistant_id"],
@@ -62,7 +62,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["POST", "/runs/cancel", { run_ids: ["x"] }, 422, "run_ids[0]"],
   ["POST", "/runs/cancel", { status: "done" }, 422, "status"],
   ["POST", `${RUNS}/wait`, { assistant_id: "agent", webhook: ["/w"] }, 422, "webhook"],
-  // Bodies that are none.
+  // Invalid bodies.
   ["POST", RUNS, "{", 400, undefined],
   ["POST", RUNS, "nope", 400, undefined],
   ["POST", RUNS, "[]", 422, "body"],
@@ -103,7 +103,7 @@ const refused: readonly (readonly [string, string, unknown, number, string | und
   ["GET", `/threads/${THREAD}/state?select=nope`, undefined, 422, "select"],
   ["GET", `/threads/${THREAD}?include=bogus`, undefined, 422, "include"],
   ["GET", `/threads/${THREAD}?include=ttl,values`, undefined, 422, "include"],
-  // Half of a surrogate pair is no text: nowhere, in no name.
+  // A lone surrogate is refused in every text, including names.
   ["POST", "/threads", { metadata: { a: ["x", { b: "x\ud83d" }] } }, 422, "metadata.a[1].b"],
   ["POST", "/threads", { metadata: { "a\udc00": 1 } }, 422, "metadata"],
   ["POST", RUNS, { assistant_id: "agent", input: { text: "\udc00\ud800" } }, 422, "input.text"],

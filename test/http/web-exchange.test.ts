@@ -12,7 +12,7 @@ import { refuseUpgrades, scheduler, signal } from "../transport/rig.ts";
 const host = "127.0.0.1";
 
 describeOverEachTransport("the response of a project's application", (kind) => {
-  /** Serves one response; resolves with its port, and with when the sending of it ended. */
+  /** Serves one response; resolves with its port, and with a promise of the end of its sending. */
   async function serving(response: () => Response) {
     const open = await openTransport(kind);
     const ended = signal();
@@ -51,7 +51,7 @@ describeOverEachTransport("the response of a project's application", (kind) => {
     const { port, ended } = await serving(() => new Response(body));
     const socket = await ask(port);
     let before = -1;
-    // Full: nothing more was taken from it between two looks.
+    // The buffers are full: nothing more was read between two polls.
     await expect.poll(() => before === (before = pulls), { interval: 100 }).toBe(true);
     socket.destroy();
     await ended;
@@ -95,7 +95,7 @@ describeOverEachTransport("the response of a project's application", (kind) => {
 describe("the body of a web request", () => {
   const MIB = 1024 * 1024;
 
-  /** Answers with how long the body is, or why it cannot be read. */
+  /** Responds with the length of the body, or with why it cannot be read. */
   function reader() {
     const openBody = bodyOpener(createBodyLimits({ maxBody: 4 * MIB, maxBodies: 8 * MIB, scheduler }));
     const ask = async (body: unknown, { signal: left = new AbortController().signal } = {}) => {
@@ -120,7 +120,7 @@ describe("the body of a web request", () => {
     return ask;
   }
 
-  /** A body of so many MiB, which ends when it is told to. */
+  /** A body of this many MiB, which ends on request. */
   function held(size: number) {
     const [taken, ended] = [signal(), signal()];
     let isCancelled = false;

@@ -12,7 +12,7 @@ interface Message {
   readonly tool_call_chunks?: readonly { readonly name: string }[];
 }
 
-/** A thread of an agent's, and what a run on it streams. */
+/** A thread of an agent, and what a run on it streams. */
 async function talk(agent: string) {
   const app = await serve({ config });
   const client = new Client({ apiUrl: app.url });
@@ -36,7 +36,9 @@ async function talk(agent: string) {
   return { app, client, thread_id, said };
 }
 
-/** How `createReactAgent`'s tool asks, how `createAgent`'s middleware does, and what each takes for a yes. */
+/**
+ * How the tool of `createReactAgent` and the middleware of `createAgent` ask, and which answer each takes as approval.
+ */
 const agents = [
   ["booking", { action: "book a flight", city: "Lisbon" }, true],
   [

@@ -33,7 +33,7 @@ test("LangGraph's own RemoteGraph drives a hosted graph: invoke, stream, state",
 
 test("a hosted graph calls another one of the same server, over the wire, as a node", async () => {
   let url = "";
-  // A thread of its own: that of the run around it is at work.
+  // A separate thread: the thread of the surrounding run is busy.
   const config = { configurable: { thread_id: "" } };
   const outer = new StateGraph(State)
     .addNode("before", () => ({ log: ["before"] }))

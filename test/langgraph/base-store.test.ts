@@ -13,7 +13,7 @@ import { graphFile, served } from "./support.ts";
 
 const State = Annotation.Root({ found: Annotation<unknown> });
 
-/** A graph of one node, which asks the store. */
+/** A graph of one node, which uses the store. */
 const asking = (ask: (config: LangGraphRunnableConfig) => Promise<unknown>) =>
   new StateGraph(State)
     .addNode("ask", async (_, config) => ({ found: await ask(config) }))

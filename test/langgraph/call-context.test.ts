@@ -5,7 +5,7 @@ import {
   NodeCallContext,
 } from "../../src/langgraph/intercepted-call.ts";
 
-/** Lets each call run at once, and notes it: its name, and the task in whose body it was made. */
+/** Runs each call at once, and records its name and the task that made it. */
 function receiver(noted: unknown[]): CallReceiver {
   return {
     called(call: InterceptedCall) {
@@ -29,7 +29,7 @@ test("each engine gets the calls of its own nodes, also where its run was starte
   const calls = (context: NodeCallContext, name: string, run: () => Promise<unknown> = nothing) =>
     context.intercept(callOf(name, run) as never);
 
-  // Outside of a run, a node is called as it is.
+  // Outside of a run, a node is called without interception.
   await calls(first, "alone");
   await first.run(receiver(ofFirst), async () => {
     await calls(second, "foreign");

@@ -22,11 +22,11 @@ interface Graphs {
 
 const NONE: Graphs = { native: {}, langGraph: {} };
 
-/** The graph `g` of this kind, and nothing else. */
+/** Only the graph `g` of this kind. */
 const only = (kind: Kind, made: unknown): Graphs =>
   kind === "native" ? { ...NONE, native: { g: made } } : { ...NONE, langGraph: { g: made } };
 
-/** Three nodes, each of which waits until the test lets it go on. */
+/** Three nodes, each of which waits until the test releases it. */
 function gated(kind: Kind) {
   const reached = latches();
   const opened = latches();
@@ -98,7 +98,7 @@ describe.each(kinds)("a %s graph that is replaced while its run is at work", (ki
     const { thread_id } = await client.threads.create();
     const runs = [];
     for (let n = 0; n < 3; n++) {
-      // oxlint-disable-next-line no-await-in-loop -- in their order
+      // oxlint-disable-next-line no-await-in-loop -- the order of the runs matters
       runs.push(
         await client.runs.create(thread_id, "g", { input: { log: [] }, multitaskStrategy: "enqueue" }),
       );

@@ -7,7 +7,7 @@ import { isBelow, served } from "./support.ts";
 
 const HOUR = 3_600_000;
 
-/** The wall clock of this process, for LangGraph and the server: it can be set back. */
+/** The wall clock of this process, for LangGraph and the server. It can be set back. */
 function clock(): { back(hours: number): void } {
   const now = Date.now.bind(Date);
   let offset = 0;
@@ -20,7 +20,7 @@ const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (before, more) => [...before, ...more], default: () => [] }),
 });
 
-/** plan, then a subgraph that looks, asks twice and checks, then done. `ran` notes each node that comes to its end. */
+/** `plan`, then a subgraph that looks, asks twice and checks, then `done`. `ran` records each node that has ended. */
 function asking() {
   const ran: string[] = [];
   const node = (name: string) => () => {
@@ -66,7 +66,7 @@ const line = () => {
     .compile();
 };
 
-/** Its subgraph keeps its state from run to run. */
+/** Its subgraph keeps its state between runs. */
 const lasting = () => {
   const Seen = Annotation.Root({ log: Annotation<string[]>, seen: Annotation<number> });
   const Own = Annotation.Root({ seen: Annotation<number> });
@@ -240,7 +240,7 @@ describe.each(storages)("the clock is set back, over %s", (_, storage) => {
     expect(ran).toEqual(["first", "second", "done"]);
   });
 
-  // Before, LangGraph takes the newest state of such a subgraph, and calls it no more.
+  // Earlier versions of LangGraph take the newest state of such a subgraph, and do not call it again.
   test.skipIf(isBelow(4))(
     "a subgraph with a history of its own remembers what it was told last",
     async () => {
@@ -260,7 +260,7 @@ describe.each(storages)("the clock is set back, over %s", (_, storage) => {
       const history = await client.threads.getHistory(thread);
       const second = history.filter(({ next }) => next.join() === "remember")[1];
       const checkpointId = second?.checkpoint.checkpoint_id as string;
-      // From before the second: it has seen one until then.
+      // From the checkpoint before the second run, at which it has seen one run.
       await client.runs.wait(thread, "lasting", { input: null, checkpointId });
       expect((await client.threads.getState(thread)).values).toEqual({ log: ["b"], seen: 2 });
     },

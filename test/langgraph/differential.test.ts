@@ -32,7 +32,7 @@ interface Asked {
 
 const said = { messages: [{ role: "user", content: "hi", id: "h1" }] };
 
-/** Each with what it is invoked with, one after the other on one thread. */
+/** Each graph with its inputs, which run in sequence on one thread. */
 const graphs: { readonly [name: string]: readonly [graph: unknown, asked: readonly Asked[]] } = {
   rich: [rich().compile(), invocations],
   chat: [chat, [{ input: said }]],
@@ -44,7 +44,7 @@ const graphs: { readonly [name: string]: readonly [graph: unknown, asked: readon
   questions: [questions, [{ input: { topic: "x" } }]],
 };
 
-/** A copy of a graph over LangGraph's own saver. */
+/** A copy of a graph with LangGraph's own saver. */
 function overMemory(given: unknown): Graph {
   const graph = (given as Graph).withConfig({}) as Graph;
   graph.checkpointer = new MemorySaver();
@@ -53,7 +53,7 @@ function overMemory(given: unknown): Graph {
 
 const inputOf = ({ input, command }: Asked) => (input ?? new Command(command ?? {})) as never;
 
-/** The graph in this process. */
+/** Runs the graph in this process. */
 async function inProcess(given: unknown, asked: readonly Asked[]) {
   const graph = overMemory(given);
   const config = { configurable: { thread_id: "0190c6f8-5c5e-7000-8000-000000000001" } };
@@ -97,7 +97,7 @@ async function hosted(graph: unknown, asked: readonly Asked[]) {
   return { streams, state, history };
 }
 
-/** A stream in this process that fails drops what it has not been asked for yet. */
+/** // A failing stream in this process drops the chunks that have not been read yet. */
 const ending = Object.keys(graphs).filter((name) => name !== "failing");
 
 test.each(ending)("%s: every stream mode, its state and history are as in process", async (name) => {
@@ -138,7 +138,7 @@ test("a planned task has no result before it has run, in the mode debug alone as
   expect(planned.filter(([, result]) => result !== undefined)).toEqual([]);
 });
 
-/** What `streamEvents` of the graph tells, but for the chunks of its own stream: those are the other modes. */
+/** The events of the graph's `streamEvents`, without the chunks of its own stream, which are the other modes. */
 async function langChainEvents(given: unknown, asked: readonly Asked[]): Promise<readonly unknown[]> {
   const graph = overMemory(given);
   const told: unknown[] = [];
@@ -157,7 +157,7 @@ async function langChainEvents(given: unknown, asked: readonly Asked[]): Promise
       told.push(thrown);
     }
   }
-  // Afterwards: messages get their ids when they come into the state.
+  // Afterwards, because messages get their ids when they enter the state.
   return told.map((one) => (one instanceof Error ? ["error", one.message] : normalEvent(one)));
 }
 

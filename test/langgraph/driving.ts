@@ -6,7 +6,7 @@ import { toVisibleState } from "../../src/langgraph/graph-progress.ts";
 import { normal, normalState, type Shown } from "./normal.ts";
 import { served } from "./support.ts";
 
-/** What is done with a graph, as both LangGraph.js itself and the API can be asked for it. */
+/** An operation on a graph that both LangGraph.js itself and the API support. */
 export interface Deed {
   readonly input?: unknown;
   readonly command?: object;
@@ -22,20 +22,20 @@ export interface Deed {
   readonly durability?: "async" | "sync" | "exit";
 }
 
-/** What was seen of it: by deed what was streamed, then the state and all that went before. */
+/** What was observed: the stream of each operation, then the state and its history. */
 export interface Seen {
   readonly streams: readonly (readonly unknown[])[];
   readonly state: unknown;
   readonly history: readonly unknown[];
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- whatever its state is
+// oxlint-disable-next-line typescript/no-explicit-any -- a graph with any state
 export type Graph = Pregel<any, any>;
 
 const MODES = ["values", "updates", "checkpoints", "tasks", "debug", "custom", "messages"] as const;
 const THREAD = "0190c6f8-5c5e-7000-8000-000000000001";
 
-/** The graph in this process, over LangGraph's own saver. */
+/** Drives the graph in this process, with LangGraph's own saver. */
 export async function inProcess(make: () => Graph, deeds: readonly Deed[]): Promise<Seen> {
   const graph = make();
   graph.checkpointer = new MemorySaver();
@@ -83,13 +83,16 @@ export async function inProcess(make: () => Graph, deeds: readonly Deed[]): Prom
 const stateAt = (state: object) =>
   normalState({ ...state, values: toVisibleState((state as { readonly values?: unknown }).values) });
 
-/** Whether a question that was answered since is still told there depends on what ran beside it, in LangGraph too. */
+/**
+ * In LangGraph, too, it depends on the parallel tasks whether an older state still shows a question that has since been
+ * answered.
+ */
 function past(state: object): unknown {
   const { tasks, ...rest } = stateAt(state) as { readonly tasks: readonly { readonly asked?: unknown }[] };
   return { ...rest, tasks: tasks.map((task) => ({ ...task, asked: undefined })) };
 }
 
-/** A state is an object to clients, whatever the functional API says. */
+/** Clients see a state as an object, even with the functional API. */
 function asShown(mode: string, data: unknown): unknown {
   if (mode === "values") return toVisibleState(data);
   const { payload, values } = data as { readonly payload?: unknown; readonly values?: unknown };
@@ -99,7 +102,7 @@ function asShown(mode: string, data: unknown): unknown {
     : data;
 }
 
-/** The same graph hosted, and asked over the wire. */
+/** Drives the same graph in Heddle, through the API. */
 export async function hosted(make: () => Graph, deeds: readonly Deed[]): Promise<Seen> {
   const app = await serve({ langGraphs: await served({ graph: make() }) });
   const client = new Client({ apiUrl: app.url });

@@ -19,7 +19,7 @@ const around = (node: () => Promise<Partial<typeof State.State>>, retryPolicy = 
     .addEdge(START, "outer")
     .compile();
 
-/** Resolves when it is told to. */
+/** A promise that resolves on request. */
 function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((now) => (resolve = now));
@@ -130,7 +130,7 @@ test("a body that outlives its run, and throws, is not heard any more", async ()
     await client.runs.cancel(thread_id, run.run_id, true);
     held.resolve();
     await left.promise;
-    // What comes of it comes in the turns that follow.
+    // Its effects appear in the following turns.
     await client.runs.get(thread_id, run.run_id);
     expect(sent).toHaveBeenCalled();
     expect(late).toEqual([]);

@@ -69,7 +69,7 @@ test("a thread that begins with a command stores nothing that a check takes for 
   const client = new Client({ apiUrl: app.url });
   const thread = await client.threads.create();
   const command = { goto: "two", update: { topic: "t" } };
-  // LangGraph.js takes a command without a state for an input that names the node.
+  // LangGraph.js takes a command without a state as an input that names the node.
   expect(await client.runs.wait(thread.thread_id, "linear", { command })).toMatchObject({ topic: "t" });
   await app.close();
   const found: string[] = [];

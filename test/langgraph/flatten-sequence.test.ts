@@ -6,7 +6,7 @@ import { hostGraph } from "../../src/langgraph/node-interception.ts";
 import { resolveLibrary } from "../../src/langgraph/user-library.ts";
 import type { CompiledGraph } from "../../src/langgraph/exported-graph.ts";
 
-/** A hosted node is run as one step, where LangGraph makes a sequence of it. */
+/** Heddle runs a node as one step where LangGraph makes a sequence of it. */
 
 const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
@@ -14,7 +14,10 @@ const State = Annotation.Root({
 
 const userOf = ({ configurable }: RunnableConfig) => String(configurable?.["user"]);
 
-/** All that writes of a node: edges, joins, commands, conditions that send, that read the state and the configuration. */
+/**
+ * Everything that can follow a node: edges, joins, commands, conditions that send, and conditions that read the state
+ * and the configuration.
+ */
 const graph = new StateGraph(State)
   .addNode("first", (_, config: RunnableConfig) => ({ log: [`first for ${userOf(config)}`] }))
   .addNode("command", () => new Command({ update: { log: ["command"] }, goto: ["left", "right"] }), {

@@ -9,7 +9,7 @@ const State = Annotation.Root({
   log: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
 });
 
-/** A graph with one in it, which has a history of its own (`keeps`) or one for each time that it is called. */
+/** A graph with a subgraph that has one history (`keeps`), or a new one for each call. */
 function nested(keeps: boolean) {
   const ran: string[] = [];
   const node = (name: string) => () => {
@@ -43,10 +43,13 @@ interface Place {
   readonly checkpoint_map: Readonly<Record<string, string>>;
 }
 
-/** How a graph was driven: each answer, and what ran for it. */
+/** The steps of a test: each answer, and the nodes that ran because of it. */
 type Told = readonly (readonly [unknown, readonly string[]])[];
 
-/** The same story for both: paused, answered, then run from where the subgraph was about to ask, and answered otherwise. */
+/**
+ * The same steps on both sides: pause, answer, then run from the checkpoint before the subgraph's question, and answer
+ * differently.
+ */
 async function inProcess(keeps: boolean): Promise<Told> {
   const { outer, took } = nested(keeps);
   const graph = outer.compile({ checkpointer: new MemorySaver() });
@@ -127,7 +130,7 @@ test("one that begins anew whenever it is called goes on too, where LangGraph.js
   expect(told.map(([, ran]) => ran)).toEqual(itself.map(([, ran], i) => (i === 2 ? ["b"] : ran)));
 });
 
-/** A node whose body calls two graphs; it waits before the second, if it is told to. */
+/** A node whose body calls two graphs; it waits before the second one on request. */
 function calling() {
   const ran: string[] = [];
   const reached = latch();
@@ -187,7 +190,7 @@ test("one of the graphs that a node's body calls, also when the server is starte
   const after = await serve({ data, langGraphs: await served({ outer: anew.outer }) });
   const values = await new Client({ apiUrl: after.url }).runs.join(thread_id, run_id);
   expect(values).toEqual(whole);
-  // What the first had come to is kept with the body's task.
+  // The result of the first call is stored with the task.
   expect(anew.took()).toEqual(["second y"]);
   expect([...before.complaints, ...after.complaints]).toEqual([]);
 });

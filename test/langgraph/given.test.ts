@@ -24,7 +24,8 @@ async function outputOf(url: string, name: string, body: object = {}): Promise<u
   return postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: name, input: { log: [] }, ...body });
 }
 
-// A program has the LangGraph.js that its own files import; over another version these files import that of another directory.
+// A program uses the LangGraph.js that its own files import; with another version under test, these files import
+// that of another directory.
 const isAnother = process.env["HEDDLE_TEST_LANGGRAPH_AT"] !== undefined;
 
 describe.skipIf(isAnother)("createApp takes a graph of LangGraph.js as it is", () => {

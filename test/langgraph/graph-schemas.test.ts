@@ -24,7 +24,7 @@ const nothing = async () => ({});
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 const zod = new StateGraph(
-  // The types of this form are LangGraph's own affair.
+  // LangGraph defines the types of this form.
   {
     state: z.object({ text: z.string(), n: z.number().default(0) }),
     input: z.object({ text: z.string() }),

@@ -18,7 +18,7 @@ const State = Annotation.Root({
   answers: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
 });
 
-/** Tokens, custom events, sends, a subgraph that asks twice, a command that says where to go. */
+/** Tokens, custom events, sends, a subgraph that asks twice, and a command with a target. */
 export function rich() {
   const model = new FakeListChatModel({ responses: ["hello there"] });
   const Inner = Annotation.Root({

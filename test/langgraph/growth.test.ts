@@ -34,7 +34,7 @@ test("what a run writes does not grow with the runs before it: after 800 message
   };
   const written: number[] = [];
   for (n = 1; n <= 12; n++) {
-    // One run makes the thread as long as 389 of them would: what counts is what lies before a run.
+    // One large run makes the thread as long as 389 small ones would: only the length before a run matters.
     // oxlint-disable-next-line no-await-in-loop
     written.push(await run(n === 11 ? 777 : 1));
   }

@@ -16,7 +16,7 @@ const hosted = new StateGraph(z.object({ n: z.number().optional() }))
   .addEdge(START, "work")
   .compile();
 
-/** Asks a server of its own for `path` on a thread that has had a run. */
+/** Requests `path` of a new server, on a thread that has had a run. */
 async function ask(path: string, body: object): Promise<{ readonly status: number; readonly read: unknown }> {
   const app: App = await createApp({ graphs: { own }, langGraphs: await served({ hosted }) });
   onTestFinished(() => app.close(0));

@@ -23,7 +23,7 @@ import type { Position } from "../../src/ports/engine.ts";
 import type { Harness } from "../contracts/harness.ts";
 import { Writer } from "../storage/samples.ts";
 
-/** One thread over the journal: it takes what a saver hands over, and stores it as an attempt would. */
+/** One thread over the journal: stores what a saver reports, as an attempt would. */
 class ThreadIo implements SaverIo {
   readonly ids = new CheckpointIdMap({ checkpointId: (_, own = "") => own });
   readonly writer: Writer;
@@ -41,7 +41,7 @@ class ThreadIo implements SaverIo {
     return this.#storage.journal;
   }
 
-  /** Until all that was handed over is stored. */
+  /** Resolves when everything reported is stored. */
   async stored(): Promise<void> {
     await this.#tail;
   }
@@ -107,7 +107,7 @@ class ThreadIo implements SaverIo {
   }
 }
 
-/** The state after a checkpoint: of its channels those that have changed, and the parent's. */
+/** The state after a checkpoint: its changed channels, and the parent's other ones. */
 function shownOf({ versions, newVersions, values }: SaverCheckpoint, before: JsonObject): JsonObject {
   const shown: Record<string, unknown> = {};
   for (const channel of Object.keys(versions)) {
@@ -121,8 +121,7 @@ function shownOf({ versions, newVersions, values }: SaverCheckpoint, before: Jso
 }
 
 /**
- * A saver of many threads over the journal. Each call has an attempt's saver of its own, so that nothing comes back but what
- * was stored.
+ * A saver of many threads over the journal. Each call uses a new attempt's saver, so that it reads only what is stored.
  */
 export class JournalSaver extends BaseCheckpointSaver {
   readonly #library: Library;
@@ -143,7 +142,7 @@ export class JournalSaver extends BaseCheckpointSaver {
 
   #saver({ configurable }: RunnableConfig): BaseCheckpointSaver {
     const { thread_id: thread } = (configurable ?? {}) as { thread_id?: string };
-    // A saver of no thread at all says what it says of a missing one.
+    // Without a thread, the saver answers as for a missing one.
     return attemptSaver(this.#library, thread ?? "", this.#io(thread ?? ""));
   }
 
@@ -184,7 +183,7 @@ export class JournalSaver extends BaseCheckpointSaver {
     this.#threads.delete(thread);
   }
 
-  /** Until all that was put is stored. */
+  /** Resolves when everything passed to `put` is stored. */
   async stored(): Promise<void> {
     for (const io of this.#threads.values()) await io.stored();
   }

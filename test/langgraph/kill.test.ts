@@ -20,7 +20,7 @@ test("kill -9 in the middle of hosted runs: none is lost, none is stuck, no node
   let client = new Client({ apiUrl: server.url });
   const runs: { thread: string; run: string }[] = [];
   for (let kill = 0; kill < 3; kill++) {
-    // oxlint-disable no-await-in-loop -- one server after the other
+    // oxlint-disable no-await-in-loop -- each server continues from the data of the one before
     const begun = Array.from({ length: 8 }, async (_, i) => {
       const { thread_id: thread } = await client.threads.create();
       const input = { name: `${kill}.${i}` };
@@ -39,8 +39,8 @@ test("kill -9 in the middle of hosted runs: none is lost, none is stuck, no node
     const history = await client.threads.getHistory(thread);
     expect(history.map(({ metadata }) => metadata?.["step"])).toEqual([4, 3, 2, 1, 0, -1]);
   }
-  // A node may begin again in the step in which the process was killed; never once a later one has begun, which with this
-  // durability waits for the checkpoint between them.
+  // A node may begin again in the step in which the process was killed, but never after a later one has begun: with
+  // this durability, that one waits for the checkpoint between them.
   const order = ["a", "b", "deep", "c"];
   const furthest = new Map<string, number>();
   for (const line of readFileSync(effects, "utf8").trim().split("\n")) {

@@ -21,7 +21,7 @@ afterAll(() => home.remove());
 const imports = `import { Annotation, MessagesAnnotation, StateGraph } from "@langchain/langgraph";`;
 const builder = `new StateGraph(MessagesAnnotation).addNode("a", async () => ({})).addEdge("__start__", "a")`;
 
-/** Loads one graph of a project that has LangGraph.js installed, each file in a run of its own. */
+/** Loads one graph of a project with LangGraph.js installed, each file in a process of its own. */
 async function load(name: string, file: string, text: string, manifest: object = { type: "module" }) {
   const path = home.project(name, { "package.json": manifest, [file]: text });
   const modules = join(home.path, name, "node_modules");
@@ -152,7 +152,7 @@ describe("a graph file of LangGraph.js", () => {
       "a.js": `${imports} export const graph = ${builder}.compile();`,
       "heddle.json": { graphs: { a: "./a.js:graph", b: "./a.js:graph" } },
     });
-    // The installed version, which calls itself a newer one.
+    // The installed version, which reports a newer version number.
     const modules = join(home.path, name, "node_modules/@langchain");
     mkdirSync(modules, { recursive: true });
     for (const part of ["core", "langgraph-checkpoint", "langgraph-sdk"])
@@ -200,7 +200,7 @@ describe("a server of Heddle's own graphs", () => {
       "a.mjs": `import { graph, list } from "heddle"; export default ${saying('"hello"')};`,
       "heddle.json": { graphs: { a: "./a.mjs" } },
     });
-    // Node notes every module that it has loaded.
+    // Node records every module that it has loaded.
     const notes = join(home.path, "notes");
     const server = await Running.start(["--config", config, "--data", home.data("native")], {
       NODE_V8_COVERAGE: notes,

@@ -32,7 +32,7 @@ const talking = () =>
     .addEdge("call", "answer")
     .compile();
 
-/** The same as the root, as a node, as the node of a node, and called in the body of a node. */
+/** The same graph as the root, as a node, as the node of a node, and called by a node. */
 function graphs() {
   const within = (name: string, inner: { readonly lg_is_pregel: boolean }) =>
     new StateGraph(MessagesAnnotation)
@@ -47,7 +47,7 @@ function graphs() {
   return { root: talking(), sub, deep: within("outer", middle), calls };
 }
 
-/** Where each graph runs: the nodes on the way to it. */
+/** The position of each graph: the nodes that lead to it. */
 const places = [
   ["root", []],
   ["sub", ["sub"]],
@@ -57,7 +57,7 @@ const places = [
 
 const nodes = (namespace: readonly string[]) => namespace.map((part) => part.split(":")[0]);
 
-/** The namespaces of what was streamed, by what it is: each has one. */
+/** The namespaces of the streamed events, by kind: each event has one. */
 function byKind(all: readonly (readonly [kind: string, namespace: readonly string[]])[]) {
   const found = new Map<string, Set<string>>();
   for (const [kind, namespace] of all)
@@ -78,7 +78,7 @@ test.each(places)(
     })) {
       const [mode = "", ...namespace] = event.split("|");
       if (mode === "metadata") continue;
-      // Below the root graph, the name of a message's event goes on to the task that it comes from.
+      // Below the root graph, the name of a message's event also contains the task that sent the message.
       if (mode === "messages" && namespace.length > 0)
         expect(["talk", "call", "answer"]).toContain(nodes(namespace.splice(-1))[0]);
       seen.push([mode, namespace]);

@@ -148,7 +148,7 @@ test("a node that is tried again: each try in its turn, one result", async () =>
     .compile();
   const { wait } = await hosting(graph);
   expect(await wait({ input: { go: "" } })).toMatchObject({ log: ["done"] });
-  // LangGraph itself tells the number of a try from 1.2 on.
+  // LangGraph itself reports the number of an attempt from 1.2 on.
   expect(tries).toEqual(isBelow(2) ? [undefined, undefined, undefined] : [1, 2, 3]);
 });
 

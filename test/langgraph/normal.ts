@@ -1,6 +1,6 @@
 import { serialise } from "../../src/langgraph/serialisation.ts";
 
-/** One event of a stream: what mode shows it, of which graph, and what it shows. */
+/** One event of a stream: its mode, its graph, and its data. */
 export interface Shown {
   readonly mode: string;
   readonly ns: string;
@@ -11,7 +11,7 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(serialise(v
 
 type Loose = Record<string, unknown>;
 
-/** What both sides have of one event, without what only one of them says. */
+/** The part of an event that both sides have in common. */
 export function normal({ mode, ns, data }: Shown): readonly unknown[] {
   return [mode, mode === "messages" ? graphOf(ns, data) : ns, payload(mode, plain(data) as Loose)];
 }
@@ -50,7 +50,7 @@ const debug = (type: unknown, data: Loose) => (type === "checkpoint" ? checkpoin
 
 const question = ({ id, value }: Loose) => ({ id, value });
 
-/** Members of messages that are empty stand, or do not. */
+/** Empty members of messages may be present or absent. */
 function values(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(values);
   if (typeof value !== "object" || value === null) return value;
@@ -80,14 +80,14 @@ function planned({ id, name, path, interrupts, result, ...where }: Loose): unkno
   return { id, name, path: plannedPath(path), asked, result: values(result), checkpoint_ns };
 }
 
-/** Since 1.5 the path of a sent task ends with a boolean, which is LangGraph's own affair. */
+/** Since 1.5 the path of a sent task ends with a boolean, which is internal to LangGraph. */
 const plannedPath = (path: unknown): unknown =>
   (path as unknown[]).filter((part) => typeof part !== "boolean");
 
 function task({ id, name, input, triggers, result, error, interrupts }: Loose): unknown {
   const asked = (interrupts as Loose[]).map(question);
   if (triggers !== undefined) return { id, name, input: values(input), triggers, asked };
-  // A task that asks, or fails, has returned nothing: LangGraph says so by an empty object.
+  // A task that asks, or fails, has returned nothing. LangGraph shows an empty object for that.
   const nothing = asked.length > 0 || (error ?? null) !== null || result === undefined;
   return { id, name, result: nothing ? {} : values(result), asked };
 }
@@ -115,7 +115,7 @@ function message([chunk, meta]: readonly [Loose, Loose]): unknown {
   };
 }
 
-/** What a run is called and who started it: each side has its own. */
+/** The names of a run and of its starter, which differ between the two sides. */
 const RUN = new Set(["run_id", "thread_id", "graph_id", "assistant_id", "created_by", "user_id"]);
 
 /** One event of LangChain's `streamEvents`. */
@@ -159,7 +159,9 @@ export function normalState(state: Loose): unknown {
   };
 }
 
-/** Ids in the order in which they come up: the same names for the same places on both sides. */
+/**
+ * Replaces ids by numbers in the order of their occurrence, so that both sides have the same ids in the same places.
+ */
 export function numbered(value: unknown): unknown {
   const known = new Map<string, string>();
   const name = (id: string) => {

@@ -57,7 +57,7 @@ function nested(kind: Kind, name: string): unknown {
     .compile();
 }
 
-/** LangGraph.js alone: the same within a graph that a node's body calls. */
+/** LangGraph.js only: the same within a graph that a node calls. */
 function called(name: string): unknown {
   const inner = asking("LangGraph.js", name) as { invoke(input: object): Promise<{ log: string[] }> };
   return new StateGraph(State)

@@ -26,7 +26,7 @@ beforeAll(async () => {
   library = await resolveLibrary(graphFile, null);
 });
 
-/** Stored and read again. */
+/** Stores a value and reads it again. */
 const stored = (shown: unknown): unknown => unpackValue(packValue(shown, 0), 0);
 const again = (value: unknown): unknown => deserialise(library, stored(serialise(value)));
 const onWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

@@ -9,7 +9,7 @@ import type { Message } from "../../src/graph/message.ts";
 import type { NodeCall } from "../../src/ports/engine.ts";
 import type { NodeIo } from "../../src/ports/node-host.ts";
 
-/** A chat model whose one answer is what is said to it from outside, piece by piece, until it is told that this was all. */
+/** A chat model whose only answer is supplied by the test, piece by piece, until the test ends it. */
 class Spoken extends BaseChatModel {
   readonly #name: string | undefined;
   #pieces: AIMessageChunk[] = [];
@@ -51,7 +51,7 @@ class Spoken extends BaseChatModel {
   ): AsyncGenerator<ChatGenerationChunk> {
     const stop = () => this.#wake();
     options.signal?.addEventListener("abort", stop, { once: true });
-    // oxlint-disable no-await-in-loop -- one piece after the other
+    // oxlint-disable no-await-in-loop -- the pieces are streamed in order
     while (options.signal?.aborted !== true) {
       const message = this.#pieces.shift();
       if (message !== undefined) {
@@ -65,7 +65,7 @@ class Spoken extends BaseChatModel {
   }
 }
 
-/** What a node of ours streams by `ctx.message`, streamed by chat models of LangChain that are asked within the node. */
+/** Streams through LangChain chat models, called within the node, what a Heddle node streams through `ctx.message`. */
 export function speaking(
   call: Pick<NodeCall, "task" | "attempt" | "try" | "ns">,
   config: LangGraphRunnableConfig,
@@ -113,7 +113,7 @@ export function speaking(
   };
   return {
     message: Object.assign(message, { from }) as MessageMaker,
-    /** Resolves once all has been streamed; what was begun and not ended, ends. */
+    /** Resolves when everything has been streamed. Ends an unfinished message. */
     async ended(): Promise<void> {
       for (const { model } of models) model.end();
       await Promise.all(streams);
@@ -126,14 +126,14 @@ const check = () => undefined;
 async function exhausted(model: Spoken, config: LangGraphRunnableConfig): Promise<void> {
   try {
     const stream = await model.stream([], config);
-    // oxlint-disable-next-line typescript/no-unused-vars -- the graph hears it by its callbacks
+    // oxlint-disable-next-line typescript/no-unused-vars -- the graph receives the tokens by its callbacks
     for await (const _ of stream);
   } catch (error) {
     if (config.signal?.aborted !== true) throw error;
   }
 }
 
-/** As LangChain's models give it. A node takes it for a message of ours: it has the same members. */
+/** A message as LangChain's models return it. It has the members of Heddle's messages, so a node can return it. */
 function messageOf(message: Message): Message {
   const { name } = message;
   const made = new AIMessage({ ...message, name: name ?? undefined } as never);

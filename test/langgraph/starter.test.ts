@@ -13,8 +13,8 @@ beforeAll(build, 120_000);
 afterAll(() => home.remove());
 
 /**
- * A project of the shape that the official starter template for LangGraph.js has: types are imported as if they were values, modules by
- * names that end in `.js`, and the graph is named after it was compiled.
+ * A project like the official starter template for LangGraph.js: types are imported as if they were values, modules by
+ * names that end in `.js`, and the graph gets its name after it was compiled.
  */
 const STARTER = {
   "package.json": {
@@ -29,7 +29,7 @@ const STARTER = {
     devDependencies: { "@tsconfig/recommended": "^1.0.7", typescript: "^5.3.3" },
   },
   "langgraph.json": { node_version: "20", graphs: { agent: "./src/agent/graph.ts:graph" }, env: ".env" },
-  // Comments and commas at ends are allowed in it; what it extends comes from a package for development.
+  // The file may contain comments and trailing commas; it extends the file of a development dependency.
   "tsconfig.json": `{
     "extends": "@tsconfig/recommended",
     "compilerOptions": {
@@ -37,7 +37,7 @@ const STARTER = {
       "lib": ["ES2021", "DOM"],
       "module": "NodeNext",
       "moduleResolution": "nodenext",
-      // Declarations are for those who import the graph.
+      // Declarations are for projects that import the graph.
       "declaration": true,
       "esModuleInterop": true,
       "noImplicitReturns": true,
@@ -98,7 +98,10 @@ const STARTER = {
     graph.name = "Starter";`,
 };
 
-/** Writes the project, with its packages. Without `isDeveloped`, those for development are missing, as in an image. */
+/**
+ * Writes the project, with its packages. Without `isDeveloped`, the development dependencies are missing, as in an
+ * image.
+ */
 function starter(
   name: string,
   { env, isDeveloped = true }: { env?: string; isDeveloped?: boolean } = {},
@@ -148,7 +151,7 @@ describe("a project of the official starter template, unedited", () => {
     expect((await client.threads.getState<{ messages: unknown[] }>(thread_id)).values.messages).toHaveLength(
       4,
     );
-    // Nothing about it has to be warned about.
+    // The server logs no warning about it.
     expect(server.output).not.toContain('"level":"warn"');
     expect(await server.stop()).toBe(0);
   });

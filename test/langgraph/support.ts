@@ -26,13 +26,13 @@ export const langGraphVersion: string = (
 /** True when the tests run over a LangGraph.js below 1.`minor`. */
 export const isBelow = (minor: number): boolean => Number(langGraphVersion.split(".")[1]) < minor;
 
-/** Compiled graphs, or factories of them, as if a file of such a project had exported them. */
+/** Serves compiled graphs, or factories of them, as if a file of such a project had exported them. */
 export async function served(graphs: {
   readonly [name: string]: unknown;
 }): Promise<ReadonlyMap<string, LoadedLangGraph>> {
   const all = new Map<string, LoadedLangGraph>();
   for (const [name, graph] of Object.entries(graphs)) {
-    // oxlint-disable-next-line no-await-in-loop -- a handful
+    // oxlint-disable-next-line no-await-in-loop -- there are only a few
     const given: unknown =
       typeof graph === "function" ? await graph({ configurable: {} }, READ_ONLY_RUNTIME) : graph;
     const loaded = await loadLangGraph({ file: graphFile, found: graph, given });

@@ -16,7 +16,7 @@ const plain = tool(({ q }) => `found ${q}`, options("plain"));
 const failing = tool((): string => {
   throw new Error("no way");
 }, options("failing"));
-/** Updates the state itself, with the message of its answer. */
+/** Updates the state itself, including the message with its answer. */
 const commanding = tool(
   ({ q }, config) =>
     new Command({
@@ -40,7 +40,7 @@ const calls = ["plain", "plain", "failing", "commanding"].map((name, i) => ({
   type: "tool_call" as const,
 }));
 
-/** Calls all tools side by side, and ends. */
+/** Calls all tools in parallel, and ends. */
 const calling = () =>
   new StateGraph(MessagesAnnotation)
     .addNode("model", () => ({ messages: [new AIMessage({ id: "a1", content: "", tool_calls: calls })] }))
@@ -49,7 +49,7 @@ const calling = () =>
     .addEdge("model", "tools")
     .compile();
 
-/** Calls tools, and answers the first call as it is told to. */
+/** Calls tools, and answers the first call in the given way. */
 const returning = (answer: (message: BaseMessage) => unknown) =>
   new StateGraph(MessagesAnnotation)
     .addNode("model", () => ({ messages: [new AIMessage({ id: "a1", content: "", tool_calls: calls })] }))

@@ -24,7 +24,7 @@ import { speaking } from "./speaking.ts";
 
 type Config = LangGraphRunnableConfig & { readonly configurable?: { readonly [key: string]: string } };
 
-/** Those of one server: a graph that is part of several is the same in all. */
+/** The rewritten graphs of one server: a graph that is part of several graphs is rewritten once. */
 export type Twins = Map<GraphDefinition, Compiled>;
 
 /**
@@ -51,7 +51,7 @@ function written(definition: GraphDefinition, twins: Twins, name: string | undef
   };
   const builder = new StateGraph(parts as never, context as never) as unknown as Builder;
   const spoken = new Set([...rules].flatMap(([key, { kind }]) => (kind === "messages" ? [key] : [])));
-  // Where bodies lead by themselves need not be declared, but for nodes that nothing else leads to.
+  // Targets that nodes choose themselves need not be declared, except for nodes that nothing else leads to.
   const led = new Set([...edges.values()].flatMap(({ targets }) => targets ?? [...nodes.keys()]));
   for (const { name } of definition.joins) led.add(name);
   const unled = [...nodes.keys()].filter((name) => !led.has(name));
@@ -127,7 +127,7 @@ function channelOf(rule: ChannelRule, key: string): never {
   } as never) as never;
 }
 
-/** `spoken`: the keys that hold messages. */
+/** `spoken`: the keys that contain messages. */
 function bodyOf(node: NodeRule, spoken: ReadonlySet<string>, context: Schema | undefined): unknown {
   return async (state: unknown, config: Config) => {
     const given =
@@ -160,7 +160,7 @@ function returned(value: unknown, spoken: ReadonlySet<string>): unknown {
   return inClasses(value, spoken);
 }
 
-/** With messages of LangChain's classes: literals are stored there too, and streamed by nobody. */
+/** Replaces messages by LangChain's classes: LangGraph would store literals too, but stream none of them. */
 function inClasses(update: unknown, spoken: ReadonlySet<string>): unknown {
   if (!isObject(update)) return update;
   const all = Object.entries(update).map(([key, value]) => [key, spoken.has(key) ? said(value) : value]);
@@ -194,7 +194,7 @@ function ctxOf(config: Config, message: MessageMaker, schema: Schema | undefined
     emit: (data: unknown) => writer?.(data),
     signal: signal ?? new AbortController().signal,
     config,
-    // LangGraph checks it by the schema, and leaves it as it was given.
+    // LangGraph checks the context with the schema, but does not replace it with the schema's output.
     context: schema === undefined ? context : parse(schema, context, "context"),
     runId: configurable["run_id"] ?? "",
     threadId: configurable["thread_id"] ?? "",
@@ -208,10 +208,10 @@ function ctxOf(config: Config, message: MessageMaker, schema: Schema | undefined
   return ctx as unknown as Ctx;
 }
 
-/** Whoever writes a graph in LangGraph.js has a logger of their own. */
+/** Authors of LangGraph.js graphs use a logger of their own. */
 const unsaid = () => undefined;
 
-/** The library's store, asked as ours is. */
+/** LangGraph's store, with the interface of Heddle's. */
 function storeOf(store: NonNullable<Config["store"]>): NodeStore {
   const plain = (labels: readonly string[]) => [...labels];
   const one = (op: StoreOp): unknown => {

@@ -5,7 +5,7 @@ import type { Harness } from "../contracts/harness.ts";
 import { inMemory } from "../storage/support.ts";
 import { JournalSaver } from "./journal-saver.ts";
 
-// The official suite looks for them here.
+// The official suite expects them as globals.
 Object.assign(globalThis, { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it });
 const { deltaChannelHistoryTests, validate } = await import("@langchain/langgraph-checkpoint-validation");
 

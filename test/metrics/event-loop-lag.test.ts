@@ -11,7 +11,7 @@ function timed() {
   return {
     clock,
     timers,
-    /** Time passes; timers fire `late` after they are due. */
+    /** Advances the time; timers fire `late` milliseconds after they are due. */
     pass(ms: number, late = 0) {
       now += ms + late;
       timers.advance(ms);

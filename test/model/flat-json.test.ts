@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { flatJson } from "../../src/model/plain-json-writer.ts";
 
-/** Numbers from 0 up to below `n`, the same for the same seed: Lehmer's generator. */
+/** Seeded numbers from 0 to below `n`: Lehmer's generator. */
 function dice(seed: number): (n: number) => number {
   let state = seed + 1;
   return (n) => {

@@ -12,7 +12,7 @@ test.each(times)("a UUID version 7 begins with its time: %d", (now) => {
 });
 
 describe("ids that one process makes", () => {
-  /** Its clock stands still until it is set. */
+  /** Its clock does not advance until it is set. */
   function source(byte: (n: number) => number) {
     let drawn = 0;
     const clock = { now: 1_795_351_310_806 };
@@ -31,7 +31,7 @@ describe("ids that one process makes", () => {
       const ids = many(newId);
       expect(ids.toSorted()).toEqual(ids);
       expect(new Set(ids).size).toBe(ids.length);
-      // The counter has room for at least 2,048, so that the time stays near the clock's.
+      // The counter allows at least 2,048 ids, so that the time stays near the clock's.
       expect(msOf(ids[2_047] as string)).toBe(clock.now);
       expect(msOf(ids.at(-1) as string) - clock.now).toBeLessThan(5);
       for (const id of ids)

@@ -41,7 +41,7 @@ test("may lose entries while it is walked through", () => {
   expect(left).toEqual(["a", "c"]);
 });
 
-/** Megabytes that young collections leave of twenty thousand values, of which a hundred are held at a time. */
+/** Megabytes that young collections leave of twenty thousand values, of which a hundred are in the map at a time. */
 function left(map: ReleasingMap<string, object>): number {
   const pass = (from: number, to: number) => {
     for (let i = from; i < to; i++) {
@@ -53,7 +53,7 @@ function left(map: ReleasingMap<string, object>): number {
     }
   };
   pass(0, 1_000);
-  // Its table is old from here on.
+  // From here on its table is in the old generation.
   collect();
   const before = process.memoryUsage().heapUsed;
   for (let i = 1; i <= 20; i++) {
@@ -64,6 +64,6 @@ function left(map: ReleasingMap<string, object>): number {
 }
 
 test("what it let go does not outlive the next young collections", () => {
-  // A `Map` leaves all of it: some 33 MB.
+  // A `Map` retains all of it: some 33 MB.
   expect(left(new ReleasingMap())).toBeLessThan(8);
 });

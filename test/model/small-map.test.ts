@@ -5,14 +5,14 @@ const names = ["a", "b", "c"] as const;
 type Name = (typeof names)[number];
 type Deed = readonly ["set", Name, number] | readonly ["delete", Name] | readonly ["clear"];
 
-/** All that can be done with one name, or with all of them. */
+/** All operations with one name, or with all of them. */
 const deeds: readonly Deed[] = [
   ...names.flatMap((name) => [["set", name, 1] as const, ["set", name, 2] as const]),
   ...names.map((name) => ["delete", name] as const),
   ["clear"],
 ];
 
-/** Every way to do so many things. */
+/** All sequences of this many operations. */
 function* ways(length: number): Generator<readonly Deed[]> {
   if (length === 0) return yield [];
   for (const before of ways(length - 1)) for (const deed of deeds) yield [...before, deed];

@@ -1,6 +1,6 @@
 /**
- * What a newcomer does: the package as it would be published, in an empty project, with the README's first graph as it is
- * printed there. On this Node, and on others that npm has.
+ * What a new user does: installs the package as it would be published in an empty project, with the README's first
+ * graph as it is printed there. On this Node, and on others that npm has.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ function npm(cwd: string, ...args: readonly string[]): string {
   }).trim();
 }
 
-/** A block of the README, by how it begins. */
+/** A code block of the README, found by its beginning. */
 function printed(language: string, start: string): string {
   const readme = readFileSync(join(root, "README.md"), "utf8");
   const blocks = [...readme.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)];
@@ -60,7 +60,7 @@ async function textOf(url: string): Promise<string> {
   return text;
 }
 
-/** What a server loads only when it is asked for: from a package it may be found elsewhere than in a clone, or not at all. */
+/** The parts that a server loads on demand: in a package their files may be elsewhere than in a clone, or missing. */
 async function tryLazyParts(url: string): Promise<void> {
   const script = await post(`${url}/ui/review`, { name: "card" }, "text");
   if (!script.includes("/ui/review/entrypoint.js")) throw new Error(`no component: ${script}`);
@@ -99,7 +99,7 @@ async function tryLazyParts(url: string): Promise<void> {
     await textOf(url + path);
 }
 
-/** Starts a server; checks it where it says that it listens. */
+/** Starts a server, and checks it at the address that it prints. */
 async function serve(
   title: string,
   command: string,
@@ -122,7 +122,7 @@ async function serve(
     await check(url);
     process.stdout.write(`${title}: ${/"transport":"(\w+)"/.exec(said.text)?.[1]}, it runs\n`);
   } finally {
-    // npx stands between: the whole group is meant.
+    // npx is in between, so the whole process group is ended.
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
     await ended;
   }
@@ -174,7 +174,8 @@ async function tryNewProject(cli: string, tarball: string): Promise<void> {
   const heddle = (...args: readonly string[]) =>
     execFileSync(process.execPath, [cli, ...args], { cwd: existsSync(made) ? made : home, encoding: "utf8" });
   heddle("init", made);
-  // As a file of the project: `heddle build` takes it into the image. In a registry it would be found from everywhere.
+  // As a file of the project: `heddle build` copies it into the image. A package in a registry would be found from
+  // everywhere.
   mkdirSync(join(made, "vendor"));
   cpSync(tarball, join(made, "vendor", basename(tarball)));
   npm(made, "install", `./vendor/${basename(tarball)}`);
@@ -187,7 +188,7 @@ async function tryNewProject(cli: string, tarball: string): Promise<void> {
     tryApproval,
     made,
   );
-  // Without a lock file: `npm ci` asks for packages of all platforms, which not every registry has.
+  // Without a lock file: `npm ci` requests packages of all platforms, which not every registry has.
   rmSync(join(made, "package-lock.json"));
   heddle("build", "--compose");
   await serve(
@@ -223,7 +224,7 @@ function imageOf(made: string): [command: string, args: string[]] {
           /[\\/](?:node_modules|\.heddle)(?:[\\/]|$)/.test(path.slice(made.length));
         for (const name of names) {
           const source = resolve(made, name);
-          // A target that ends without a slash is the copy itself.
+          // A target without a trailing slash is the copy itself.
           const to = name === "." || !last.endsWith("/") ? target : join(target, name);
           cpSync(source, to, { recursive: true, filter: (path) => !isIgnored(path) });
         }
@@ -259,13 +260,13 @@ async function tryApproval(url: string): Promise<void> {
 function installNode(version: string): string {
   const nodes = join(home, `node-${version}`);
   mkdirSync(nodes);
-  // Else npm would put it into whatever project there is further up.
+  // Otherwise npm would install it into the nearest project above.
   npm(nodes, "init", "--yes");
   npm(nodes, "install", `node@${version}`);
   return join(nodes, "node_modules/node/bin/node");
 }
 
-/** Checks that the command on an older version of Node only says which one it needs. */
+/** Checks that the command on an older version of Node only reports which version it needs. */
 function refuseOn(version: string, cli: string): void {
   const { status, stderr } = spawnSync(installNode(version), [cli, "start"], {
     cwd: project,

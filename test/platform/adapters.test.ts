@@ -8,8 +8,8 @@ import { clockContract } from "../contracts/clock.ts";
 import { randomContract } from "../contracts/random.ts";
 import { schedulerContract } from "../contracts/scheduler.ts";
 
-/** The one place where a test waits for real time: it is what is tested here. */
-/** A timer may come before what is ready, on a busy machine: a turn more lets that come first. */
+/** The only test that waits for real time, because it tests the adapters for it. */
+/** On a busy machine a timer may fire before ready work, so one more turn is awaited. */
 const pass = (ms: number) =>
   new Promise<void>((resolve) => setTimeout(() => setImmediate(() => setImmediate(resolve)), ms + 2));
 

@@ -4,7 +4,7 @@ import { HeldScheduler } from "../stream/support.ts";
 
 const make = (scheduler = new HeldScheduler()) => new MemoryBudget(scheduler, { tenant: 100, all: 250 });
 
-/** A read that ends when it is told to. */
+/** A read that ends on request. */
 function slowRead() {
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));
@@ -90,7 +90,7 @@ test("a read in progress counts as much as the large value that was read last", 
   expect(first.beforeRead()).toBeUndefined();
   first.afterRead(60);
   expect(second.beforeRead()).toBeUndefined();
-  // 60 are in use, and 60 more are expected.
+  // 60 are in use, and 60 more are reserved.
   let isAdmitted = false;
   const waiting = third.beforeRead()?.then(() => (isAdmitted = true));
   expect(waiting).toBeInstanceOf(Promise);
@@ -128,7 +128,7 @@ test("a response that waits for others is not cut off for it, and the only one o
   others.afterRead(300);
   expect(own.beforeRead()).toBeUndefined();
   own.afterRead(10);
-  // It has items of its own in use, and asks for the next.
+  // It has items in use, and requests the next one.
   expect(own.beforeRead()).toBeUndefined();
   own.afterRead(10);
   waiting.setBytes(5);
@@ -137,7 +137,7 @@ test("a response that waits for others is not cut off for it, and the only one o
   const admitted = waiting.beforeRead();
   for (let i = 0; i < 15; i++) {
     others.progress();
-    // oxlint-disable-next-line no-await-in-loop -- a second after the other
+    // oxlint-disable-next-line no-await-in-loop -- time advances in steps
     await scheduler.pass(1_000);
   }
   expect(isCut).toBe(false);

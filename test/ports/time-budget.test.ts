@@ -3,7 +3,7 @@ import { TimeBudget } from "../../src/ports/time-budget.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import { protocol, THREAD } from "../http/support.ts";
 
-/** A loop whose turns are told apart, and whose time passes only by work. */
+/** An event loop with distinguishable turns, whose time advances only through work. */
 function aLoop() {
   let now = 0;
   let tasks: (() => void)[] = [];
@@ -21,7 +21,7 @@ function aLoop() {
   );
   let count = 0;
   return {
-    /** So many requests of a tenant come in this turn, each of which takes `ms`. */
+    /** Adds this many requests of a tenant in this turn, each of which takes `ms`. */
     come(many: number, ms: number, tenant = "a"): void {
       for (let i = 0; i < many; i++) {
         const name = count++;
@@ -31,13 +31,13 @@ function aLoop() {
         });
       }
     },
-    /** One that fails at once. */
+    /** A request that fails at once. */
     fail(): void {
       budget.take("a", () => {
         throw new Error("it fails");
       });
     },
-    /** What was put off to the next turn. Other work has taken 40 ms by then. */
+    /** Runs what was deferred to the next turn. Other work has taken 40 ms by then. */
     turn(): void {
       now += 40;
       const due = tasks;
@@ -72,7 +72,7 @@ test("many that are quick begin at once", () => {
 test("what does not fit into a turn begins in those that follow, in its order, and who comes meanwhile after it", () => {
   const { come, turn, begun, isIdle } = aLoop();
   come(100, 1);
-  // Those whose time is not asked for, and 15 ms.
+  // Requests whose time is not measured, and 15 ms.
   expect(begun).toEqual(upTo(30));
   turn();
   come(10, 1);
@@ -118,7 +118,7 @@ test("one that fails as it begins keeps nobody from beginning", () => {
   expect(begun).toEqual(upTo(40));
 });
 
-/** A piece of long work: items of `ms` milliseconds and so many bytes each, told by its name as they are done. */
+/** A piece of long work: items of `ms` milliseconds and this many bytes each, recorded by name when they are done. */
 function worker(budget: TimeBudget, pass: (ms: number) => void, lane: string, ms: number, bytes = 0) {
   const work = { done: 0, isOver: false };
   const run = async (items: number) => {
@@ -153,7 +153,7 @@ function aWorkLoop() {
     pass: (ms: number) => void (now += ms),
     now: () => now,
     pauses,
-    /** One turn, with the promise callbacks of each task; how long its work took. */
+    /** Runs one turn, with the promise callbacks of each task; returns how long its work took. */
     async turn(): Promise<number> {
       const [due, began] = [tasks, now];
       tasks = [];
@@ -185,7 +185,7 @@ test("one lane's many wait for each other, another lane's one does not wait for 
   void other.run(10);
   const began = loop.now();
   while (!other.work.isOver) await loop.turn();
-  // Ten items of its own, two of each turn, beside others of 15 ms.
+  // Ten items of its own, two in each turn, alternating with others of 15 ms.
   expect(loop.now() - began).toBeLessThan(250);
   expect(many.every(({ work }) => work.done < 20)).toBe(true);
 });

@@ -26,7 +26,7 @@ function refusal(work: () => unknown): ServiceError {
   throw new Error("it was not refused");
 }
 
-/** Milliseconds, the shortest of some tries: other work makes single ones longer. */
+/** Milliseconds: the shortest of several runs, because other work slows single ones down. */
 function shortest(work: () => void): number {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3; i++) {
@@ -48,7 +48,7 @@ test.each(wrong)("a body that is wrong everywhere is refused in a moment: %s", (
   expect(code).toBe("validation.failed");
   expect(fields.length).toBeLessThanOrEqual(20);
   expect(fields[0]?.at).toContain(name);
-  // It took 3 to 14 s.
+  // A former version took 3 to 14 s.
   expect(shortest(() => refusal(() => parse(300_000)))).toBeLessThan(1_000);
 });
 
@@ -92,7 +92,7 @@ test("a list in a filter is looked for in another one in time that grows with bo
       part,
     ),
   ).toBe(true);
-  // It took seconds: 30,000 entries, the last of the other list first.
+  // A former version took seconds: 30,000 entries, the last of the other list first.
   const all = many(30_000, (i) => i);
   const from = performance.now();
   expect(contains(all, all.toReversed())).toBe(true);
@@ -135,7 +135,7 @@ test.each<[string, (wide: object) => unknown]>([
   ["value", (value) => itemPutSchema.parse({ namespace: ["a"], key: "k", value })],
 ])("a wide object is not looked at member by member: %s", (_, parse) => {
   const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, i]));
-  // It took 600 ms and more.
+  // A former version took 600 ms and more.
   expect(shortest(() => parse(wide))).toBeLessThan(100);
 });
 
@@ -148,7 +148,7 @@ test.each<[string, (wide: object) => unknown]>([
 ])("members of a map are counted before they are looked at: %s", (name, parse) => {
   const wide = Object.fromEntries(many(400_000, (i) => [`k${i}`, ""]));
   expect(refusal(() => parse(wide)).fields[0]?.at).toContain(name);
-  // A copy of the object takes longer; looking at each member took five times as long.
+  // A copy of the object takes longer; a check of each member took five times as long.
   const copy = shortest(() => Object.fromEntries(Object.entries(wide)));
   expect(shortest(() => refusal(() => parse(wide)))).toBeLessThan(2 * copy);
   parse({ a: "" });
@@ -176,13 +176,13 @@ test("a body has a bound on what takes long to parse: lists, objects and their m
     code: "body.too_large",
     message: expect.stringContaining("2000000 members and list entries, in input"),
   });
-  // Signs within texts are no structure.
+  // Brackets within texts are not structure.
   body(`{"a":"${"[{:,".repeat(2_100_000)}"}`);
 });
 
 test("texts of a large body with an escape are looked through without a path for each", () => {
   const text = `{"input":["\\ud83d\\ude00",${"1,".repeat(1_900_000)}"\\ud83d"]}`;
-  // It took seconds.
+  // A former version took seconds.
   expect(refusal(() => body(text)).fields).toMatchObject([{ at: "input[1900001]" }]);
   expect(shortest(() => refusal(() => body(text)))).toBeLessThan(2_000);
 });

@@ -3,7 +3,7 @@ import { readObject, readObjectList } from "../../src/schemas/body.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { HttpRequest } from "../../src/ports/transport.ts";
 
-/** Bytes, after which a body is parsed in steps. */
+/** Bytes: a larger body is parsed in steps. */
 const LARGE = 512 * 1024;
 
 let steps = 0;
@@ -19,7 +19,7 @@ const requestOf = (body: Uint8Array): HttpRequest => ({
   body: async () => body,
 });
 
-/** What the body is read as: by steps, and at once, which is what it has to be. */
+/** The results of parsing in steps and at once, which must be equal. */
 async function both(body: Uint8Array | string): Promise<[unknown, unknown]> {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   steps = 0;
@@ -60,7 +60,7 @@ test.each([
   const [inSteps, atOnce] = await both(body);
   expect(atOnce).not.toHaveProperty("error");
   expect(steps).toBeGreaterThan(3);
-  // Also in the order of its members.
+  // Including the order of the members.
   expect(JSON.stringify(inSteps) === JSON.stringify(atOnce)).toBe(true);
   expect(inSteps).toEqual(atOnce);
 });
@@ -113,7 +113,7 @@ test("a large body with some byte changed is read, or refused, as it is at once"
   const odd = '{}[],:"\\ 1a';
   for (let i = 0; i < 60; i++) {
     const changed = Buffer.from(body);
-    // Mostly near what is structure, and near the ends.
+    // Mostly near structural characters, and near the ends.
     const at = random(body.length);
     changed[at] = odd.charCodeAt(random(odd.length));
     const [inSteps, atOnce] = await both(changed);

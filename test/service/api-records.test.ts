@@ -263,7 +263,7 @@ describe("a state", () => {
     expect(state["next"]).toEqual(["ask", "leaf"]);
     expect(state["interrupts"]).toEqual([interrupt]);
     const rest = { checkpoint: null, state: null, result: null };
-    // What has finished shows what it wrote.
+    // A finished task shows what it wrote.
     expect(state["tasks"]).toEqual([
       {
         id: "t1",

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ThreadSystem } from "../../actors/create-system.ts";
 import type { ChannelChange, NewCheckpoint, TaskWrites } from "../../src/model/checkpoint.ts";
-import { readPolicy } from "../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { monotonicIds, uuid6 } from "../../src/model/ids.ts";
 import type { Interrupt } from "../../src/model/interrupt.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -43,7 +43,7 @@ let service: Service;
 let parts: Parameters<typeof createService>[0];
 let thread: ThreadRecord;
 let now = 1_000;
-/** What the actors are taken to do. */
+/** The run that the stubbed actors report as running. */
 let running: string | undefined;
 let settled: RunRecord | undefined;
 
@@ -104,7 +104,7 @@ beforeEach(async () => {
     catalog,
     outbox,
     crons,
-    policy: readPolicy({}),
+    policy: readWebhookPolicy({}),
     engine: engine as Engine,
     hub: createHub({ journal, scheduler: new Timers(), clock, logger } as Parameters<typeof createHub>[0]),
     clock,
@@ -271,7 +271,7 @@ describe("threads", () => {
     const empty = await same();
     await step(1, run(1), { a: 1 });
     const first = await same();
-    // Too long to be kept, and of a thread that has something left to run.
+    // Too long for the cache, and of a thread with a pending run.
     await step(2, run(1), { a: "x".repeat(20_000) });
     const long = await same();
     await step(3, run(1), { a: 3 }, { next: [waiting] });
@@ -279,10 +279,10 @@ describe("threads", () => {
     await append({}, { writes: [left(3, { interrupts: [interrupt] })] });
     const asking = await same();
     expect(new Set([empty, first, long, paused, asking]).size).toBe(5);
-    // Back to where it stood: a rollback.
+    // Back to the earlier state: a rollback.
     await append({ checkpoint: checkpointId(1) });
     expect(await same()).toBe(first);
-    // One that is large is written piece by piece instead.
+    // A large state is written piece by piece instead.
     await step(4, run(1), { a: "x".repeat(200_000) });
     expect(await service.threads.stateText(KEY, all)).toEqual(await service.threads.state(KEY, all));
     await append({ checkpoint: checkpointId(1) });

@@ -5,7 +5,7 @@ const COUNT = 200;
 /** The numbers below {@link COUNT}, in another order. */
 const numbers = Array.from({ length: COUNT }, (_, i) => (i * 7919) % COUNT);
 
-/** Reads `limit` entries, and tells how often it was scanned for them. */
+/** Reads `limit` entries, and returns how many scans that took. */
 async function read(most: number, offset: number, limit: number) {
   let scans = 0;
   const ordered = new SortedPages(
@@ -37,7 +37,7 @@ test("what stands behind all that is held at a time is scanned for again", async
   ] as const;
   const far = [...near, [0, COUNT], [190, 20]] as const;
   const windows = [
-    // A scan for each entry: not over all of them.
+    // A scan for each entry, instead of one over all of them.
     ...[1, 3].map((most) => ({ most, pages: near })),
     ...[13, 20, 67, COUNT - 1, COUNT, COUNT + 1].map((most) => ({ most, pages: far })),
   ];
@@ -60,7 +60,7 @@ test("entries that come and go between two scans make it end all the same", asyn
   let scans = 0;
   const ordered = new SortedPages(
     async function* () {
-      // Those that were told of are gone, and new ones stand in front.
+      // The entries of the first scan are gone, and new ones precede them.
       if (scans++ === 0) yield* numbers;
       else yield* numbers.map((n) => n - 100);
     },

@@ -252,7 +252,7 @@ describe("a search", () => {
     expect(await keys(["s"], { limit: 2, offset: 5 })).toEqual([]);
     expect(await keys(["s"], { filter: { even: false }, limit: 2, offset: 1 })).toEqual(["c", "a"]);
     expect(await keys([])).toEqual(["x", "b", "e", "d", "c", "a"]);
-    // Nothing is indexed: a query changes nothing.
+    // Nothing is indexed, so a query makes no difference.
     expect(await search(["s"], { query: "a", limit: 1 })).toMatchObject([{ key: "b", score: null }]);
     expect((await store.batch({ tenant: "other" }, [{ kind: "search", namespace_prefix: [] }]))[0]).toEqual(
       [],
@@ -339,7 +339,7 @@ describe("a time to live", () => {
     expect(await catalog.items.expiring(1_000)).toHaveLength(451);
     clock.advance(MINUTE);
     timers.advance(MINUTE);
-    // How many turns the acknowledgements of a batch are spread over is the committer's to choose.
+    // The committer decides over how many turns the acknowledgements of a batch are spread.
     for (let i = 0; i < 5_000 && (await catalog.items.expiring(2)).length > 1; i++) await turns(1);
     expect((await catalog.items.expiring(1_000)).map(({ key }) => key)).toEqual(["later"]);
     await sweeper.stop();
@@ -351,7 +351,7 @@ describe("a time to live", () => {
 });
 
 describe("meaning", () => {
-  /** Counts letters: near enough. */
+  /** An embedder that counts letters. */
   const letters = (texts: string[]) =>
     texts.map((text) => ["a", "b", "c"].map((letter) => text.split(letter).length - 1));
   const index = { embed: letters as (texts: string[]) => unknown, dims: 3, fields: ["text"] };

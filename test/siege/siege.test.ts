@@ -5,7 +5,7 @@ import { besiege } from "./siege.ts";
 
 beforeAll(build, 300_000);
 
-/** Milliseconds: what is there before takes as long as the machine is busy. What the others wait for is bounded by the attack. */
+/** Milliseconds: the preparation takes as long as the machine is busy. The attack limits what the others wait for. */
 const LONGEST = 300_000;
 
 test.each(attacks.filter(({ small }) => small !== undefined))(

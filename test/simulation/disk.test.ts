@@ -4,7 +4,7 @@ import { Disk } from "./disk.ts";
 import { SimulatedRandom } from "./random.ts";
 import { SimulatedScheduler } from "./scheduler.ts";
 
-/** A mounted disk, and its scheduler, whose time goes on by itself. */
+/** A mounted disk, and its scheduler, whose time advances by itself. */
 function mounted() {
   const clock = new SimulatedClock(0);
   const scheduler = new SimulatedScheduler(clock);

@@ -52,7 +52,7 @@ export class Observed {
   readonly passed = new Map<string, string>();
   /** Task id -> the checkpoint from which it runs. */
   readonly taskOf = new Map<string, string>();
-  /** Runs that were left to the next start, in this life, and had been cancelled. */
+  /** Cancelled runs that this life has left to the next start. */
   readonly #leftCancelled = new Set<string>();
   /** Runs that are being rolled back; the result is not known yet. */
   readonly #forgetting = new Set<string>();

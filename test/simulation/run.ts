@@ -16,7 +16,7 @@ const seeds = numberOf("seeds", values.seeds, { least: 1 });
 const from = numberOf("from", values.from, { least: 0 });
 const plant = values.plant as PlantedFault | undefined;
 if (plant !== undefined && !plantedFaults.includes(plant)) {
-  process.stderr.write(`no plant "${plant}"; there are: ${plantedFaults.join(", ")}\n`);
+  process.stderr.write(`no planted fault "${plant}"; there are: ${plantedFaults.join(", ")}\n`);
   process.exit(2);
 }
 const say = (line: string) => process.stdout.write(`${line}\n`);

@@ -17,7 +17,7 @@ import type { LargeWriteLimits } from "../../src/storage/large-write-queue.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
-import { readPolicy } from "../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
 import type { Observed } from "./observed.ts";
 import type { SimulatedRandom } from "./random.ts";
@@ -94,7 +94,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
       concurrent: { ...defaultLimits.concurrent, all: deps.slots },
     },
   });
-  const policy = readPolicy({});
+  const policy = readWebhookPolicy({});
   const { catalog, outbox, crons: book } = storage;
   const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
   const budget = new TimeBudget(clock, scheduler);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AcknowledgementQueue } from "../../src/storage/acknowledgement-queue.ts";
 
-/** A loop whose turns are told apart, and whose time passes only by work. */
+/** An event loop with distinguishable turns, whose time advances only through work. */
 function aLoop() {
   let now = 0;
   const turns: number[][] = [];
@@ -10,7 +10,7 @@ function aLoop() {
     { now: () => now, mono: () => now },
     { soon: (task) => void tasks.push(task), after: () => () => undefined },
   );
-  /** The sizes of the turns in which `count` writers are told, each of whom goes on for `each` ms. */
+  /** The number of writers acknowledged in each turn, for `count` writers whose callbacks take `each` ms. */
   async function tell(count: number, each: number): Promise<number[]> {
     turns.length = 0;
     turns.push([]);
@@ -52,7 +52,7 @@ test("the longest counts, and is forgotten by and by as others are quicker", asy
   const { tell } = aLoop();
   await tell(50, 0.5);
   expect(await tell(60, 0.125)).toEqual([30, 30]);
-  // Of what one took, 0.5 ms, an eighth is gone after each turn: of the 0.375 ms above 0.125, that is.
+  // An eighth of the measured duration, 0.5 ms, decays after each turn: of the 0.375 ms above 0.125.
   expect(await tell(200, 0.125)).toEqual([36, 39, 43, 47, 35]);
 });
 
@@ -61,7 +61,7 @@ test("runs that end do not make those that begin forgotten", async () => {
   await tell(64, 2);
   for (let i = 0; i < 5; i++) {
     await tell(64, 0.05);
-    // Each of them works for 2 ms: the loop is kept for 36, not for 128.
+    // Each callback takes 2 ms: the loop is blocked for 36 ms, not for 128.
     expect(await tell(64, 2)).toEqual([18, 8, 8, 8, 8, 8, 6]);
   }
 });

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Committer } from "../../src/storage/committer.ts";
-import { CAPACITY } from "../../src/storage/admission-control.ts";
+import { MAX_CONCURRENT_WRITES } from "../../src/storage/admission-control.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 import { deps, turns } from "./support.ts";
 
 let kv: GatedKeyValueStore;
 let committer: Committer;
-/** Who was let in, in that order. */
+/** The admitted callers, in order. */
 let inside: number[];
 
 beforeEach(async () => {
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 let count = 0;
-/** A write, and how it ends. */
+/** A write, and its outcome. */
 function write(): Promise<string> {
   const { refusal } = committer;
   if (refusal !== undefined) return Promise.resolve(refusal.code);
@@ -32,7 +32,7 @@ function write(): Promise<string> {
   });
 }
 
-/** So many newcomers, each of whom writes `times` times, one after the other, once it is let in. */
+/** This many callers, each of whom writes `times` times in sequence once it is admitted. */
 function come(many: number, times = 1): Promise<string[]> {
   return Promise.all(
     Array.from({ length: many }, async (_, i) => {
@@ -57,13 +57,13 @@ describe("newcomers", () => {
 
   test("wait while much is, and come in by their order as it is stored", async () => {
     kv.free = false;
-    const first = Array.from({ length: CAPACITY }, write);
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, write);
     const all = come(100);
     await kv.arrival();
     expect(inside).toEqual([]);
     await kv.pass();
     await turns();
-    expect(inside).toEqual(upTo(CAPACITY));
+    expect(inside).toEqual(upTo(MAX_CONCURRENT_WRITES));
     kv.free = true;
     await kv.pass();
     expect(await all).toEqual(Array.from({ length: 100 }, () => "stored"));
@@ -74,7 +74,7 @@ describe("newcomers", () => {
 
   test("come behind those who write again in the turn after they are told, as runs do that begin then", async () => {
     kv.free = false;
-    const first = Array.from({ length: CAPACITY }, async () => {
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, async () => {
       await write();
       await new Promise<void>(setImmediate);
       return write();
@@ -82,7 +82,7 @@ describe("newcomers", () => {
     const all = come(100);
     await kv.pass();
     await kv.arrival();
-    expect(inside.length).toBeLessThan(CAPACITY / 2);
+    expect(inside.length).toBeLessThan(MAX_CONCURRENT_WRITES / 2);
     kv.free = true;
     await kv.pass();
     expect(new Set([...(await all), ...(await Promise.all(first))])).toEqual(new Set(["stored"]));
@@ -90,7 +90,7 @@ describe("newcomers", () => {
 
   test("are not passed by one who comes while others wait", async () => {
     kv.free = false;
-    void Array.from({ length: CAPACITY }, write);
+    void Array.from({ length: MAX_CONCURRENT_WRITES }, write);
     const early = come(60);
     await kv.arrival();
     kv.free = true;
@@ -114,7 +114,7 @@ describe("newcomers", () => {
   });
 
   test("who write nothing leave their room to the next", async () => {
-    const first = Array.from({ length: CAPACITY }, write);
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, write);
     const all = come(500, 0);
     await Promise.all(first);
     expect(await all).toHaveLength(500);
@@ -122,7 +122,7 @@ describe("newcomers", () => {
 
   test("are let in to be refused when a write fails", async () => {
     kv.free = false;
-    const first = Array.from({ length: CAPACITY }, write);
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, write);
     const failing = come(10);
     kv.openError = new Error("still full");
     await kv.pass(new Error("disk full"));
@@ -133,7 +133,7 @@ describe("newcomers", () => {
   });
 
   test("are let in to be refused when it is closed", async () => {
-    const first = Array.from({ length: CAPACITY }, write);
+    const first = Array.from({ length: MAX_CONCURRENT_WRITES }, write);
     const closing = come(10);
     const over = committer.close();
     expect(new Set(await closing)).toEqual(new Set(["storage.unavailable"]));

@@ -11,9 +11,9 @@ let places: string[];
 let hit: (place: Failpoint) => void | Promise<void>;
 let committer: Committer;
 let now: number;
-/** What is logged: level, message, fields. */
+/** The log records: level, message, fields. */
 let lines: unknown[][];
-/** Resolves when what the store holds was read anew after a failure. */
+/** Resolves when the contents of the store were read again after a failure. */
 let reread: Promise<void>;
 
 beforeEach(async () => {
@@ -90,7 +90,7 @@ describe("batches", () => {
       },
       failed: () => undefined,
     });
-    // As the begin of a run: some promise callbacks later, a task for the next turn.
+    // Like the start of a run: after some promise callbacks, a task for the next turn.
     await isAcknowledged;
     await Promise.resolve();
     await new Promise<void>((resolve) => timers.soon(() => resolve(write(true, 3))));
@@ -151,7 +151,7 @@ describe("batches", () => {
     await second;
     await kv.pass();
     await first;
-    // What the first one leads to comes with the batch after.
+    // Writes that the first one causes are in the next batch.
     expect(seen).toEqual([2]);
     expect(sizes()).toEqual([1, 1, 1]);
   });
@@ -206,7 +206,7 @@ describe("batches", () => {
 
 describe("a failure", () => {
   test("of a batch that set out ahead comes once all writers of the last one were told, turns later", async () => {
-    // So long that few are told in a turn.
+    // Slow callbacks, so that only a few are acknowledged in a turn.
     await write(true).then(() => (now += 100));
     kv.free = false;
     const many = Array.from({ length: 20 }, () => write(true).then(() => places.push("stored")));

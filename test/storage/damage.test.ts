@@ -66,10 +66,10 @@ async function whats(): Promise<string[]> {
   const found = await all(storage.journal.verify());
   for (const damage of found) {
     expect(damage.key).toEqual(key);
-    // No key of the database, and not the thread's name once more.
+    // It contains no key of the database, and does not repeat the thread's name.
     expect(damage.what).not.toMatch(/\/|is damaged:/);
   }
-  // A single thread's check says the same.
+  // The check of a single thread reports the same.
   expect(await all(storage.journal.verify(key))).toEqual(found);
   expect(await all(storage.journal.verify(threadKey(2)))).toEqual([]);
   return found.map((damage) => damage.what);
@@ -78,7 +78,7 @@ async function whats(): Promise<string[]> {
 describe("a value that is not what was written", () => {
   const first = `/t/${key.thread}`;
   const reads: [string, RegExp, () => unknown][] = [
-    // Read anew: a record that was written a moment ago is still in hand.
+    // Read from the store: a record that was just written would still be in the cache.
     ["the thread", new RegExp(`${first}/h$`), () => reopened().then((next) => next.journal.thread(key))],
     ["a run", /\/r\//, () => storage.journal.run(key, run.run_id)],
     ["its kwargs", /\/k\//, () => storage.journal.run(key, run.run_id)],
@@ -224,7 +224,7 @@ describe("an index that has drifted from the threads' records", () => {
       await repairIndex(kv);
       expect(await keys()).toEqual(whole);
     }
-    // As a thread leaves them that had another state.
+    // Index keys that a thread with another state would have.
     const other = { ...one.record, created_at: 7, rested_at: 8, rest: "error", metadata: { a: 1 } } as const;
     const strays = indexKeysOf(key, other).filter((at) => !whole.includes(at));
     expect(strays.length).toBe(4);
@@ -254,7 +254,7 @@ describe("an index that has drifted from the threads' records", () => {
       expect(await keys()).toEqual(whole);
     }
     const strays = [
-      // Of a run that has not failed, and of one that is not there.
+      // Keys of a run that has not failed, and of one that does not exist.
       failedRunKey(key, run),
       ...runIndexKeys(key, { ...failed, run_id: id(90) }),
       ...runIndexKeys(threadKey(3), failed),

@@ -6,12 +6,13 @@ import type {
 } from "../../src/ports/key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 
-/** Turns that a read takes. Each differs from the next, so that reads end in another order than they began. */
+/** Turns that each read takes. Consecutive ones differ, so that reads end in another order than they began. */
 const TURNS = [3, 1, 5, 2, 1, 4, 1] as const;
 
 /**
- * A store as over a network: every read takes a turn or more, and reads end in another order than they began. Every other read shows the
- * value of its beginning, the rest that of its end: both are allowed while a batch is in flight.
+ * A store as over a network: every read takes a turn or more, and reads end in another order than they began. Every
+ * other read returns the value at its beginning, the others the value at their end: both are allowed while a batch is
+ * in flight.
  */
 export class DelayedKeyValueStore implements KeyValueStore {
   readonly #inner: KeyValueStore;

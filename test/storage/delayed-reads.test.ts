@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { checkpointKey, headKey, kwargsKey, runKey, threadPrefix } from "../../src/storage/keys.ts";
+import { checkpointKey, threadRecordKey, kwargsKey, runKey, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { HeldKeyValueStore, type HeldRead } from "./held-key-value-store.ts";
 import { aCheckpoint, add, all, aRun, id, someEvents, threadKey, Writer } from "./samples.ts";
@@ -34,7 +34,7 @@ async function stored(n = 1): Promise<Writer> {
 describe("over a store whose reads take time", () => {
   test("a record that was overtaken by a change is not remembered", async () => {
     const one = await stored();
-    kv.hold(headKey(threadPrefix(one.key)));
+    kv.hold(threadRecordKey(threadPrefix(one.key)));
     const before = one.record;
     const asked = storage.journal.thread(one.key);
     const appended = one.append({ thread: { metadata: { new: true } } });
@@ -48,7 +48,7 @@ describe("over a store whose reads take time", () => {
 
   test("a record that was read while nothing changed is remembered", async () => {
     const one = await stored();
-    kv.hold(headKey(threadPrefix(one.key)));
+    kv.hold(threadRecordKey(threadPrefix(one.key)));
     const asked = storage.journal.thread(one.key);
     await read().go("of its end");
     expect(await asked).toEqual(one.record);
@@ -58,7 +58,7 @@ describe("over a store whose reads take time", () => {
 
   test("a read that fails does not keep the record from being remembered later", async () => {
     const one = await stored();
-    kv.hold(headKey(threadPrefix(one.key)));
+    kv.hold(threadRecordKey(threadPrefix(one.key)));
     const asked = storage.journal.thread(one.key);
     await kv.inner.close();
     await Promise.all([
@@ -68,13 +68,13 @@ describe("over a store whose reads take time", () => {
     await kv.inner.open();
     kv.unhold();
     expect(storage.journal.thread(one.key)).toEqual(one.record);
-    kv.hold(headKey(threadPrefix(one.key)));
+    kv.hold(threadRecordKey(threadPrefix(one.key)));
     expect(storage.journal.thread(one.key)).toEqual(one.record);
   });
 
   test("writes of other threads do not wait for one that reads", async () => {
     const [one, other] = [await stored(1), writer(2)];
-    kv.hold(headKey(threadPrefix(one.key)));
+    kv.hold(threadRecordKey(threadPrefix(one.key)));
     const waits = one.append();
     await other.append();
     expect(await storage.journal.thread(other.key)).toEqual(other.record);
@@ -130,7 +130,7 @@ describe("over a store whose reads take time", () => {
     await one.settle(run);
     const { journal } = storage;
     const prefix = threadPrefix(one.key);
-    // A sweep deletes 200 keys at a time: here, the last one of its first batch is what the run was created with.
+    // A sweep deletes 200 keys at a time: here, the kwargs of the run are the last key of its first batch.
     const position = async () => {
       const keys: string[] = [];
       for await (const page of kv.keys({ gte: prefix, lt: `${prefix}~` })) keys.push(...page);

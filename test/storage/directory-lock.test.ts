@@ -34,7 +34,7 @@ afterEach(async () => {
   room.remove();
 });
 
-/** A real second process. `ask` makes it try to lock and resolves with how it went. */
+/** A real second process. `ask` makes it try to lock, and resolves with the result. */
 async function another(path = room.path): Promise<{ child: ChildProcess; ask: () => Promise<string> }> {
   const child = spawn(process.execPath, [program.script, path], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -78,7 +78,7 @@ test("a second lock in this process is refused, by whatever path, and the first 
   expect(existsSync(join(room.path, "heddle.lock"))).toBe(true);
   lock.release();
   const next = lockDirectory(room.path);
-  // Once more: the lock is another one's by now.
+  // A second release does nothing: the lock belongs to another one by now.
   lock.release();
   expect(() => lockDirectory(room.path)).toThrow("is open in this process");
   next.release();

@@ -7,14 +7,14 @@ import type {
   ScanRange,
 } from "../../src/ports/key-value-store.ts";
 
-/** A store whose every batch waits until the test lets it pass or fail, and that counts what is done to it. */
+/** A store whose batches wait until the test completes them or makes them fail, and that records its calls. */
 export class GatedKeyValueStore implements KeyValueStore {
   readonly inner = new MemoryKeyValueStore();
   readonly batches: { readonly ops: readonly WriteOperation[]; readonly sync: boolean }[] = [];
   readonly calls: string[] = [];
-  /** Batches pass by themselves. */
+  /** True: batches complete by themselves. */
   free = true;
-  /** What opening and probing answer from now on. */
+  /** The errors of further calls of `open` and `probe`. */
   openError: Error | undefined;
   probeError: Error | undefined;
   #waiting: ((error: Error | undefined) => void)[] = [];
@@ -62,12 +62,12 @@ export class GatedKeyValueStore implements KeyValueStore {
     await this.inner.close();
   }
 
-  /** Resolves once a batch waits. */
+  /** Resolves when a batch waits. */
   async arrival(): Promise<void> {
     if (this.#waiting.length === 0) await new Promise<void>((resolve) => this.#arrivals.push(resolve));
   }
 
-  /** Lets the batch that waits pass, or fail. */
+  /** Completes the waiting batch, or makes it fail. */
   async pass(error?: Error): Promise<void> {
     await this.arrival();
     this.#waiting.shift()?.(error);

@@ -1,16 +1,16 @@
 import type { Eventually } from "../../src/ports/eventually.ts";
 import { GatedKeyValueStore } from "./gated-key-value-store.ts";
 
-/** A read that waits. */
+/** A waiting read. */
 export interface HeldRead {
   readonly key: string;
-  /** Lets it go on, and waits until those that asked have its answer. `value`: which moment it shows. */
+  /** Completes the read, and waits until its callers have the result. `value`: the moment whose value it returns. */
   go(value: "of its beginning" | "of its end"): Promise<void>;
 }
 
-/** A store that answers at once, except for the keys that a test holds. */
+/** A store with synchronous reads, except of the keys that a test holds back. */
 export class HeldKeyValueStore extends GatedKeyValueStore {
-  /** The reads that wait, oldest first. */
+  /** The waiting reads, oldest first. */
   readonly reads: HeldRead[] = [];
   readonly #held = new Set<string>();
 

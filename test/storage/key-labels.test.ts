@@ -6,32 +6,32 @@ import {
   assistantOrderKey,
   batchKey,
   checkpointKey,
-  contentKey,
+  deliveryContentKey,
   cronRowKey,
   delayedKey,
   delayedStartKey,
   deliveryRowKey,
   threadExpiryKey,
-  entryKey,
+  journalEntryKey,
   eventsPrefix,
   FORMAT_KEY,
-  headKey,
-  indexKey,
+  threadRecordKey,
+  threadIdKey,
   itemRowKey,
   kwargsKey,
-  onceKey,
-  orderKey,
+  idempotencyRecordKey,
+  runOrderKey,
   runKey,
   cronSlotKey,
-  spanPrefix,
-  statusPrefix,
+  listSpanPrefix,
+  threadsByStatusPrefix,
   sortKey,
   sweepKey,
   threadPrefix,
   assistantVersionKey,
-  wholeKey,
-  writesMark,
-  writesPrefix,
+  channelValueKey,
+  pendingWritesMarkKey,
+  pendingWritesPrefix,
 } from "../../src/storage/keys.ts";
 import { ordinal } from "../../src/storage/sortable-numbers.ts";
 
@@ -41,9 +41,9 @@ const item = { namespace: ["a", "b"], key: "k/1" };
 
 test.each([
   [threadPrefix(key), "thread t 1"],
-  [headKey(threadPrefix(other)), "thread t2 of tenant acme"],
-  [indexKey(key), "an index entry of thread t 1"],
-  [sortKey(statusPrefix("_", "idle"), 7, "t2"), "an index entry of thread t2"],
+  [threadRecordKey(threadPrefix(other)), "thread t2 of tenant acme"],
+  [threadIdKey(key), "an index entry of thread t 1"],
+  [sortKey(threadsByStatusPrefix("_", "idle"), 7, "t2"), "an index entry of thread t2"],
   [activeKey(other), "an index entry of thread t2 of tenant acme"],
   [threadExpiryKey(key, 7), "an index entry of thread t 1"],
   [delayedKey(key, 7, "r"), "an index entry of thread t 1"],
@@ -54,8 +54,8 @@ test.each([
   [itemRowKey("_", "sv", item), 'item "k/1" of ["a","b"]'],
   [cronRowKey("_", "c"), "cron c"],
   [deliveryRowKey("_", "dead", "w"), "webhook delivery w"],
-  [contentKey("_", "w"), "webhook delivery w"],
-  [onceKey("_", "POST /runs 1"), 'the record of the idempotency key "POST /runs 1"'],
+  [deliveryContentKey("_", "w"), "webhook delivery w"],
+  [idempotencyRecordKey("_", "POST /runs 1"), 'the record of the idempotency key "POST /runs 1"'],
   [FORMAT_KEY, "the format of the data"],
   [batchKey(40), "the number of batch 40"],
   [cronSlotKey(7, "_", "c"), "a mark of the server"],
@@ -65,17 +65,17 @@ test.each([
 });
 
 test.each([
-  [headKey(""), "its record"],
-  [entryKey("", 40), "append 40"],
+  [threadRecordKey(""), "its record"],
+  [journalEntryKey("", 40), "append 40"],
   [runKey("", "r 1"), "run r 1"],
   [kwargsKey("", "r"), "what run r was created with"],
-  [orderKey("", 7, "r"), "the place of run r in the order of runs"],
+  [runOrderKey("", 7, "r"), "the place of run r in the order of runs"],
   [delayedStartKey("", 7, "r"), "the start of the delayed run r"],
   [checkpointKey("", "ns/1", "c"), "checkpoint c"],
-  [wholeKey("", "ns/1", "messages/a", 7), "a value of channel messages/a"],
-  [`${spanPrefix("", "", "log", 7)}${ordinal(0)}`, "a value of channel log"],
-  [writesMark("", "", "c"), "pending writes at checkpoint c"],
-  [`${writesPrefix("", "", "c")}task`, "pending writes at checkpoint c"],
+  [channelValueKey("", "ns/1", "messages/a", 7), "a value of channel messages/a"],
+  [`${listSpanPrefix("", "", "log", 7)}${ordinal(0)}`, "a value of channel log"],
+  [pendingWritesMarkKey("", "", "c"), "pending writes at checkpoint c"],
+  [`${pendingWritesPrefix("", "", "c")}task`, "pending writes at checkpoint c"],
   [`${eventsPrefix("", "r")}${ordinal(40)}`, "events from 40 on of run r"],
   ["zz/1", "the unknown key zz/1"],
 ])("the part %j of a thread is named %j", (rest, label) => {
@@ -83,9 +83,9 @@ test.each([
 });
 
 test("a range is named by what its ends hold", () => {
-  const [from, to] = [threadPrefix(key), threadPrefix(other)].map(headKey) as [string, string];
+  const [from, to] = [threadPrefix(key), threadPrefix(other)].map(threadRecordKey) as [string, string];
   expect(rangeLabel({ from, to })).toBe("everything from thread t 1 to thread t2 of tenant acme");
-  expect(rangeLabel({ from, to: entryKey(threadPrefix(key), 3) })).toBe("thread t 1");
+  expect(rangeLabel({ from, to: journalEntryKey(threadPrefix(key), 3) })).toBe("thread t 1");
   expect(rangeLabel({ from: "", to })).toBe("everything from the beginning to thread t2 of tenant acme");
   expect(rangeLabel({ from, to: "~" })).toBe("everything from thread t 1 to the end");
   expect(rangeLabel({ from: "", to: "~" })).toBe("anything");

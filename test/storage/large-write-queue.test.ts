@@ -7,7 +7,7 @@ const LIMITS = { large: 1_000, most: 3_000 };
 let kv: GatedKeyValueStore;
 let committer: Committer;
 let timers: Timers;
-/** The names of the stored writes, in their order; those of one batch together. */
+/** The names of the stored writes in order; those of one batch together. */
 const batches = (): string[] => kv.batches.map(({ ops }) => ops.map(({ key }) => key).join(" "));
 let outcomes: Map<string, "stored" | "failed">;
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   await committer.close();
 });
 
-/** Submits a write of a thread; `thread` null: one that names none. */
+/** Submits a write of a thread; `thread` null: a write without a thread. */
 function submit(name: string, thread: string | null, bytes: number): void {
   committer.submit({
     ops: [{ key: name, value: Buffer.alloc(bytes) }],
@@ -40,14 +40,14 @@ function submit(name: string, thread: string | null, bytes: number): void {
   });
 }
 
-/** Lets everything be stored, one batch after the other. */
+/** Stores everything, batch by batch. */
 async function storeAll(): Promise<void> {
   kv.free = true;
   await kv.pass();
   await turns(30);
 }
 
-/** A batch is in flight, so that what follows is queued. */
+/** Keeps a batch in flight, so that further writes are queued. */
 async function occupy(): Promise<void> {
   submit("first", null, 10);
   await kv.arrival();
@@ -69,7 +69,7 @@ describe("large writes", () => {
   test("do not overtake what was submitted before them, not of their thread, and not of another", async () => {
     await occupy();
     submit("small", "t/t/A/", 10);
-    // More than one batch of it.
+    // More of it than one batch takes.
     for (let i = 0; i < 3; i++) submit(`other${i}`, null, 700_000);
     submit("A", "t/t/A/", 5_000);
     await storeAll();

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import { lockDirectory } from "../../src/storage/directory-lock.ts";
 
-/** Another process: tries to lock the directory for each line that it is sent, and tells how it went. */
+/** Another process: tries to lock the directory for each line that it receives, and prints the result. */
 const [, , directory = ""] = process.argv;
 process.stdin.setEncoding("utf8").on("data", () => {
   try {

@@ -68,7 +68,7 @@ test("a large value is read as one that takes long, also when it was stored befo
   expect(await read()).toEqual([true, false]);
   await storage.close();
   storage = await openStorage({ kind: "key-value", store }, deps);
-  // The first read shows that it is large; it is put off, and read in another thread.
+  // The first read shows that it is large; it is deferred, and read in a turn of its own.
   expect(await read()).toEqual([false, true, false]);
   expect(await read()).toEqual([true, false]);
   await storage.close();
@@ -95,13 +95,13 @@ test("events that were read are given also if their thread is deleted before the
   const read = journal.events(one.key, id(1), -1, 4);
   store.ms = 0;
   const removed = journal.remove(one.key, one.record);
-  // The deletion is stored, and its sweep waits for the next turn, as the reader does.
+  // The deletion is stored; its sweep and the reader both wait for the next turn.
   await turns(20);
   let isDone = false;
   const done = Promise.all([read, removed]).finally(() => (isDone = true));
   while (!isDone) {
     for (const task of held.splice(0)) task();
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    // oxlint-disable-next-line no-await-in-loop -- the turns run in sequence
     await turns(1);
   }
   expect((await done)[0]).toEqual([chunk]);

@@ -14,7 +14,7 @@ import { Packr } from "msgpackr";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpackValue } from "../../src/codec/msgpack.ts";
 import { seal } from "../../src/storage/envelope.ts";
-import { ALL_KEYS, FORMAT_KEY, indexKey } from "../../src/storage/keys.ts";
+import { ALL_KEYS, FORMAT_KEY, threadIdKey } from "../../src/storage/keys.ts";
 import type { WriteOperation } from "../../src/ports/key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
@@ -48,7 +48,7 @@ async function filled(): Promise<Writer[]> {
   return writers;
 }
 
-/** A value as format 3 had it: MessagePack that any reader takes. */
+/** A value as format 3 stored it: plain MessagePack. */
 function sealOlder(value: unknown): Buffer {
   const payload = Buffer.concat([Buffer.of(1), packr.pack(value)]);
   const head = Buffer.alloc(HEAD);
@@ -206,7 +206,7 @@ describe("a database that is lost", () => {
       message: expect.stringContaining('"heddle repair"') as string,
     };
     await expect(open()).rejects.toMatchObject(refused);
-    // Nor when our own marker is gone as well.
+    // The same when Heddle's own marker is missing as well.
     rmSync(join(room.path, "heddle.json"));
     await expect(open()).rejects.toMatchObject(refused);
     await repairStorage(room.path, deps);
@@ -220,7 +220,7 @@ describe("a database that is lost", () => {
     const writers = await filled();
     const kv = new LevelDbKeyValueStore(join(room.path, "level"), true);
     await kv.open();
-    const drop = writers.map(({ key }) => ({ key: indexKey(key), value: null }));
+    const drop = writers.map(({ key }) => ({ key: threadIdKey(key), value: null }));
     await kv.batch(drop, { sync: true });
     await kv.close();
     await repairStorage(room.path, deps);
@@ -254,7 +254,7 @@ describe("a database that is lost", () => {
 describe("a stretch of the log that LevelDB drops without a word", () => {
   const [one, two] = [threadKey(1), threadKey(2)];
 
-  /** A log in which the one thread's appends come before the other's, with a flipped bit among the first. */
+  /** A log in which one thread's appends precede the other's, with a flipped bit in one of the first. */
   async function damage(): Promise<void> {
     const storage = await open();
     for (const key of [one, two]) {
@@ -331,7 +331,7 @@ describe("a stretch of the log that LevelDB drops without a word", () => {
     await (await open()).close();
   });
 
-  /** Stores some appends, and cuts the end of the log. */
+  /** Stores some appends, and truncates the end of the log. */
   async function cutLog(): Promise<void> {
     const storage = await open();
     const writer = new Writer(() => storage.journal, one);
@@ -429,7 +429,7 @@ test("a directory that cannot be made is named", async () => {
 });
 
 test("a directory that cannot be written to is named, with what helps", async () => {
-  // Nobody may write there, root included.
+  // Nobody can write there, not even root.
   await expect(open("/proc")).rejects.toMatchObject({
     code: "storage.unavailable",
     message: expect.stringMatching(

@@ -3,7 +3,7 @@ import { newThreadRecord } from "../../src/model/thread.ts";
 import { RecordCache } from "../../src/storage/record-cache.ts";
 
 const KIB = 1024;
-/** What one generation holds. */
+/** The size of one generation. */
 const MOST = 2048 * KIB;
 
 const record = (name: string, epoch = 1) => ({ ...newThreadRecord(name, 1_000, {}), epoch });

@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const writer = (n: number): Writer => new Writer(() => storage.journal, threadKey(n));
 
-/** Makes a thread as soon as the storage, which comes back after a failure, takes writes. */
+/** Creates a thread as soon as the recovered storage accepts writes. */
 async function created(n: number): Promise<Writer> {
   for (;;) {
     const made = writer(n);
@@ -47,7 +47,7 @@ describe("a write that fails", () => {
     const told = [first, second].map((append) => expect(append).rejects.toEqual(unavailable));
     await kv.pass(new Error("no space left"));
     await Promise.all(told);
-    // Reads go on; writes are refused.
+    // Reads still work; writes are refused.
     expect(await storage.journal.thread(one.key)).toEqual(stored);
     await expect(new Writer(() => storage.journal, one.key, stored).append()).rejects.toEqual(unavailable);
     await expect(storage.journal.publish(one.key, 0, someEvents(id(1), 0, 1))).rejects.toEqual(unavailable);
@@ -101,7 +101,7 @@ describe("appends in flight", () => {
     );
     await kv.pass();
     await kv.arrival();
-    // The second is in flight, the first has landed; a fork from it must not go on with the same span.
+    // The second is in flight, the first is stored; a fork from it must not continue the same span.
     made.push(
       one.append({
         checkpoints: [aCheckpoint(4, 2, { l: add(2, "d") }), aCheckpoint(5, 3, { l: add(3, "e") })],
@@ -151,7 +151,7 @@ describe("a deletion that is stored, before anyone is told", () => {
     );
   });
 
-  /** The batch under way is in the store; the loop has not heard of it. */
+  /** The batch in flight is stored, but not acknowledged yet. */
   async function untold(): Promise<void> {
     await kv.pass();
     while (told.length === 0) await turns();
@@ -213,7 +213,7 @@ describe("a deletion that was cut short", () => {
     for (let n = 0; n < 500; n++) await storage.journal.publish(one.key, 1, someEvents(run.run_id, n, 1));
     kv.free = false;
     const removed = storage.journal.remove(one.key, one.record).catch(() => "cut short");
-    // Not stored yet: it is still read, and written to no more.
+    // Not stored yet: it can be read, and is not written to any more.
     expect(await storage.journal.run(one.key, run.run_id)).toEqual(run);
     await expect(writer(1).append()).rejects.toMatchObject({ code: "journal.conflict" });
     await kv.pass();
@@ -265,7 +265,7 @@ describe("a deletion that was cut short", () => {
     // The write that tests the disk.
     if (how === "crash") await kv.pass();
     await turns();
-    // The first piece of the sweep.
+    // The first batch of the sweep.
     kv.free = true;
     await kv.pass();
     const anew = await made;

@@ -7,7 +7,7 @@ test("a record comes back from its row", () => {
   const rows = createRowCodec<{ readonly a: number; readonly b: string | null }>()(["a", "b"]);
   expect(rows.row({ b: "x", a: 1 })).toEqual([1, "x"]);
   expect(rows.record([1, null])).toEqual({ a: 1, b: null });
-  // One that was stored before there was the column.
+  // A row that was stored before the column existed.
   expect(rows.record([1])).toEqual({ a: 1, b: null });
 });
 

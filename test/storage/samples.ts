@@ -85,7 +85,7 @@ type Change = Partial<Omit<Append, "key" | "fence" | "thread">> & {
   readonly thread?: Partial<ThreadRecord>;
 };
 
-/** Writes to one thread as its actor would: it knows what it wrote last, and does not wait for it. */
+/** Writes to one thread as its actor would: it knows its last write, and does not wait for it. */
 export class Writer {
   readonly key: ThreadKey;
   record: ThreadRecord;

@@ -22,7 +22,7 @@ test("nothing is wrong with what is whole", async () => {
   expect(await found()).toEqual([]);
 });
 
-/** The one key that begins so. */
+/** The only key with this prefix. */
 async function keyOf(prefix: string): Promise<string> {
   const keys = (await all(kv.entries({ gte: prefix, lt: `${prefix}~` }))).map(([at]) => at);
   expect(keys).toHaveLength(1);

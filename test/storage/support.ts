@@ -21,7 +21,7 @@ export const deps: StorageDeps = {
   logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
 };
 
-/** Timers fire when the test says so; turns pass by themselves. */
+/** Timers fire when the test fires them; turns run by themselves. */
 export class Timers {
   readonly pauses: number[] = [];
   #tasks = new Set<() => void>();
@@ -51,7 +51,7 @@ export class Timers {
   }
 }
 
-/** Lets everything that is ready happen. */
+/** Runs everything that is ready. */
 export async function turns(count = 5): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -94,7 +94,7 @@ export function onLevel(): Promise<Harness> {
 }
 
 export function inMemory(): Promise<Harness> {
-  // Given, so that a close and an open find the same data.
+  // Passed in, so that a reopened storage finds the same data.
   return harness({ kind: "key-value", store: new MemoryKeyValueStore() }, () => {});
 }
 

@@ -36,7 +36,7 @@ async function close(): Promise<void> {
   await opened.pop()?.close();
 }
 
-/** Threads whose records are all in tables, which a start has verified. */
+/** Stores threads whose records are all in tables, which a start has verified. */
 async function fill(): Promise<void> {
   const { journal } = await open();
   for (let n = 0; n < THREADS; n++) {
@@ -61,7 +61,9 @@ function tables(): readonly string[] {
     .map((name) => join(database, name));
 }
 
-/** Flips a bit in the middle of each table, as a disk does: its file's time stays what it was. */
+/**
+ * Flips a bit in the middle of each table, as a failing disk would: the modification time of the file stays the same.
+ */
 function rot(): void {
   for (const table of tables()) {
     const { atime, mtime } = statSync(table);
@@ -110,7 +112,7 @@ describe("tables that were verified before", () => {
     expect(left.length).toBeLessThan(THREADS);
     const refused = new Set((await all(storage.refusedThreads())).map(({ thread }) => thread));
     expect(refused.size).toBe(THREADS - left.length);
-    // The next start reads them again, and asks for a repair.
+    // The next start reads the tables again, and requires a repair.
     await close();
     await expect(open()).rejects.toMatchObject({ code: "journal.damaged" });
   });

@@ -11,7 +11,7 @@ import { deps } from "./support.ts";
 
 const THREADS = 400;
 
-/** A store of threads of all kinds, and the reading of them. */
+/** A store with threads of all kinds, and a function that searches it. */
 async function filled() {
   const kv = new MemoryKeyValueStore();
   const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
@@ -24,7 +24,7 @@ async function filled() {
       rested_at: time + n,
     });
     const rest = (["idle", "success", "interrupted", "error"] as const)[n % 4] ?? "idle";
-    // Some have more members than there are places for.
+    // Some have more metadata members than are indexed.
     const many = n % 50 === 4 ? Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`m${i}`, i])) : {};
     const metadata = { team: `t${n % 20}`, level: n % 3, deep: { n: n % 5 }, ...many };
     await writer.append({
@@ -92,7 +92,7 @@ test("every way to the threads that are meant finds the same page of them", asyn
   }
 });
 
-/** Counts what is read of a store of that many threads. */
+/** Counts the reads of a search over a store with this many threads. */
 async function costOf(threads: number, search: Partial<ScanQuery>) {
   const kv = new MemoryKeyValueStore();
   const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
@@ -145,7 +145,7 @@ const flat: readonly (readonly [string, Partial<ScanQuery>])[] = [
 test.each(flat)("a page of 10, %s, reads as much of 4,000 threads as of 400", async (_, search) => {
   const few = await costOf(400, search);
   const many = await costOf(4_000, search);
-  // A turn of each way that goes beside the one that wins.
+  // One turn for each scan that runs beside the fastest one.
   expect(many).toBeLessThanOrEqual(few + 300);
 });
 
@@ -154,7 +154,7 @@ test("what many have, and none has both: that is told without reading them", asy
   const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
   const records = new Map<string, ThreadRecord>();
   const writes: Promise<void>[] = [];
-  // Each of the two lots is more than is held at once.
+  // Each of the two sets is larger than what is in memory at once.
   for (let n = 1; n <= 10_000; n++) {
     const key = threadKey(n);
     const metadata = { half: n % 2, other: n % 2 === 0 };

@@ -5,7 +5,7 @@ import { HeldScheduler, KEY, Lines } from "./support.ts";
 
 const HOUR = 3_600_000;
 
-/** Answers as it is told to, and notes what it was asked. */
+/** Returns the given answers, and records the calls. */
 function rig(ttl: number, answers: readonly (ThreadKey | null | Error)[]) {
   const scheduler = new HeldScheduler();
   const lines = new Lines();

@@ -12,7 +12,7 @@ import { serve } from "../e2e/support/server.ts";
 
 const EVENTS = 400;
 
-/** Tells many things, a few in each stored chunk. */
+/** Emits many events, a few in each stored chunk. */
 const telling = graph({
   state: { done: value(false) },
   nodes: {
@@ -54,7 +54,7 @@ async function ended() {
 
 type Reading = ReturnType<Hub["follow"]>;
 
-/** Where the reader stands after so many segments, or at the end. */
+/** The reader's position after this many segments, or at the end. */
 async function read(reader: Reading, segments: number): Promise<number> {
   for (let n = 0; n < segments; n++) {
     // oxlint-disable-next-line no-await-in-loop -- a reader has one position, so its reads must not overlap
@@ -70,7 +70,7 @@ test("events of a run that is read do not expire before the reader has left", as
   await expire();
   expect(await read(reader, Number.POSITIVE_INFINITY)).toBe(run.next_event - 1);
   reader.close();
-  // Once more changes nothing.
+  // A second call changes nothing.
   reader.close();
   await expire();
   const late = follow();

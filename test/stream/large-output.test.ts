@@ -12,12 +12,12 @@ import { Peer } from "./peers.ts";
 import { HeldScheduler, KEY, Lines, journals, runRecord, Writer } from "./support.ts";
 
 const KIB = 1024;
-/** Characters of a state. Two are more than is rendered at a time. */
+/** Characters of a state. Two states are more than is rendered at a time. */
 const LARGE = 300 * KIB;
 const STATES = 7;
 /** Event ids that a checkpoint takes. */
 const IDS = 6;
-/** Characters of one piece that is given to a connection. */
+/** Characters of one piece that is sent to a connection. */
 const PIECE = 64 * KIB;
 
 let scheduler: HeldScheduler;
@@ -59,7 +59,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     await writer.finish(sink);
   }
 
-  /** Goes on until it is so: a real storage reads large values in turns of its own. */
+  /** Waits until the condition holds, because a real storage reads large values in later turns. */
   async function expectSoon(is: () => boolean) {
     const end = performance.now() + 20_000;
     // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
@@ -71,7 +71,10 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   const isWhole = (peer: Peer) => peer.text.replaceAll(": heartbeat\n", "") === EXPECTED;
   const hasBegun = (peer: Peer) => peer.writes.length > 0;
 
-  /** Writes a run: with its states, as a running graph does (a large state closes the chunk), or all of it as one chunk that refers to them. */
+  /**
+   * Writes a run: with its states, as a running graph does (a large state closes the chunk), or all of it as one chunk
+   * that refers to them.
+   */
   async function write(size: number, withStates: boolean) {
     const ids = await writer.checkpoints(states(size));
     const sink = hub.open(KEY, runRecord(), 1, 0);
@@ -95,7 +98,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     return pumpSse(hub.follow(KEY, runRecord(), { after: -1 }), peer, { view, ...options() });
   }
 
-  /** How many readers fit into the memory: each holds one state, or the two that are rendered at a time. */
+  /** How many readers fit into the memory: each uses one state, or the two that are rendered at a time. */
   const ways: readonly [string, (sink: Sink) => Promise<void>, boolean, number][] = [
     ["a running run", async () => undefined, true, 3],
     ["a running run in one chunk", async () => undefined, false, 2],
@@ -174,7 +177,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
     expect(peer.state).toBe("ended");
   });
 
-  // The slow journal lists no runs.
+  // The slow journal cannot list runs.
   test.runIf(name === "the storage").each([
     ["a running run", async () => undefined, true],
     ["an ended run", finish, true],
@@ -224,7 +227,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   ])("the parts make the same events as a small run: %s", async (_, rendered) => {
     const seen: string[][] = [];
     for (const size of [1, LARGE]) {
-      // oxlint-disable no-await-in-loop -- one run after the other
+      // oxlint-disable no-await-in-loop -- each run has a journal of its own
       journal = await open();
       await begin();
       await finish(await write(size, false));

@@ -1,6 +1,6 @@
 import type { ByteStream, Socket } from "../../src/ports/transport.ts";
 
-/** A peer of a streamed answer that takes `room` bytes, and then nothing until it drains. */
+/** A client of a stream that takes `room` bytes, and then nothing until it drains. */
 export class Peer implements ByteStream {
   readonly writes: string[] = [];
   room: number;
@@ -41,7 +41,7 @@ export class Peer implements ByteStream {
   }
 }
 
-/** A WebSocket's peer that takes `room` messages, and then nothing until it drains. */
+/** The client of a WebSocket that takes `room` messages, and then nothing until it drains. */
 export class FakeSocket implements Socket {
   readonly messages: string[] = [];
   closed: readonly [code: number, reason: string] | undefined;
@@ -60,7 +60,7 @@ export class FakeSocket implements Socket {
     return --this.#room > 0;
   }
 
-  /** Of those that had something to send. */
+  /** Counts batches with at least one message. */
   batches = 0;
 
   together(work: () => void): boolean {
@@ -83,7 +83,7 @@ export class FakeSocket implements Socket {
     this.receive = listener;
   }
 
-  /** Hands the server a message of the peer. */
+  /** Passes a message of the client to the server. */
   receive: (message: string) => void = () => undefined;
 
   onClose(listener: () => void): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { MessageBlocks } from "../../src/stream/protocol/message-blocks.ts";
-import { Numbers, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
+import { EventNumbering, type ProtocolEvent } from "../../src/stream/protocol/protocol-event.ts";
 import { eventTestOf } from "../../src/stream/protocol/event-filter.ts";
 
 const event = (channel: string, namespace: readonly string[]): ProtocolEvent => ({
@@ -31,7 +31,7 @@ test.each<[string, string[], string[][], number | undefined, string, string[], b
 });
 
 test("events of one fact have its numbers, and share the last when there are more", () => {
-  const numbers = new Numbers();
+  const numbers = new EventNumbering();
   numbers.begin(5, 2);
   for (let i = 0; i < 4; i++) numbers.put("values", "a:1|b:2", "1", { at: 7 });
   numbers.begin(7, 1);

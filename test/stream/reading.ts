@@ -20,7 +20,7 @@ export function eventsOf({ messages }: Frames): Event[] {
 export const textOf = (output: SseOutput): string =>
   Buffer.concat(output instanceof LargeSse ? [...output.pieces()] : [output]).toString();
 
-/** Reads until a pause, collecting what it met. */
+/** Reads until a pause, and collects the results. */
 export class Collector {
   readonly events: Event[] = [];
   readonly reader: Reader;
@@ -28,7 +28,7 @@ export class Collector {
   #ready = true;
   readonly #view;
 
-  /** `maxOutput`: characters that are rendered at a time; what is left of a slice is read again. */
+  /** `maxOutput`: characters that are rendered at a time; the rest of a slice is read again. */
   constructor(
     reader: Reader,
     modes: readonly StreamMode[] = streamModes,
@@ -44,7 +44,7 @@ export class Collector {
     return this.events.map(({ id }) => id);
   }
 
-  /** Takes at most `most` segments. A reader that was told to wait waits for its signal. */
+  /** Reads at most `most` segments. A reader that has to wait waits for its signal. */
   async read(most = Number.POSITIVE_INFINITY): Promise<ReadPause | undefined> {
     for (let i = 0; i < most; i++) {
       if (this.pause === "wait" && !this.#ready) return this.pause;

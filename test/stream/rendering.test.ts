@@ -221,7 +221,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const middle = (other: Hub) =>
         events(other.follow(KEY, runRecord({ event_mark: 99 }), { after: 7 }), ["messages-tuple"]);
       expect(whole.map(([id]) => id)).toEqual([2, 5, 8]);
-      // A hub that has seen nothing of it has storage alone.
+      // A new hub has nothing in memory, so it reads from storage.
       const fresh = createHub({ journal, scheduler, logger: new Lines() });
       expect(await middle(fresh)).toEqual(whole.slice(2));
       expect(await middle(hub)).toEqual(whole.slice(2));

@@ -9,7 +9,7 @@ import { streamModes } from "../../src/model/run.ts";
 import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
-/** Even numbers below `n`, from a seed (mulberry32). */
+/** Uniform numbers below `n`, from a seed (mulberry32). */
 function dice(seed: number): (n: number) => number {
   let a = seed;
   return (n) => {
@@ -23,7 +23,7 @@ function dice(seed: number): (n: number) => number {
 /** States that facts refer to. */
 const STATES = 20;
 
-/** One life of a run, played at random: facts, takes, publishes, new attempts, readers that come, read and leave. */
+/** A run with random operations: facts, commits, publishes, new attempts, and readers that come, read and leave. */
 class Life {
   readonly roll: (n: number) => number;
   readonly scheduler: HeldScheduler;
@@ -149,7 +149,7 @@ class Life {
     }
   }
 
-  /** Every second reader gets what a chunk shows in parts. */
+  /** Every second reader gets the output of a chunk in parts. */
   #collector(reader: Reader): Collector {
     return new Collector(reader, streamModes, true, this.roll(2) === 0 ? undefined : 1 + this.roll(500));
   }
@@ -164,7 +164,7 @@ class Life {
   async read(): Promise<void> {
     const reader = this.readers[this.roll(this.readers.length + 1)];
     if (reader === undefined) return;
-    // A read begins, the world goes on, and only then is the answer there.
+    // A read begins, other operations follow, and only then the result arrives.
     const reading = reader.collector.read(1 + this.roll(6));
     if (this.roll(2) === 0) {
       this.emit();
@@ -176,7 +176,7 @@ class Life {
     if (this.roll(10) === 0) this.#comeAgain(reader);
   }
 
-  /** A reader goes away, and comes again with the last id that it has. */
+  /** A reader disconnects, and reconnects with the last id that it has received. */
   #comeAgain(reader: { after: number; collector: Collector }): void {
     const { events } = reader.collector;
     const last = events.at(-1)?.id ?? reader.after;
@@ -185,9 +185,9 @@ class Life {
     reader.collector.events.push(...events);
   }
 
-  /** The process dies; in the next one readers may be there before the attempt is opened. */
+  /** The process dies; in the next one, readers may come before the attempt is opened. */
   async restart(): Promise<void> {
-    // What was seen before it was stored would be gone: that is what `memory` means.
+    // With `memory`, readers may have seen events before they were stored, and these are lost.
     if (this.#memory && !this.gate.early) return;
     this.gate.crash();
     this.#commits = [];
@@ -201,7 +201,7 @@ class Life {
     this.#attemptAt(first);
   }
 
-  /** A new attempt, while the older one's last writes may still be in flight. */
+  /** A new attempt, while the last writes of the older one may still be in flight. */
   again(): void {
     const older = this.sink;
     this.#attemptAt(this.sink.next + this.roll(3) * 10);
@@ -214,7 +214,7 @@ class Life {
     this.sink.emit({ t: "start", attempt: ++this.#attempt });
   }
 
-  /** The run ends, and every reader reads on until it pauses. */
+  /** The run ends, and every reader reads until it pauses. */
   async finish(): Promise<void> {
     this.gate.held = false;
     await this.scheduler.settle();
@@ -226,7 +226,7 @@ class Life {
     for (const { collector } of this.readers) await collector.read();
   }
 
-  /** What storage alone says: nothing of it comes from this hub's memory. */
+  /** The output from storage alone, without this hub's memory. */
   stored(after = -1): Collector {
     const ended = runRecord({ status: "success", next_event: this.sink.next });
     const fresh = createHub({ journal: this.inner, scheduler: this.scheduler, logger: new Lines() });

@@ -150,7 +150,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const chunk = sink.take([0, 1, 2].map((step) => ({ fact: made(step), values: large })));
       expect(gate.publishes.map(({ facts }) => facts)).toEqual([[made(0)], [made(1)]]);
       await scheduler.settle();
-      // The append with the checkpoints is still on its way.
+      // The append with the checkpoints is still in flight.
       expect(await reader.read()).toBe("wait");
       expect(reader.events).toEqual([]);
       if (chunk !== undefined) sink.stored(chunk);
@@ -182,7 +182,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       expect(told).toBe(1);
       sink.emit(custom(50));
       await scheduler.settle();
-      // It has not asked again since.
+      // It has not read again since.
       expect(told).toBe(1);
     });
 
@@ -337,7 +337,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
       const over = hub.follow(KEY, runRecord({ status: "success" }), { after: -1 });
       hub.close();
       expect(await reader.read()).toBe("cut");
-      // What it has not read yet is in storage, which closes next.
+      // The rest that it has not read is in storage, which closes next.
       expect(over.next()).toBe("cut");
       expect(sink.emit(custom(1))).toBe(-1);
       expect(await follow().read()).toBe("cut");
@@ -413,7 +413,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     expect(gate.reads).toBe(reads);
   });
 
-  /** A hub whose logs keep but one fact in memory. */
+  /** A hub whose logs keep only one fact in memory. */
   function small(sync: "os" | "memory" = "os"): Hub {
     const limits = { chunkFacts: 1, tail: { weight: 1e6, facts: 1 } };
     return createHub({ journal: gate.journal, scheduler, logger: lines, sync, limits });

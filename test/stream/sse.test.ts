@@ -247,7 +247,7 @@ describe.each(journals)("over $name", ({ open: openJournal, patience }) => {
     }
     const peer = new Peer();
     pump(peer);
-    // Memory has all of it, and answers at once.
+    // Everything is in memory, so the reads are synchronous.
     expect(peer.text).toBe("");
     await scheduler.settle();
     expect(peer.text.match(/^id: /gm)).toHaveLength(200);

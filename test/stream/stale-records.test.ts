@@ -3,7 +3,7 @@ import type { Journal } from "../../src/ports/journal.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { RenderData, SharedReads } from "../../src/stream/render-data.ts";
 import { MemoryBudget } from "../../src/ports/memory-budget.ts";
-import { spanPrefix, threadPrefix } from "../../src/storage/keys.ts";
+import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { ordinal } from "../../src/storage/sortable-numbers.ts";
 import { HeldKeyValueStore } from "../storage/held-key-value-store.ts";
@@ -53,7 +53,7 @@ async function stateDuring(change: (journal: Journal, one: Writer) => Promise<un
   const { journal, one, run } = await ended(store);
   const shared = new SharedReads(async () => undefined);
   const data = new RenderData({ journal, memory: new MemoryBudget(deps.scheduler), shared }, one.key, run);
-  store.hold(spanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
+  store.hold(listSpanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
   const state = Promise.resolve(data.state("", id(1)));
   await new Promise((resolve) => setImmediate(resolve));
   expect(store.reads).toHaveLength(1);

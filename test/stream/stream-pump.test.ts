@@ -30,7 +30,7 @@ test.each([
   expect(lines.lines).toEqual(logged);
 });
 
-/** There is nothing to read, and that takes a while to find out. */
+/** A reader without events, which finds that out asynchronously. */
 function idleReader() {
   let read: (pause: ReadPause) => void = () => undefined;
   const reader: Partial<Reader> = {

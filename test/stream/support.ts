@@ -20,10 +20,10 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 export const KEY: ThreadKey = { tenant: "_", thread: "0199aaaa-0000-7000-8000-000000000001" };
 export const RUN = "0199aaaa-0000-7000-8000-00000000000a";
 
-/** Time and turns stand still until they are told to move. */
+/** A scheduler whose time and turns advance only on request. */
 export class HeldScheduler implements Scheduler {
   now = 0;
-  /** Turns without work after which all is taken to be still: a real storage has turns of its own. */
+  /** Turns without work after which everything counts as settled: a real storage has turns of its own. */
   readonly #patience: number;
   #ready: (() => void)[] = [];
   #timers = new Set<{ at: number; task: () => void }>();
@@ -53,7 +53,7 @@ export class HeldScheduler implements Scheduler {
     for (const task of ready) task();
   }
 
-  /** Turns and promise callbacks until nothing is left to do. */
+  /** Runs turns and promise callbacks until nothing is left to do. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < this.#patience; quiet++) {
       if (this.#ready.length > 0) quiet = 0;
@@ -62,7 +62,7 @@ export class HeldScheduler implements Scheduler {
     }
   }
 
-  /** Moves time on, firing what falls due in order. */
+  /** Advances the time, and fires due timers in order. */
   async pass(ms: number): Promise<void> {
     const until = this.now + ms;
     for (;;) {
@@ -110,17 +110,17 @@ export function runRecord(over: Partial<RunRecord> = {}): RunRecord {
 const gone = () => new ServiceError("storage.unavailable", "gone");
 
 /**
- * Passes everything to a journal, but tells the writer only when it is told to: what is in flight stays there. After
- * `break` every write fails, as when the storage is gone.
+ * Passes everything to a journal, but acknowledges writes only on request; until then they are in flight. After `break`
+ * every write fails, as when the storage is gone.
  */
 export class GatedJournal {
   readonly journal: Journal;
   held = false;
-  /** What is held is stored already (the telling is late), or not even that. */
+  /** True: a held write is stored already, and only its acknowledgement is late. False: it is not stored yet. */
   early = true;
   #waiting: (() => void)[] = [];
   #broken = false;
-  /** Answers to reads of events are made, but told late. */
+  /** True: reads of events are carried out, but their results are held back. */
   heldReads = false;
   #reads: (() => void)[] = [];
   reads = 0;
@@ -129,7 +129,7 @@ export class GatedJournal {
   constructor(inner: Journal) {
     const pass = async (write: () => Promise<void>): Promise<void> => {
       if (this.#broken) throw gone();
-      // Once one is held, those after it are too: writes take effect in order.
+      // Once one write is held, later ones are too: writes take effect in order.
       if (!this.held && this.#waiting.length === 0) return write();
       let written = this.early ? write() : undefined;
       written?.catch(() => undefined);
@@ -170,7 +170,7 @@ export class GatedJournal {
     return value;
   }
 
-  /** Lets the oldest `count` writes be told. */
+  /** Acknowledges the oldest `count` writes. */
   release(count = Number.POSITIVE_INFINITY): void {
     for (const go of this.#waiting.splice(0, count)) go();
   }
@@ -180,7 +180,7 @@ export class GatedJournal {
     for (const go of this.#reads.splice(0)) go();
   }
 
-  /** The process dies: what is held is never told, and is stored only if it was early. */
+  /** The process dies: held writes are never acknowledged, and are stored only if `early` is true. */
   crash(): void {
     this.#waiting = [];
     this.held = false;
@@ -216,7 +216,7 @@ function checkpointOf(n: number, state: JsonObject): NewCheckpoint {
   };
 }
 
-/** A thread's writer: what its actor does with a journal and a sink, without the actor. */
+/** A thread's writer: does what its actor does with a journal and a sink, without the actor. */
 export class Writer {
   readonly #journal: Journal;
   thread: ThreadRecord = newThreadRecord(KEY.thread, 0, {});
@@ -238,25 +238,25 @@ export class Writer {
     });
   }
 
-  /** Another process takes over: it knows what is stored. */
+  /** Another process takes over: it knows only what is stored. */
   async reload(): Promise<void> {
     const stored = await this.#journal.thread(KEY);
     if (stored !== undefined) this.thread = stored;
   }
 
-  /** Stores checkpoints of the run with these whole states; tells their ids. */
+  /** Stores checkpoints of the run with these whole states; returns their ids. */
   async checkpoints(states: readonly JsonObject[]): Promise<string[]> {
     const checkpoints = states.map((state, i) => checkpointOf(this.thread.seq * 100 + i, state));
     await this.append({ checkpoints });
     return checkpoints.map(({ id }) => id);
   }
 
-  /** Makes the thread and a run's record; an attempt begins. */
+  /** Creates the thread and a run's record; an attempt begins. */
   start(run: RunRecord = runRecord()): Promise<void> {
     return this.append({ kind: "started", runs: [run] }, this.thread.epoch + 1);
   }
 
-  /** What `sink` has not yet sent rides in an append. */
+  /** Commits what `sink` has not sent yet with an append. */
   async commit(sink: Sink, over: Partial<Append> = {}): Promise<void> {
     const events = sink.take();
     try {
@@ -268,7 +268,7 @@ export class Writer {
     if (events !== undefined) sink.stored(events);
   }
 
-  /** The run's end is stored with the last facts. */
+  /** Stores the run's end with the last facts. */
   async finish(sink: Sink, run: RunRecord = runRecord()): Promise<void> {
     const ended: RunRecord = { ...run, status: "success", ended_at: 1, next_event: sink.next };
     await this.commit(sink, { kind: "settled", runs: [ended] });
@@ -276,7 +276,7 @@ export class Writer {
   }
 }
 
-/** The journals that streams are tried over, and the turns that each takes to store. */
+/** The journals with which streams are tested, and the turns that each takes to store. */
 export const journals = [
   { name: "a slow journal", open: async () => slowJournal(), patience: 3 },
   { name: "the storage", open: storageJournal, patience: 12 },
@@ -292,7 +292,7 @@ async function storageJournal(): Promise<Journal> {
   return (await openStorage({ kind: "memory" }, deps)).journal;
 }
 
-/** A stand-in for the parts of a journal that streams use, while each answer is a promise, as a slow storage gives. */
+/** A journal with the parts that streams use, all of whose results are promises, as with a slow storage. */
 export function slowJournal(): Journal {
   const chunks = new Map<string, EventChunk[]>();
   const runs = new Map<string, RunRecord>();

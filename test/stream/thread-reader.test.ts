@@ -18,9 +18,9 @@ describe("a thread's reader", () => {
   let journal: Journal;
   let hub: Hub;
   let writer: Writer;
-  /** The thread's numbers of all events so far that are shown, in order. */
+  /** The thread's event numbers of all shown events so far, in order. */
   let numbers: number[];
-  /** The numbers of the ends of runs. */
+  /** The event numbers of the ends of runs. */
   let ends: number[];
   let count: number;
 
@@ -35,7 +35,7 @@ describe("a thread's reader", () => {
     count = 0;
   });
 
-  /** A run as its actor would do it, with so many events; `between` is told after each. */
+  /** Writes a run as its actor would, with this many events; `between` is called after each. */
   async function run(facts: number, between: (left: number) => Promise<void> = async () => undefined) {
     const order = ++count;
     const { next_event } = writer.thread;
@@ -94,7 +94,7 @@ describe("a thread's reader", () => {
         for (const { socket } of watching) if (random.below(3) === 0) socket.drain(1 + random.below(6));
       });
     }
-    // Where a disk answers, how many turns that takes is the disk's to choose.
+    // With a disk, the number of turns until a result depends on the disk.
     const expected = withEnds ? [...numbers, ...ends].toSorted((a, b) => a - b) : numbers;
     const last = expected.at(-1);
     const isBehind = () => watching.some(({ ids, after }) => (ids().at(-1) ?? after) !== last);

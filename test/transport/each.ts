@@ -5,7 +5,7 @@ export type TransportKind = "uws" | "node";
 
 const preferred = await openTransport();
 
-/** Why uWebSockets cannot load here, as the server says it at its start; undefined where it can. */
+/** Why uWebSockets cannot load here, with the server's own message; undefined if it can. */
 const missing = preferred.kind === "uws" ? undefined : preferred.why;
 
 const transports = (["uws", "node"] as const).map((transport) => {
@@ -13,7 +13,7 @@ const transports = (["uws", "node"] as const).map((transport) => {
   return { transport, isSkipped, name: isSkipped ? `${transport} (skipped: ${missing})` : transport };
 });
 
-/** A suite over each transport. Where uWebSockets cannot load its half is skipped, and its title says why. */
+/** Runs a suite over each transport. Where uWebSockets cannot load, its half is skipped, and its title says why. */
 export function describeOverEachTransport(title: string, suite: (transport: TransportKind) => void): void {
   for (const { transport, isSkipped, name } of transports) {
     describe.skipIf(isSkipped)(`${title} over ${name}`, () => {

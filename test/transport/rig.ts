@@ -21,7 +21,7 @@ export const scheduler: Scheduler = {
   },
 };
 
-/** Something that happens once. */
+/** A promise that resolves on request. */
 export function signal(): { readonly promise: Promise<void>; readonly fire: () => void } {
   const made: { fire?: () => void } = {};
   const promise = new Promise<void>((resolve) => {
@@ -39,7 +39,7 @@ export const refuseUpgrades: Handlers["upgrade"] = () => ({
 
 export const url = ({ address }: Transport, path = "/") => `http://127.0.0.1:${address.port}${path}`;
 
-/** Answers with what it was asked. */
+/** Responds with the request that it got. */
 export function echo(request: HttpRequest, reply: Reply): void {
   void request.body().then(
     (body) =>

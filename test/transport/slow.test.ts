@@ -5,13 +5,13 @@ import { echo, rig } from "./rig.ts";
 import type { Wire } from "./wire.ts";
 
 /**
- * Peers that send a little now and then, to hold connections. The limits are the platform's own and in real seconds: this is
- * for CI.
+ * Clients that send a little now and then, to hold connections. The limits are the platform's own, in real seconds:
+ * this is for CI.
  */
 describeOverEachTransport("what a slow peer sends", (kind) => {
   const made = rig(async (...args) => (await openTransport(kind))(...args));
 
-  /** Sends `piece` every second until the connection is closed; answers how many seconds that took. */
+  /** Sends `piece` every second until the connection is closed; returns how many seconds that took. */
   async function drip(head: string, piece: string): Promise<number> {
     const transport = await made.serve(echo);
     const wire: Wire = await made.dial(transport);

@@ -22,13 +22,13 @@ test.runIf(uws.kind === "uws").each(["any", "a given"])(
     if (which === "a given") await any.close();
     const server = which === "any" ? any : await uws(handlers, { ...options, port });
     const other = raw.App();
-    // Without saying that it is to be alone there, it shares the port with all who do.
+    // Without the option for exclusive use, the port would be shared with others.
     expect(await new Promise((resolve) => other.listen("127.0.0.1", port, resolve))).toBe(false);
     await server.close();
   },
 );
 
-// uWebSockets drops it: a client has to wait for the answer, but not all do.
+// uWebSockets drops it: clients should wait for the response, but not all do.
 test("node: what a client sends with its handshake, and right after it, is not lost", async () => {
   const handlers: Handlers = {
     request: echo,

@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** One connection spoken to byte by byte. */
+/** One connection, on which the test sends and receives raw bytes. */
 export class Wire {
   readonly socket: Socket;
-  /** All that came, in pieces: joined only when it is looked at, since some of it is large. */
+  /** The received data in pieces: joined only when it is read, since some of it is large. */
   #pieces: string[] = [];
   #tail = "";
   bytes = 0;
@@ -44,13 +44,13 @@ export class Wire {
     return this;
   }
 
-  /** Resolves with all that came, once `there` holds or the connection is closed. */
+  /** Resolves with the received data when `there` holds or the connection is closed. */
   async until(there: (text: string) => boolean): Promise<string> {
     await this.#wait(() => there(this.text));
     return this.text;
   }
 
-  /** The same for what ends with a short text, however long it is. */
+  /** The same for data that ends with a short text, however long it is. */
   async untilEnd(end: string): Promise<string> {
     await this.#wait(() => this.#tail.endsWith(end));
     return this.text;
@@ -70,7 +70,7 @@ export class Wire {
     }
   }
 
-  /** All that comes until the connection closes. */
+  /** Everything that is received until the connection closes. */
   rest(): Promise<string> {
     return this.#wait(() => false).then(() => this.text);
   }
@@ -80,7 +80,7 @@ export class Wire {
   }
 }
 
-/** Status, headers and the body of an answer with chunked encoding or a length. */
+/** The status, headers and body of a response with chunked encoding or a length. */
 export function parse(text: string): { status: number; headers: Map<string, string>; body: string } {
   const end = text.indexOf("\r\n\r\n");
   const [line = "", ...fields] = text.slice(0, end).split("\r\n");

@@ -35,7 +35,7 @@ import {
 
 const notAsked = () => Promise.reject(new TypeError("not asked for"));
 
-/** Of a mirror nothing is asked of the service but to be read. */
+/** A service of which only the reads are used. */
 function reading() {
   const { journal } = gate;
   const system = { keepTemporary: () => () => undefined } as unknown as ThreadSystem;
@@ -138,7 +138,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     [{ t: "message", id: "m", name: "bot", ns: "", meta: { langgraph_node: "n" } }],
     [{ t: "token", m: 8, text: "héllo" }],
     [{ t: "custom", ns: "", json: '{"i":1}' }],
-    // Not for those who have not asked for subgraphs.
+    // Not for clients that have not requested subgraphs.
     [
       {
         t: "result",
@@ -159,7 +159,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     for (const [fact, values] of facts) sink.emit(fact, values);
   }
 
-  /** What a client makes of server-sent events. */
+  /** Parses server-sent events as a client does. */
   function parse(text: string): unknown[] {
     return [...text.matchAll(/event: (.*)\ndata: (.*)\nid: (\d+)\n\n/g)].map(([, event, data, id]) => ({
       id,

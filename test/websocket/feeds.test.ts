@@ -7,7 +7,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 
-/** A socket whose other end does nothing. */
+/** A socket whose client does nothing. */
 class Peer implements Socket {
   closed: readonly [number, string] | undefined;
   leave: () => void = () => undefined;
@@ -30,7 +30,7 @@ class Peer implements Socket {
 }
 
 function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: string) => Peer } {
-  // What a thread's actors say is still to come when all this has been decided.
+  // The actors of a thread report after all this has been decided.
   const inspection = {
     scopeOf: (scope: InspectScope) => scope,
     storedActors: () => new Promise(() => undefined),

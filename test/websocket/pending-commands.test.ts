@@ -3,7 +3,7 @@ import { PendingCommands } from "../../src/websocket/pending-commands.ts";
 
 const LARGE = 100_000;
 
-/** Commands, with what was executed and refused; `turns` are the large commands that wait for their turn. */
+/** Commands, and which were executed and refused; `turns` are the large commands that wait for their turn. */
 function pendingCommands() {
   const log: string[] = [];
   const turns: (() => void)[] = [];

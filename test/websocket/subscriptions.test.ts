@@ -4,7 +4,7 @@ import type { ThreadProtocol } from "../../src/service/thread-protocol.ts";
 
 const KEY = { tenant: "t", thread: "00000000-0000-4000-8000-000000000000" };
 
-/** A feed, and where it has asked to be told a thread from. */
+/** A feed, and the position from which it subscribes to a thread. */
 function aFeed() {
   const asked: Parameters<ThreadProtocol["follow"]>[1][] = [];
   const follow: ThreadProtocol["follow"] = async (_, start) => {

@@ -2,11 +2,11 @@ import { cancelRun, createRun, deleteRun, getRun } from "../api/client.ts";
 import { type FoundRun, isDone } from "../api/records.ts";
 import { runHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
-import { requestLike } from "../threads/runs-tab.tsx";
+import { repeatRequestOf } from "../threads/runs-tab.tsx";
 
 export type BulkRunAction = "retry" | "cancel" | "delete";
 
-/** What became of an action on one run. */
+/** The outcome of an action on one run. */
 export interface ActionResult {
   readonly isOk: boolean;
   readonly text: string;
@@ -15,14 +15,14 @@ export interface ActionResult {
 }
 
 /** Carries out an action on one run. Never rejects. */
-export async function actOn(action: BulkRunAction, run: FoundRun): Promise<ActionResult> {
+export async function applyToRun(action: BulkRunAction, run: FoundRun): Promise<ActionResult> {
   const { thread_id: thread, run_id: id } = run;
   if (action === "cancel" ? isDone(run) : !isDone(run))
     return { isOk: false, text: isDone(run) ? "It has ended already" : "It has not ended yet" };
   try {
     switch (action) {
       case "retry": {
-        const { run_id } = await createRun(thread, requestLike(await getRun(thread, id)));
+        const { run_id } = await createRun(thread, repeatRequestOf(await getRun(thread, id)));
         return { isOk: true, text: "Started again", href: runHref(thread, run_id) };
       }
       case "cancel":

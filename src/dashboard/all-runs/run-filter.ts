@@ -8,7 +8,7 @@ export const PERIODS = [
   ["week", "last 7 days", 7 * 86_400_000],
 ] as const;
 
-/** The filter in the query of an address. Values that mean nothing are ignored: people edit addresses. */
+/** The filter in the query of an address. Invalid values are ignored, because people edit addresses. */
 export function runFilterOf(query: URLSearchParams, now: number): RunListFilter {
   const valueOf = (name: string) => query.get(name) ?? "";
   const status = RUN_STATUSES.find((one) => one === valueOf("status"));

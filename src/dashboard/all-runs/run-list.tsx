@@ -10,13 +10,13 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { ApiKeyRequired } from "../request-errors.ts";
 import { usePolling } from "../system/use-polling.ts";
-import { actOn, type ActionResult, type BulkRunAction } from "./run-actions.ts";
+import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { runFilterOf } from "./run-filter.ts";
 
 const PAGE_SIZE = 50;
-/** New runs that are counted at most. */
+/** The largest number of new runs that is counted. */
 const MOST_NEW = 100;
-/** Milliseconds between two looks at what has changed. */
+/** Milliseconds between two checks for changes. */
 const LOOK_MS = 3_000;
 
 interface Props {
@@ -24,7 +24,7 @@ interface Props {
   readonly assistants: readonly Assistant[];
 }
 
-/** A page of runs. What is new is announced, so that nothing moves under the pointer. */
+/** A page of runs. New runs are only announced, so that no row moves under the pointer. */
 export function AllRunsList({ query, assistants }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
@@ -45,12 +45,12 @@ export function AllRunsList({ query, assistants }: Props) {
     const there = new Set(page.runs.map(({ run_id }) => run_id));
     chosen.value = new Set([...chosen.value].filter((id) => there.has(id)));
   };
-  /** Brings the shown runs up to date, and counts those that are new. */
+  /** Updates the rows that are shown, and counts the new runs. */
   const look = async (shown: readonly FoundRun[]) => {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
     if (newest !== undefined && shown.some((run) => !isDone(run))) {
-      // Without the status, so that a run is shown whose status is not the wanted one any more.
+      // Without the status: a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
       const again = await findRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
@@ -87,9 +87,9 @@ export function AllRunsList({ query, assistants }: Props) {
     working.value = action;
     for (const run of rows.value ?? []) {
       if (!chosen.value.has(run.run_id)) continue;
-      const result = await actOn(action, run);
+      const result = await applyToRun(action, run);
       results.value = new Map(results.value).set(run.run_id, result);
-      // Those that failed stay chosen.
+      // Runs whose action failed stay selected.
       if (result.isOk) chosen.value = new Set([...chosen.value].filter((id) => id !== run.run_id));
     }
     working.value = null;

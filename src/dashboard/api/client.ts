@@ -87,7 +87,7 @@ export const getThreadCount = (filter: ThreadListFilter): Promise<number> =>
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
 /**
- * Reads a thread without its state, which may be large. By a search, since it takes a selection of fields.
+ * Reads a thread without its state, which may be large. It uses the search, because a search can select fields.
  * @throws RequestError 404
  */
 export async function getThread(id: string, signal?: AbortSignal): Promise<Thread> {
@@ -148,8 +148,8 @@ export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
 /**
- * What the pages show of a run. LangGraph.js makes tokens only for runs that ask for them. `values` comes first, for clients that join
- * without naming modes.
+ * What the pages show of a run. LangGraph.js produces tokens only for runs that request them. `values` comes first: it
+ * is what clients get that join without naming modes.
  */
 const SHOWN = {
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],

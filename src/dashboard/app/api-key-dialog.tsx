@@ -15,7 +15,7 @@ export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) 
       await fetchJson("assistants/count", { body: {} });
       onEntered();
     } catch (cause) {
-      // A user whose rules allow something else.
+      // The key is valid, but the user may not make this request.
       if (cause instanceof RequestError && cause.status === 403) return onEntered();
       if (!(cause instanceof ApiKeyRequired)) return setWrong(errorMessage(cause));
       setWrong("The server does not know this key or token.");

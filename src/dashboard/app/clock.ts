@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-/** Milliseconds between two ticks: at rest, and while the page shows something that moves. */
+/** Milliseconds between two ticks: by default, and while the page shows something that moves. */
 const TICK = 1_000;
 const FAST = 100;
 

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { ApiKeyRequired } from "../request-errors.ts";
 
 /** True while the server requires a key that the user has not given. */
-export const isLocked = signal(false);
+export const isKeyMissing = signal(false);
 
 /** The last notice, shown once; null: none. */
 export const currentNotice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
@@ -13,7 +13,7 @@ export function showNotice(text: string, bad = false): void {
 
 /** Shows an error. A missing key opens the key dialog instead. */
 export function showError(cause: unknown): void {
-  if (cause instanceof ApiKeyRequired) isLocked.value = true;
+  if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
   else if (!(cause instanceof DOMException && cause.name === "AbortError"))
     showNotice(errorMessage(cause), true);
 }

@@ -12,7 +12,7 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { isLocked, currentNotice } from "./notices.ts";
+import { isKeyMissing, currentNotice } from "./notices.ts";
 import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
@@ -66,7 +66,7 @@ export function Shell() {
         key={entered.value}
         class={`body ${isList ? "split" : ""} ${id !== undefined || place === "new" ? "deep" : ""}`}
       >
-        {!isLocked.value && (
+        {!isKeyMissing.value && (
           <>
             {isList && (
               <ErrorBoundary name="The list of threads">
@@ -81,10 +81,10 @@ export function Shell() {
           </>
         )}
       </div>
-      {isLocked.value && (
+      {isKeyMissing.value && (
         <ApiKeyDialog
           onEntered={() => {
-            isLocked.value = false;
+            isKeyMissing.value = false;
             entered.value++;
           }}
         />

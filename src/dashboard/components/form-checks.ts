@@ -57,8 +57,8 @@ export function useChecks(schema: JsonSchema | null, value: unknown): Checked {
 }
 
 /**
- * Calls `report` when `inputs` have changed, in the same turn as the input: after the next frame, which a key press may precede, an earlier
- * answer would be sent.
+ * Calls `report` when `inputs` have changed, in the same turn as the input. An effect after the next frame would be too
+ * late: a key press may come before it, and would send the earlier answer.
  */
 export const useReport = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);

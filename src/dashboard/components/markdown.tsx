@@ -54,7 +54,7 @@ const MESSAGE: Rendering = {
 };
 
 /** Parses a trusted document, such as a page of the guide. */
-export const readDocument = (text: string): readonly Token[] => wrapped.lexer(text);
+export const parseDocument = (text: string): readonly Token[] => wrapped.lexer(text);
 
 /** Renders a trusted document. HTML in it is shown as text as well. */
 export function MarkdownDocument({

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Handles key presses on the page, except in fields. `pressed` returns whether the key means something. */
+/** Handles key presses on the page, except in fields. `pressed` returns true if it handled the key. */
 export function useKeys(pressed: (key: string) => boolean): void {
   const latest = useRef(pressed);
   latest.current = pressed;

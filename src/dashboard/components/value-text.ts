@@ -17,6 +17,6 @@ export function toLine(value: unknown, most = 160): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** Formats an error. The name `Error` says nothing. */
+/** Formats an error. The name `Error` is left out, because it adds nothing. */
 export const errorLine = (name: string, message: string): string =>
   name === "Error" || name === "" ? message : `${name}: ${message}`;

@@ -16,7 +16,7 @@ import machines from "../../guide/machines.md";
 import messages from "../../guide/messages.md";
 import operations from "../../guide/operations.md";
 import runs from "../../guide/runs.md";
-import { plainText, readDocument } from "../components/markdown.tsx";
+import { plainText, parseDocument } from "../components/markdown.tsx";
 
 export interface GuidePage {
   /** The page's name in addresses, such as `operations` in `docs#guide/operations`. */
@@ -24,7 +24,7 @@ export interface GuidePage {
   readonly title: string;
   /** The page's file, relative to the root of the repository. Relative links are resolved against it. */
   readonly file: string;
-  readonly tokens: ReturnType<typeof readDocument>;
+  readonly tokens: ReturnType<typeof parseDocument>;
 }
 
 /** A heading with the text up to the next heading. */
@@ -61,7 +61,7 @@ export const overview: GuidePage = {
   name: "overview",
   title: "Overview",
   file: "README.md",
-  tokens: readDocument(readme),
+  tokens: parseDocument(readme),
 };
 
 /** The pages of the guide, in the order of the table of contents. */
@@ -71,7 +71,7 @@ export const guide: readonly GuidePage[] = [
     name,
     title: /^# (.+)$/m.exec(text)?.[1] ?? name,
     file: `src/guide/${name}.md`,
-    tokens: readDocument(text),
+    tokens: parseDocument(text),
   })),
 ];
 

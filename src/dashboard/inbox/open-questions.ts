@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { getThreadCount, listWaitingThreads } from "../api/client.ts";
 import type { ApiInterrupt, WaitingThread } from "../api/records.ts";
-import { errorMessage, isLocked } from "../app/notices.ts";
+import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
 import { ApiKeyRequired } from "../request-errors.ts";
 
@@ -21,7 +21,7 @@ export interface OpenQuestion {
 
 type Found = readonly [threads: readonly WaitingThread[], total: number];
 
-/** One page of the questions that wait for an answer, live. Nothing else is read. */
+/** One live page of the questions that wait for an answer. Only this page is read. */
 export class OpenQuestions {
   readonly rows = signal<readonly OpenQuestion[] | null>(null);
   /** The number of threads that wait. */
@@ -44,7 +44,7 @@ export class OpenQuestions {
         this.error.value = null;
       },
       onError: (cause) => {
-        if (cause instanceof ApiKeyRequired) isLocked.value = true;
+        if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
         this.error.value = errorMessage(cause);
       },
     });

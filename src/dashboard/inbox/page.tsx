@@ -31,7 +31,7 @@ function QuestionList({ page }: { readonly page: number }) {
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<OpenQuestion | null>(null);
-  /** The place of the chosen row: it stays there when somebody else has answered it. */
+  /** The index of the selected row. It stays when somebody else has answered that question. */
   const place = useRef(0);
   /**
    * The questions answered here, with the last change of their threads before that. One that is listed with a later change
@@ -185,7 +185,7 @@ function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
     if (!isGone || isSending || refused !== null) return;
     const check = async () => {
       const { interrupts } = await getThread(id);
-      // It waits still, on the page before this one, when a question before it was answered.
+      // The question still waits, but on the previous page, because an earlier question was answered.
       if (Object.values(interrupts).some((list) => list.some((one) => one.id === question.id))) return;
       setRefused(new AlreadyAnswered(await findAnswer(id, [question.id])));
     };

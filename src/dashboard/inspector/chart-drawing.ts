@@ -169,7 +169,7 @@ function make(name: string, attributes: { readonly [name: string]: string | numb
   return element;
 }
 
-/** Marks the arrows that were taken, and those of left states that were not. */
+/** Marks the arrows that were taken, and the arrows not taken of states that the run has exited. */
 export function markArrows(svg: SVGElement, { chart, taken, left }: ChartWithTakenTransitions): void {
   for (const part of svg.querySelectorAll<SVGElement>("[data-arrow]")) {
     const index = Number(part.dataset["arrow"]);

@@ -7,7 +7,7 @@ import { Zoom } from "./chart-zoom.ts";
 
 /** The slots for charts on the page, in order. */
 const SLOTS = ["chosen", "graph", "run", "thread"] as const;
-export type ChartSlotName = (typeof SLOTS)[number];
+export type ChartSlotKey = (typeof SLOTS)[number];
 
 /** A chart on the page. The actor that it shows may change. */
 interface ChartSlot {
@@ -29,7 +29,7 @@ export class ChartPanel {
   readonly #wide: HTMLElement;
   readonly #events: Events;
   readonly #drawing = new ChartDrawing("inspector/elk-worker.js");
-  readonly #figures = new Map<ChartSlotName, ChartSlot>();
+  readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /** `wide`: the element for the thread's chart, which is much wider than the others. */
   constructor(root: HTMLElement, wide: HTMLElement, events: Events) {
@@ -38,14 +38,14 @@ export class ChartPanel {
     this.#events = events;
   }
 
-  drop(slot: ChartSlotName): void {
+  drop(slot: ChartSlotKey): void {
     this.#figures.get(slot)?.zoom.close();
     this.#figures.get(slot)?.element.remove();
     this.#figures.delete(slot);
   }
 
   /** `ways`: the paths that runs have taken through the graph. */
-  show(slot: ChartSlotName, actor: Actor, ways: readonly NodePath[]): void {
+  show(slot: ChartSlotKey, actor: Actor, ways: readonly NodePath[]): void {
     const figure = this.#figures.get(slot) ?? this.#add(slot);
     const { element } = figure;
     const { tags = [] } = actor.message.snapshot ?? {};
@@ -78,7 +78,7 @@ export class ChartPanel {
     figure.zoom.show();
   }
 
-  #add(slot: ChartSlotName): ChartSlot {
+  #add(slot: ChartSlotKey): ChartSlot {
     const element = document.createElement("figure");
     element.dataset["slot"] = slot;
     const scroll = document.createElement("div");

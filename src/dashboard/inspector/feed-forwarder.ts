@@ -1,6 +1,6 @@
 import type { FeedMessage, FeedModel } from "./feed-model.ts";
 
-/** Milliseconds: a page that stays silent for this long is considered not to listen. */
+/** Milliseconds: a page that does not answer for this long is considered not to listen. */
 const PATIENCE = 5_000;
 
 /**

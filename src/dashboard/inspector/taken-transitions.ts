@@ -9,7 +9,7 @@ export type NodePath = readonly (readonly string[])[];
 export interface ChartWithTakenTransitions {
   readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;
-  /** States that the run has left through another arrow: their remaining arrows were not chosen. */
+  /** States that the run has exited through another arrow: their remaining arrows were not chosen. */
   readonly left: ReadonlySet<number>;
 }
 

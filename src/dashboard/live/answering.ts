@@ -2,7 +2,7 @@ import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/clie
 import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { RequestError } from "../request-errors.ts";
 
-/** Runs among which the one that gave an answer is looked for. */
+/** The number of latest runs among which the run with an answer is looked for. */
 const MAX_RUNS = 20;
 /** Milliseconds before each look at a run that gives an answer. An answer that does not fit its schema ends the run at once. */
 const LOOKS_MS = [50, 100, 200, 400, 800];

@@ -1,7 +1,7 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 
 /** A tool call. Its arguments may be incomplete while they are streamed. */
-export interface Call {
+export interface ChatToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON text, possibly incomplete. */
@@ -14,7 +14,7 @@ export interface ChatMessage {
   readonly type: string;
   readonly name: string | null;
   readonly text: string;
-  readonly calls: readonly Call[];
+  readonly calls: readonly ChatToolCall[];
   readonly toolCallId: string | null;
   readonly failed: boolean;
   readonly usage: JsonRecord | null;
@@ -66,7 +66,7 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
 }
 
 /** Appends a streamed chunk to a message. */
-export function appended(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
+export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): ChatMessage {
   const next = toChatMessage(raw);
   const chunks = Array.isArray(raw["tool_call_chunks"])
     ? (raw["tool_call_chunks"] as readonly JsonRecord[])
@@ -83,7 +83,7 @@ export function appended(message: ChatMessage | undefined, raw: JsonRecord): Cha
 }
 
 /** Merges chunks of tool calls. Each call is identified by its `index`. */
-function joined(calls: readonly Call[], chunks: readonly JsonRecord[]): readonly Call[] {
+function joined(calls: readonly ChatToolCall[], chunks: readonly JsonRecord[]): readonly ChatToolCall[] {
   const all = [...calls];
   for (const { index, id, name, args } of chunks) {
     const at = typeof index === "number" ? index : Math.max(0, all.length - (str(id) === "" ? 1 : 0));

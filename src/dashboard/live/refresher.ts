@@ -11,9 +11,9 @@ const MAX_PAUSE_MS = 2_500;
 interface RefresherOptions<T> {
   /** Reads. The signal ends a read whose result is not wanted any more. */
   readonly read: (signal: AbortSignal) => Promise<T>;
-  /** Takes what was read. Not called any more after `close`. */
+  /** Receives the result. Not called any more after `close`. */
   readonly take: (found: T) => void;
-  /** Called when a read has failed. It is repeated if that may help. Not called any more after `close`. */
+  /** Called when a read has failed. The read is repeated if that may help. Not called any more after `close`. */
   readonly onError: (cause: unknown) => void;
 }
 
@@ -62,7 +62,7 @@ export class Refresher<T> {
     this.request();
   }
 
-  /** Reports a change. However fast further ones follow, it is read soon. */
+  /** Reports a change. It is read soon, even while further changes follow. */
   request(): void {
     if (this.#isSuspended) return;
     if (this.#current !== null) this.#isOutdated = true;

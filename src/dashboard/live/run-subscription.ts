@@ -1,14 +1,14 @@
 import { signal } from "@preact/signals";
 import { getHistory, getRun, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type ThreadState } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/notices.ts";
+import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
 import { ChangeCounter } from "./change-counter.ts";
-import { fromHistory } from "./trace-from-history.ts";
+import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
-import { type StreamEvent, Trace, TRACED } from "./trace.ts";
+import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 import { type PausedRun, pausedRunOf } from "./paused-run.ts";
 
 /** Milliseconds between two reads of the records while the run has not ended, or no feed reports changes. */
@@ -46,7 +46,7 @@ export class RunSubscription {
     this.trace = new Trace(id);
     this.stream = new ReconnectingSocket({
       path: `threads/${thread}/runs/${id}/stream`,
-      query: () => new URLSearchParams({ ...TRACED, last_event_id: this.#last }),
+      query: () => new URLSearchParams({ ...TRACE_STREAM_PARAMS, last_event_id: this.#last }),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
       onEnd: () => this.refresh(),
       onMissing: (reason) => {
@@ -117,7 +117,7 @@ export class RunSubscription {
   }
 
   #fail(cause: unknown): void {
-    if (cause instanceof ApiKeyRequired) isLocked.value = true;
+    if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
   }
@@ -133,7 +133,7 @@ export class RunSubscription {
       read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
       take: (states) => {
         if (states.length === 0) return;
-        this.trace = fromHistory(this.id, states);
+        this.trace = traceFromHistory(this.id, states);
         this.isRebuilt.value = true;
         this.changes.increment();
       },

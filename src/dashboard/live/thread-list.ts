@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { getThreadCount, listThreads } from "../api/client.ts";
 import type { ThreadListOrder, ThreadListFilter, ThreadRow } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/notices.ts";
+import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { ApiKeyRequired } from "../request-errors.ts";
 import { ThreadDescriptions } from "./thread-descriptions.ts";
 
@@ -127,7 +127,7 @@ export class ThreadList {
     } catch (cause) {
       if (signal.aborted) return;
       if (cause instanceof ApiKeyRequired) {
-        isLocked.value = true;
+        isKeyMissing.value = true;
         return;
       }
       this.error.value = errorMessage(cause);

@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
 import { deleteThread, getState, getThread, listRuns } from "../api/client.ts";
 import { isDone, type Run, type Thread, type ThreadState } from "../api/records.ts";
-import { isLocked, errorMessage } from "../app/notices.ts";
+import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
 import { ChangeCounter } from "./change-counter.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
-import { type StreamEvent, Trace, TRACED } from "./trace.ts";
+import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
 const POLL_MS = 2_500;
@@ -44,12 +44,12 @@ export class ThreadSubscription {
       path: `threads/${id}/stream`,
       query: () => {
         const last = this.#last;
-        return new URLSearchParams({ ...TRACED, ...(last !== null && { last_event_id: last }) });
+        return new URLSearchParams({ ...TRACE_STREAM_PARAMS, ...(last !== null && { last_event_id: last }) });
       },
       onOpen: () => this.refresh(),
       onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
       onMissing: (reason) => {
-        // A thread that was never there may still be created.
+        // A thread that does not exist yet may still be created.
         if (this.record.peek() !== null) this.#deleted(reason);
       },
     });
@@ -90,7 +90,7 @@ export class ThreadSubscription {
     this.#records.request();
   }
 
-  /** Deletes the thread. It is not read meanwhile, since it may be gone before that is answered. */
+  /** Deletes the thread. It is not read meanwhile, since it may no longer exist before the response arrives. */
   async delete(): Promise<void> {
     this.#records.suspend();
     try {
@@ -115,11 +115,12 @@ export class ThreadSubscription {
     const { id } = this;
     const reads = Promise.all([getThread(id, signal), listRuns(id, RUNS, signal)]);
     const all = Promise.all([reads, getState(id, signal)]);
-    // At first what is read soon is shown: the state may be large. Later all of them are shown together.
+    // At first, each part is shown as soon as it is read, because the state may be large. Later all parts are shown
+    // together.
     if (this.record.peek() === null) {
       reads.then(
         ([record, runs]) => this.#showFirst(record, runs),
-        // It fails the whole read.
+        // The failure is reported for the whole read.
         () => undefined,
       );
     }
@@ -144,7 +145,7 @@ export class ThreadSubscription {
   }
 
   #fail(cause: unknown): void {
-    if (cause instanceof ApiKeyRequired) isLocked.value = true;
+    if (cause instanceof ApiKeyRequired) isKeyMissing.value = true;
     this.isMissing.value = isNotFound(cause);
     this.error.value = errorMessage(cause);
   }

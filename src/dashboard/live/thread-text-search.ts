@@ -1,10 +1,10 @@
 import { listThreads } from "../api/client.ts";
 import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
 
-/** Threads read by one request, and at most: the API has no search in texts, so the page reads the threads itself. */
+/** Threads read by one request, and in total: the API cannot search in texts, so the page reads the threads itself. */
 const PER_REQUEST = 1_000;
 const MAX_THREADS = 20_000;
-/** An id that no thread has: a list of no ids would not be a filter. */
+/** An id that no thread has: an empty list of ids would not filter anything. */
 const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 export interface FoundThreads {

@@ -2,7 +2,7 @@ import type { ThreadState } from "../api/records.ts";
 import { errorText, Trace } from "./trace.ts";
 
 /** Builds a trace from the checkpoints of a run, newest first as in the history. It has no task times and no tokens. */
-export function fromHistory(run: string, states: readonly ThreadState[]): Trace {
+export function traceFromHistory(run: string, states: readonly ThreadState[]): Trace {
   const trace = new Trace(run);
   for (const state of states.toReversed()) {
     const { checkpoint, parent_checkpoint, metadata, values, next, tasks, created_at } = state;

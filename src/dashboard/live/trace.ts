@@ -1,6 +1,6 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { errorLine } from "../components/value-text.ts";
-import { appended, type ChatMessage } from "./chat-messages.ts";
+import { appendChunk, type ChatMessage } from "./chat-messages.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {
@@ -10,8 +10,11 @@ export interface StreamEvent {
   readonly run_id?: string;
 }
 
-/** The events from which a trace is built. Those of subgraphs come also for runs that did not ask for them. */
-export const TRACED = { stream_mode: "debug,messages-tuple,custom,logs", stream_subgraphs: "true" };
+/** The events from which a trace is built. Those of subgraphs are included even if the run did not request them. */
+export const TRACE_STREAM_PARAMS = {
+  stream_mode: "debug,messages-tuple,custom,logs",
+  stream_subgraphs: "true",
+};
 
 export type TaskStatus = "waiting" | "running" | "retrying" | "done" | "interrupted" | "failed" | "stopped";
 
@@ -149,7 +152,7 @@ export class Trace {
     if (!isJsonRecord(raw) || typeof raw["id"] !== "string") return;
     const { id } = raw;
     if (raw["type"] === "remove") return;
-    this.messages.set(id, appended(this.messages.get(id), raw));
+    this.messages.set(id, appendChunk(this.messages.get(id), raw));
     const path = isJsonRecord(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
     const task = this.tasks.get(path.slice(path.lastIndexOf(":") + 1));
     if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);

@@ -5,7 +5,7 @@ import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/p
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
-import { type PausedRun, questionText } from "../live/paused-run.ts";
+import { type PausedRun, pauseSummary } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -13,7 +13,7 @@ import { Age, formatDuration, shortId, StatusBadge } from "../components/status-
 import { toLine } from "../components/value-text.ts";
 import { Tabs } from "../components/tabs.tsx";
 import { ActorsGraph } from "../graphs/graph-tab.tsx";
-import { requestLike } from "../threads/runs-tab.tsx";
+import { repeatRequestOf } from "../threads/runs-tab.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { replayOriginOf } from "./timeline-rows.ts";
@@ -138,7 +138,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
     runAction(async () => {
-      const { run_id } = await createRun(thread, requestLike(run));
+      const { run_id } = await createRun(thread, repeatRequestOf(run));
       showNotice("The run is started again.");
       navigate(["threads", thread, "runs", run_id]);
     });
@@ -153,7 +153,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {waiting === null ? (
             <StatusBadge of={run.status} />
           ) : (
-            <StatusBadge of="interrupted" words={questionText(waiting)} />
+            <StatusBadge of="interrupted" words={pauseSummary(waiting)} />
           )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>

@@ -1,7 +1,7 @@
 import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/status-badge.tsx";
 import { errorLine } from "../components/value-text.ts";
-import { durationOf } from "./timeline-rows.ts";
+import { taskDurationMs } from "./timeline-rows.ts";
 
 interface FindingsProps {
   readonly failed: Task | null;
@@ -35,7 +35,7 @@ export function RunSummary({ failed, error, slowest, onChoose }: FindingsProps) 
           <button type="button" class="quiet link" onClick={() => onChoose(slowest)}>
             {slowest.name}
           </button>
-          , {formatDuration(durationOf(slowest) ?? 0)}
+          , {formatDuration(taskDurationMs(slowest) ?? 0)}
           {slowest.status === "stopped" && ", until it was stopped"}
         </p>
       )}

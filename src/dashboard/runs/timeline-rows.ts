@@ -49,25 +49,25 @@ export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
  * Returns the displayed number of a superstep: it starts at 1, or continues from the superstep that the run replays.
  * The API numbers the supersteps of a thread over all of its runs, and counts every update of the state too.
  */
-export function numbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
+export function stepNumbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
   const [first] = groups;
   const from = replayOriginOf(run)?.step ?? 1;
   return (step) => (first === undefined ? step : step - first.step + from);
 }
 
 /** Returns the slowest task that ran no subgraph; null if fewer than two have ended. */
-export function slowestOf(groups: readonly TimelineGroup[]): Task | null {
+export function slowestTaskOf(groups: readonly TimelineGroup[]): Task | null {
   const lines = groups.flatMap((group) => group.lines);
   const leaves = lines.filter(({ depth }, i) => (lines[i + 1]?.depth ?? 0) <= depth);
-  const ended = leaves.map(({ task }) => task).filter((task) => durationOf(task) !== null);
+  const ended = leaves.map(({ task }) => task).filter((task) => taskDurationMs(task) !== null);
   if (ended.length < 2) return null;
   return ended.reduce((slowest, task) =>
-    (durationOf(task) ?? 0) > (durationOf(slowest) ?? 0) ? task : slowest,
+    (taskDurationMs(task) ?? 0) > (taskDurationMs(slowest) ?? 0) ? task : slowest,
   );
 }
 
 /** Returns milliseconds; null while the task is running. */
-export const durationOf = ({ begunAt, endedAt }: Task): number | null =>
+export const taskDurationMs = ({ begunAt, endedAt }: Task): number | null =>
   begunAt === null || endedAt === null ? null : endedAt - begunAt;
 
 export interface TimeRange {

@@ -13,10 +13,10 @@ import {
   type TimelineGroup,
   timelineGroups,
   taskContains,
-  numbering,
+  stepNumbering,
   type TimeRange,
   timeRangeOf,
-  slowestOf,
+  slowestTaskOf,
   ticksOf,
   questionWaitMs,
 } from "./timeline-rows.ts";
@@ -34,9 +34,9 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const { trace } = watch;
   const { query } = currentLocation.value;
   const groups = timelineGroups(trace);
-  const numberOf = numbering(run, groups);
+  const numberOf = stepNumbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
-  const slowest = slowestOf(groups);
+  const slowest = slowestTaskOf(groups);
   const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;

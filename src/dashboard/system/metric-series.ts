@@ -64,7 +64,10 @@ const formatted = (value: number | null, unit: (value: number) => string): strin
   value === null ? "–" : unit(value);
 
 /** Returns the charts of a server. Metrics that the server does not report are left out. */
-export function seriesOf(looks: readonly MetricsSample[], threads: number | undefined): readonly Series[] {
+export function chartSeriesOf(
+  looks: readonly MetricsSample[],
+  threads: number | undefined,
+): readonly Series[] {
   const now = looks.at(-1);
   if (now === undefined) return [];
   const ended = (wanted?: string): Read => {

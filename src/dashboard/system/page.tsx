@@ -13,7 +13,7 @@ import {
   metricsSamples,
 } from "./server-sample.ts";
 import { usePolling } from "./use-polling.ts";
-import { seriesOf } from "./metric-series.ts";
+import { chartSeriesOf } from "./metric-series.ts";
 
 /** Milliseconds until the second sample, because rates need two. */
 const SOON = 500;
@@ -65,7 +65,7 @@ export function SystemPage() {
         </p>
       )}
       <div class="pad tiles charts">
-        {seriesOf(metricsSamples.value, look?.threads).map((series) => (
+        {chartSeriesOf(metricsSamples.value, look?.threads).map((series) => (
           <TimeSeriesChart key={series.title} series={series} span={span} />
         ))}
       </div>

@@ -48,7 +48,9 @@ export function YesNoAnswer({ onChange }: AnswerProps) {
 /** The most choices that are shown as buttons. */
 const MAX_CHOICES = 8;
 
-/** Returns the values among which a schema lets people choose; null if they are too many, or it is no such schema. */
+/**
+ * Returns the values that a schema offers as choices; null if there are too many of them, or the schema offers none.
+ */
 export function choicesOf(schema: JsonSchema | null): readonly unknown[] | null {
   const { type, enum: choices } = simplifySchema(schema ?? {}, schema ?? {});
   if (choices !== undefined) return choices.length <= MAX_CHOICES ? choices : null;

@@ -9,7 +9,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { formErrors } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
-import { optionsOf, RunOptions, type RunSettings, settingsFault } from "./run-options.tsx";
+import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
 
 interface RunFormProps {
   readonly assistants: readonly Assistant[];
@@ -68,7 +68,7 @@ export function RunForm({
   const checks = useChecks(isText ? null : rest, input);
   const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   const given = isJsonWanted || talk === null || text.trim() === "" ? input : withMessage(input, talk, text);
-  const request = { assistant_id: assistant ?? "", input: given, ...optionsOf(settings, isBusy) };
+  const request = { assistant_id: assistant ?? "", input: given, ...runFieldsOf(settings, isBusy) };
   const begin = () => {
     setInput({});
     checks.clear();
@@ -81,7 +81,7 @@ export function RunForm({
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
       return;
     }
-    const unread = settingsFault(settings);
+    const unread = settingsErrorOf(settings);
     if (unread !== undefined) return showNotice(`In the options, ${unread}.`, true);
     const [wrong] = formErrors(schemas.value?.context_schema ?? {}, settings.context);
     if (wrong !== undefined) return showNotice(`In the options, ${wrong.at} ${wrong.text}.`, true);

@@ -19,7 +19,7 @@ export interface RunSettings {
 type Name = "config" | "context";
 
 /** Returns why these settings cannot be sent; undefined if they can. */
-export function settingsFault({ unread = {} }: RunSettings): string | undefined {
+export function settingsErrorOf({ unread = {} }: RunSettings): string | undefined {
   const [name] = Object.keys(unread);
   return name === undefined ? undefined : `${name} is not a JSON object`;
 }
@@ -30,7 +30,7 @@ const namesOf = (text: string | undefined): readonly string[] | "*" | undefined 
 };
 
 /** Converts the settings to the fields of a run request. */
-export function optionsOf(
+export function runFieldsOf(
   { strategy, before, after, config, context }: RunSettings,
   isBusy: boolean,
 ): JsonRecord {
@@ -62,7 +62,7 @@ const STRATEGIES = [
 export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const count = Object.keys(optionsOf(settings, false)).length;
+  const count = Object.keys(runFieldsOf(settings, false)).length;
   const schema = context?.properties === undefined ? null : context;
   const checks = useChecks(schema, settings.context ?? {});
   return (

@@ -6,7 +6,7 @@ import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { answersWithIds } from "../live/answering.ts";
-import { pausedRunOf, questionText } from "../live/paused-run.ts";
+import { pausedRunOf, pauseSummary } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
@@ -53,7 +53,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
             />
             <a class="main" href={runHref(watch.id, run.run_id)}>
               {waiting?.run === run.run_id ? (
-                <StatusBadge of="interrupted" words={questionText(waiting)} />
+                <StatusBadge of="interrupted" words={pauseSummary(waiting)} />
               ) : (
                 <StatusBadge of={run.status} />
               )}
@@ -61,7 +61,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               {queue.includes(run.run_id) && (
                 <span class="place">{placeOf(queue.indexOf(run.run_id))} in the queue</span>
               )}
-              <span class="what">{inputText(run)}</span>
+              <span class="what">{inputSummary(run)}</span>
             </a>
             <span class="dim">
               <Age since={run.created_at} /> ·{" "}
@@ -85,7 +85,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
                     class="quiet"
                     title="Starts another run with the same input"
                     onClick={() =>
-                      void act(() => createRun(watch.id, requestLike(run)), "The run is started again.")
+                      void act(() => createRun(watch.id, repeatRequestOf(run)), "The run is started again.")
                     }
                   >
                     Run again
@@ -125,7 +125,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
 const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
 
 /** Formats the input of a run as one line. */
-export function inputText({ kwargs: { input, command } }: Run): string {
+export function inputSummary({ kwargs: { input, command } }: Run): string {
   const [answer, ...others] = answersWithIds(isJsonRecord(command) ? command["resume"] : null) ?? [];
   const given = answer !== undefined && others.length === 0 ? { resume: answer } : (command ?? input);
   if (given === null || given === undefined) return "goes on";
@@ -134,7 +134,7 @@ export function inputText({ kwargs: { input, command } }: Run): string {
 }
 
 /** Returns a request that starts the same run again. */
-export function requestLike({ assistant_id, kwargs }: Run) {
+export function repeatRequestOf({ assistant_id, kwargs }: Run) {
   const { input, command, config, context, interrupt_before, interrupt_after } = kwargs;
   const { configurable = {}, metadata: _, ...rest } = config ?? {};
   // Keys that the server has added are left out.

@@ -8,7 +8,7 @@ export function healthRoutes({ about, ready, metrics }: RouteDeps): readonly Rou
     version,
     ...(langgraph !== undefined && { langgraph_js_version: langgraph }),
     context: "js",
-    // Features that clients may offer.
+    // Optional features that clients look for, in LangGraph's names.
     flags: {
       assistants: true,
       crons: true,
@@ -39,7 +39,7 @@ export function healthRoutes({ about, ready, metrics }: RouteDeps): readonly Rou
     },
     { method: "GET", path: "/live", access: "public", handle: alive },
     { method: "GET", path: "/ready", access: "public", handle: able },
-    // Clients ask for it before they have a key.
+    // Clients request it before they have a key.
     { method: "GET", path: "/info", access: "public", handle: (call) => call.json(info()) },
     {
       // Needs a key if there are keys: it reveals what all tenants do.

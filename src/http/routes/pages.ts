@@ -5,7 +5,7 @@ import type { Route } from "../router.ts";
 /** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
 export function pageRoutes(deps: RouteDeps): readonly Route[] {
   const { mount } = deps.access;
-  /** For programs, such as curl: where to find what. */
+  /** Links for programs such as curl. */
   const links = {
     ok: true,
     version: deps.about.version,

@@ -64,7 +64,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const { runs } = call.service;
     await runs.keepForReading(key, async () => {
       const run = await runs.findForReading(key, id);
-      // Reading a large one has taken the time of a turn.
+      // Reading a large input has used up this turn's time.
       if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
       const started = { key, run, path: pathOf(run), cancelOnDisconnect };
       let after = afterOf(call) ?? -1;
@@ -135,7 +135,10 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
   ];
 }
 
-/** The last event that the client has: from the header that clients send when they reconnect, or from the query, as for a WebSocket. */
+/**
+ * The last event that the client received: from the header that clients send when they reconnect, or from the query, as
+ * for a WebSocket.
+ */
 function afterOf({ request, query }: RouteCall): number | undefined {
   const header = request.header("last-event-id");
   return header === undefined ? lastEventIdInQuery(query) : lastEventIdInHeader(header);
@@ -150,7 +153,7 @@ class Views {
     let view = this.#made.get(key);
     if (view === undefined) {
       view = createView(modes, subgraphs, sseFormat);
-      // Bounded, because a client's list may repeat modes endlessly.
+      // Limited, because a client can request any number of combinations of modes.
       if (this.#made.size < 256) this.#made.set(key, view);
     }
     return view;

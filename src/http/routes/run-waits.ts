@@ -16,7 +16,10 @@ import {
   type StartedRun,
 } from "../start-run.ts";
 
-/** Milliseconds before the headers are sent alone. That costs a second write, so most runs of a busy server should end before. */
+/**
+ * Milliseconds before the headers are sent without the body. That costs a second write, so most runs of a busy server
+ * should end before.
+ */
 const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
@@ -31,8 +34,8 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
   const { logger } = deps;
 
   /**
-   * Responds with the run's result. The headers are sent soon, even before the run ends: a client may hold back other requests until it has
-   * them. If the run has ended by then, the response is sent in one piece.
+   * Responds with the run's result. The headers are sent soon, even before the run ends, because some clients send no
+   * other request until they have them. If the run has ended by then, the response is sent in one piece.
    */
   async function answer(call: RouteCall, starting: Promise<StartedRun> | StartedRun): Promise<void> {
     const started = starting instanceof Promise ? await starting : starting;
@@ -59,7 +62,7 @@ export function runWaitRoutes(deps: RouteDeps): readonly Route[] {
       if (stream === undefined) throw cause;
       if (!isExpected(cause))
         logger.error("a run's result could not be read", { run: run.run_id, error: withCauses(cause) });
-      // Foreign errors may contain file names of this machine, so they are replaced.
+      // Errors that are not Heddle's own may contain file names of this machine, so they are replaced.
       text = JSON.stringify({ __error__: toPlainError(cause instanceof ServiceError ? cause : INTERNAL) });
     } finally {
       leave();

@@ -109,7 +109,8 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });
-        // In one piece: the nodes of these runs begin in the next turn, and one that computes would hold up the other pieces.
+        // In one piece: the nodes of these runs begin in the next turn, and a node that computes would delay the
+        // other pieces.
         if (memorySizeOf(shown) < MAX_WHOLE_BATCH) call.json(shown);
         else await sendList(call, shown);
       },

@@ -165,11 +165,11 @@ export class CronWorker {
     const runs = this.#deps.runsOf(user);
     // Copied, because the rules for users may change it, and the record may be shared.
     const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
-    // The cron's id and slot identify the request, so its content need not be compared. `lasting`: the key stays valid however late the
+    // The cron's id and slot identify the request, so its content need not be compared. With `neverExpires` the key stays valid however late the
     // retry comes.
     const again: IdempotencyKey = { key: `cron ${cron_id} ${slot}`, content: "", neverExpires: true };
-    if (thread !== null) return runs.start({ tenant, thread }, request, again);
-    return runs.startAlone(tenant, request, "background", again);
+    if (thread !== null) return runs.start({ tenant, thread }, request, { again });
+    return runs.startAlone(tenant, request, "background", { again });
   }
 }
 

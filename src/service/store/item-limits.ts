@@ -13,9 +13,9 @@ export const ITEM_LIMITS = {
   path: 256,
 } as const;
 /** Operations of one batch, at most. */
-export const MAX_OPS = 1_000;
+export const MAX_BATCH_OPS = 1_000;
 /** Minutes: a hundred years. */
-export const MAX_TTL = 52_560_000;
+export const MAX_ITEM_TTL_MINUTES = 52_560_000;
 const MAX_OFFSET = 1_000_000_000;
 /** The first label that is reserved for the platform. */
 const RESERVED = "langgraph";
@@ -39,7 +39,7 @@ export function checkLabels(namespace: unknown, at: string): asserts namespace i
 }
 
 /** Checks the namespace and key of an item that is put or deleted. */
-export function checkItemPlace({ namespace, key }: ItemKey, at: string): void {
+export function checkItemAddress({ namespace, key }: ItemKey, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
     const message = "Namespace is required";
@@ -67,8 +67,8 @@ export function checkValue(value: unknown, at: string): JsonObject {
 
 export function checkTtl(ttl: PutOp["ttl"], at: string): void {
   if (ttl === undefined || ttl === null) return;
-  if (typeof ttl !== "number" || !(ttl > 0 && ttl <= MAX_TTL))
-    refuseOperation(at, `must be a number of minutes above 0 and up to ${MAX_TTL}, or null`);
+  if (typeof ttl !== "number" || !(ttl > 0 && ttl <= MAX_ITEM_TTL_MINUTES))
+    refuseOperation(at, `must be a number of minutes above 0 and up to ${MAX_ITEM_TTL_MINUTES}, or null`);
 }
 
 export function checkIndex(index: PutOp["index"], at: string): void {

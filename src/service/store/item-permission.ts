@@ -28,7 +28,7 @@ function allowsNamespace(permission: Permission, namespace: Namespace): boolean 
 }
 
 /** Filters the results of one operation to what the caller may reach. */
-export class ItemGate {
+export class ItemPermissionFilter {
   readonly #permission: Permission;
   #passed = 0;
 

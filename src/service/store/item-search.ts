@@ -5,7 +5,7 @@ import { refuseOperation } from "./item-limits.ts";
 import { SortedPages } from "../sorted-page.ts";
 import { cosine } from "./embedding.ts";
 import type { ItemTest } from "./item-filter.ts";
-import type { ItemGate } from "./item-permission.ts";
+import type { ItemPermissionFilter } from "./item-permission.ts";
 
 /** Bytes of values that one answer may hold. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -19,7 +19,7 @@ export interface ItemSearch {
   /** The query's vector; undefined: no semantic search. */
   readonly vector: Float32Array | undefined;
   /** Filters out items that the caller may not reach; undefined: it may reach all. */
-  readonly gate: ItemGate | undefined;
+  readonly gate: ItemPermissionFilter | undefined;
   /** Prefix that names the operation in an error. */
   readonly at: string;
   /** Makes the search yield to other work. */

@@ -1,6 +1,6 @@
 import type { Namespace, NamespacesOp } from "../../model/store-item.ts";
 import type { StoreItems } from "../../ports/store-items.ts";
-import type { ItemGate } from "./item-permission.ts";
+import type { ItemPermissionFilter } from "./item-permission.ts";
 
 const ANY = "*";
 
@@ -10,7 +10,7 @@ export async function listNamespaces(
   tenant: string,
   { prefix = [], suffix = [], max_depth = Infinity, limit = 100, offset = 0 }: NamespacesOp,
   now: number,
-  gate: ItemGate | undefined,
+  gate: ItemPermissionFilter | undefined,
 ): Promise<readonly Namespace[]> {
   const first = prefix.indexOf(ANY);
   const lead = first < 0 ? prefix : prefix.slice(0, first);

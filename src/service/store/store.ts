@@ -13,15 +13,15 @@ import {
   checkItemKey,
   checkLabels,
   checkPage,
-  checkItemPlace,
+  checkItemAddress,
   checkTtl,
   checkValue,
-  MAX_OPS,
+  MAX_BATCH_OPS,
   refuseOperation,
 } from "./item-limits.ts";
 import { embedTexts, type StoreIndex } from "./embedding.ts";
 import { type ItemTest, compileFilter } from "./item-filter.ts";
-import { allowsItem, ItemGate } from "./item-permission.ts";
+import { allowsItem, ItemPermissionFilter } from "./item-permission.ts";
 import { listNamespaces } from "./namespaces.ts";
 import { isUnexpired, searchItems } from "./item-search.ts";
 import { textsAtPaths } from "./indexed-texts.ts";
@@ -99,7 +99,7 @@ export function createStore(deps: StoreDeps): Store {
     tenant: string,
     op: SearchOp,
     test: ItemTest | undefined,
-    gate: ItemGate | undefined,
+    gate: ItemPermissionFilter | undefined,
     at: string,
   ) {
     const vector = op.query === undefined || op.query === "" ? undefined : (await vectorsOf([op.query]))[0];
@@ -147,16 +147,17 @@ export function createStore(deps: StoreDeps): Store {
         if (op.query !== undefined && policy.noIndex !== undefined)
           refuseOperation(`${at}query`, policy.noIndex);
         const test = op.filter === undefined ? undefined : compileFilter(op.filter, `${at}filter`);
-        return () => search(tenant, op, test, permission && new ItemGate(permission), at);
+        return () => search(tenant, op, test, permission && new ItemPermissionFilter(permission), at);
       }
       case "namespaces":
         checkLabels(op.prefix ?? [], `${at}prefix`);
         checkLabels(op.suffix ?? [], `${at}suffix`);
         checkCount(op.max_depth, `${at}max_depth`, 1, 1_000);
         checkPage(op, at);
-        return (now) => listNamespaces(items, tenant, op, now, permission && new ItemGate(permission));
+        return (now) =>
+          listNamespaces(items, tenant, op, now, permission && new ItemPermissionFilter(permission));
       case "put": {
-        checkItemPlace(op, at);
+        checkItemAddress(op, at);
         checkTtl(op.ttl, `${at}ttl`);
         checkIndex(op.index, `${at}index`);
         const value = checkValue(op.value, `${at}value`);
@@ -170,7 +171,7 @@ export function createStore(deps: StoreDeps): Store {
         return undefined;
       }
       case "delete":
-        checkItemPlace(op, at);
+        checkItemAddress(op, at);
         writes.push({ kind: "delete", namespace: op.namespace, key: op.key });
         return undefined;
       default:
@@ -212,7 +213,7 @@ export function createStore(deps: StoreDeps): Store {
     if (!Array.isArray(ops)) refuseOperation("ops", "must be a list of operations");
     if (permission !== undefined && ops.length !== 1)
       throw new TypeError("with a permission, a batch has one operation");
-    if (ops.length > MAX_OPS) refuseOperation("ops", `has more than ${MAX_OPS} operations`);
+    if (ops.length > MAX_BATCH_OPS) refuseOperation("ops", `has more than ${MAX_BATCH_OPS} operations`);
     const writes: (Put | ItemChange)[] = [];
     const reads = ops.map((op, i) => prepare(caller, op, ops.length === 1 ? "" : `ops[${i}].`, writes));
     const results: StoreResult[] = [];

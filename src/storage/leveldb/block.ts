@@ -9,17 +9,17 @@ export interface BlockHandle {
 }
 
 /** Bytes after each block: its type and its checksum. */
-export const TRAILER = 5;
+export const BLOCK_TRAILER_BYTES = 5;
 /** Bytes of the footer at the end of a table. */
-export const MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
+export const TABLE_MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 export function handleOf(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), size: reader.varint() };
 }
 
 /** Whether the checksum of a block is right. */
-export function isWhole(bytes: Buffer, handle: BlockHandle): boolean {
-  const steps = isWholeInSteps(bytes, handle);
+export function hasValidChecksum(bytes: Buffer, handle: BlockHandle): boolean {
+  const steps = hasValidChecksumInSteps(bytes, handle);
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -29,10 +29,13 @@ export function isWhole(bytes: Buffer, handle: BlockHandle): boolean {
 /** Bytes of a block that are checksummed before other work gets a turn. */
 const STEP_BYTES = 1024 * 1024;
 
-/** Like {@link isWhole}, and yields after each step: a block with one large value is as large as the value. */
-export function* isWholeInSteps(bytes: Buffer, { offset, size }: BlockHandle): Generator<undefined, boolean> {
+/** Like {@link hasValidChecksum}, and yields after each step: a block with one large value is as large as the value. */
+export function* hasValidChecksumInSteps(
+  bytes: Buffer,
+  { offset, size }: BlockHandle,
+): Generator<undefined, boolean> {
   const end = offset + size + 1;
-  if (end + TRAILER - 1 > bytes.length) return false;
+  if (end + BLOCK_TRAILER_BYTES - 1 > bytes.length) return false;
   let sum = 0;
   for (let at = offset; at < end; at += STEP_BYTES) {
     sum = crc32c(bytes, at, Math.min(at + STEP_BYTES, end), sum);
@@ -52,7 +55,7 @@ const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;
  * The first and the last key of a block whose checksum is right. Of a large block only the start is decompressed.
  * @throws FormatError if the keys are not found there
  */
-export function outerKeysOf(
+export function firstAndLastKeyOf(
   bytes: Buffer,
   { offset, size }: BlockHandle,
 ): readonly [first: Buffer, last: Buffer] {
@@ -78,7 +81,7 @@ export function outerKeysOf(
 }
 
 export function readBlock(bytes: Buffer, handle: BlockHandle): Buffer {
-  if (!isWhole(bytes, handle)) throw new FormatError("its index has a wrong checksum");
+  if (!hasValidChecksum(bytes, handle)) throw new FormatError("its index has a wrong checksum");
   const end = handle.offset + handle.size;
   const content = bytes.subarray(handle.offset, end);
   return bytes[end] === 0 ? content : unsnappy(content);

@@ -1,12 +1,12 @@
 /** A log line in which LevelDB says that it has dropped unreadable data. */
-export interface Dropped {
+export interface DroppedDataLine {
   /** The time as LevelDB writes it: sorts as text. */
   readonly at: string;
   readonly line: string;
 }
 
 /** The lines about dropped bytes in LevelDB's text logs (`LOG`, and `LOG.old` of the previous opening), oldest first. */
-export function readDropped(texts: readonly string[]): readonly Dropped[] {
+export function droppedDataLines(texts: readonly string[]): readonly DroppedDataLine[] {
   const found = texts.flatMap((text) =>
     text.split("\n").filter((line) => /: dropping \d+ bytes; /.test(line)),
   );

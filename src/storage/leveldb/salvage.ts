@@ -1,6 +1,6 @@
 import { crc32c, findChecksum, maskChecksum } from "./crc32c.ts";
 import { FormatError, userKey } from "./byte-reader.ts";
-import { entriesOf, MAGIC, readBlock, TRAILER } from "./block.ts";
+import { entriesOf, TABLE_MAGIC, readBlock, BLOCK_TRAILER_BYTES } from "./block.ts";
 
 /** A data block with a correct checksum. Its keys are in LevelDB's form, with a sequence number and a type. */
 export interface DataBlock {
@@ -35,7 +35,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   let turn = 0;
   /** Whether a block is known to begin at this position. */
   let isBegin = true;
-  for (let at = 0; at + TRAILER < bytes.length && read < MAX_SEARCH_BYTES;) {
+  for (let at = 0; at + BLOCK_TRAILER_BYTES < bytes.length && read < MAX_SEARCH_BYTES;) {
     const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);
     const end = isBegin || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
     if (isBegin || end !== undefined) read += (end ?? most) - at;
@@ -52,7 +52,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
     // Skips the filter and the index, which follow the data.
     if (block !== undefined) blocks.push(block);
     isBegin = true;
-    at = end + TRAILER;
+    at = end + BLOCK_TRAILER_BYTES;
   }
   // The table must begin with its first key, whose sequence number no other table has.
   const [first] = blocks;
@@ -68,7 +68,7 @@ export function gapsBetween(
   let [end, last] = [0, from];
   for (const { offset, size, first, last: own } of blocks) {
     if (offset !== end) gaps.push({ from: last, to: userKey(first) });
-    end = offset + size + TRAILER;
+    end = offset + size + BLOCK_TRAILER_BYTES;
     last = userKey(own);
   }
   if (blocks.length === 0 || last !== to) gaps.push({ from: last, to });
@@ -80,19 +80,19 @@ export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer 
   const parts: Buffer[] = [];
   let at = 0;
   const append = (part: Buffer): Buffer => {
-    const handle = Buffer.concat([varint(at), varint(part.length - TRAILER)]);
+    const handle = Buffer.concat([varint(at), varint(part.length - BLOCK_TRAILER_BYTES)]);
     parts.push(part);
     at += part.length;
     return handle;
   };
   const entries = blocks.map(({ offset, size, last }) => ({
     key: last,
-    value: append(bytes.subarray(offset, offset + size + TRAILER)),
+    value: append(bytes.subarray(offset, offset + size + BLOCK_TRAILER_BYTES)),
   }));
   const meta = append(blockOf([]));
   const index = append(blockOf(entries));
   const handles = Buffer.concat([meta, index]);
-  return Buffer.concat([...parts, handles, Buffer.alloc(40 - handles.length), MAGIC]);
+  return Buffer.concat([...parts, handles, Buffer.alloc(40 - handles.length), TABLE_MAGIC]);
 }
 
 /** A block of entries, each with its full key. */
@@ -106,10 +106,10 @@ function blockOf(entries: readonly { readonly key: Buffer; readonly value: Buffe
     parts.push(entry);
     at += entry.length;
   }
-  const end = Buffer.alloc(4 * (restarts.length + 1) + TRAILER);
+  const end = Buffer.alloc(4 * (restarts.length + 1) + BLOCK_TRAILER_BYTES);
   for (const [i, restart] of [...restarts, restarts.length].entries()) end.writeUInt32LE(restart, 4 * i);
   const block = Buffer.concat([...parts, end]);
-  const size = block.length - TRAILER;
+  const size = block.length - BLOCK_TRAILER_BYTES;
   block.writeUInt32LE(maskChecksum(crc32c(block, 0, size + 1)), size + 1);
   return block;
 }

@@ -2,10 +2,10 @@ import {
   entriesOf,
   type BlockHandle,
   handleOf,
-  isWhole,
-  isWholeInSteps,
-  MAGIC,
-  outerKeysOf,
+  hasValidChecksum,
+  hasValidChecksumInSteps,
+  TABLE_MAGIC,
+  firstAndLastKeyOf,
   readBlock,
 } from "./block.ts";
 import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
@@ -27,7 +27,7 @@ export interface TableDamage {
   readonly blocks?: readonly DataBlock[];
 }
 
-export const EVERYTHING: KeyRange = { from: "", to: "~" };
+export const ALL_KEYS_RANGE: KeyRange = { from: "", to: "~" };
 
 const FOOTER = 48;
 
@@ -46,7 +46,7 @@ export function* checkTable(
   let filters: readonly BlockHandle[];
   try {
     const footer = bytes.subarray(Math.max(0, bytes.length - FOOTER));
-    if (footer.length < FOOTER || !footer.subarray(-8).equals(MAGIC))
+    if (footer.length < FOOTER || !footer.subarray(-8).equals(TABLE_MAGIC))
       throw new FormatError("its end is no table's");
     const reader = new ByteReader(footer);
     const meta = handleOf(reader);
@@ -63,13 +63,13 @@ export function* checkTable(
   }
   if (bytes.length !== size) {
     // The table is intact but has the wrong size: it is another table.
-    yield { what: sizeIs(bytes, size), range: bounds ?? EVERYTHING };
+    yield { what: sizeIs(bytes, size), range: bounds ?? ALL_KEYS_RANGE };
     return;
   }
-  let { from } = bounds ?? EVERYTHING;
+  let { from } = bounds ?? ALL_KEYS_RANGE;
   const damaged = new Set<BlockHandle>();
   for (const [to, handle] of blocks) {
-    if (!(yield* isWholeInSteps(bytes, handle))) {
+    if (!(yield* hasValidChecksumInSteps(bytes, handle))) {
       damaged.add(handle);
       yield {
         what: `the block at ${handle.offset} has a wrong checksum`,
@@ -80,7 +80,7 @@ export function* checkTable(
     from = to;
   }
   for (const handle of filters) {
-    if (!isWhole(bytes, handle)) yield { what: "its filter has a wrong checksum", range: undefined };
+    if (!hasValidChecksum(bytes, handle)) yield { what: "its filter has a wrong checksum", range: undefined };
   }
   const other = boundsOf(bytes, blocks, damaged);
   if (bounds !== undefined && other !== undefined && (other.from !== bounds.from || other.to !== bounds.to)) {
@@ -99,7 +99,7 @@ function* salvage(
   size: number,
   what: string,
 ): Generator<TableDamage | undefined> {
-  if (bounds === undefined) return yield { what, range: EVERYTHING };
+  if (bounds === undefined) return yield { what, range: ALL_KEYS_RANGE };
   const found = yield* findBlocks(bytes, bounds);
   // Without its first block, nothing proves that the remaining blocks belong to this table.
   const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];
@@ -118,8 +118,8 @@ function boundsOf(
   try {
     if (first === undefined || last === undefined || damaged.has(first) || damaged.has(last))
       return undefined;
-    const [from] = outerKeysOf(bytes, first);
-    const [, to] = outerKeysOf(bytes, last);
+    const [from] = firstAndLastKeyOf(bytes, first);
+    const [, to] = firstAndLastKeyOf(bytes, last);
     return { from: userKey(from), to: userKey(to) };
   } catch {
     return undefined;

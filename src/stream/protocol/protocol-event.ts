@@ -16,13 +16,13 @@ export interface ProtocolEvent {
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
 
 /** Members of an event beside its data. */
-export interface Beside {
+export interface EventOrigin {
   readonly at: number;
   readonly node?: unknown;
 }
 
 /** Numbers the events of one fact with the thread's event numbers that the fact takes. */
-export class Numbers {
+export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
   #next = 0;
   #last = 0;
@@ -36,7 +36,7 @@ export class Numbers {
   }
 
   /** Adds an event. `data` is JSON text. */
-  put(method: string, ns: string, data: JsonText, { at, node }: Beside, channel = method): void {
+  put(method: string, ns: string, data: JsonText, { at, node }: EventOrigin, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;
     const id = extra === 0 ? String(seq) : `${seq}.${extra}`;

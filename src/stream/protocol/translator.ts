@@ -6,10 +6,10 @@ import { isObject, type JsonObject } from "../../model/json.ts";
 import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
-import { resultShown, taskShown } from "../checkpoint-modes.ts";
+import { tasksModeResult, tasksModeTask } from "../checkpoint-modes.ts";
 import type { RenderData } from "../render-data.ts";
 import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
-import { Numbers, type ProtocolEvent } from "./protocol-event.ts";
+import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
 /** Lifecycle events of the root graph by which clients see the end of a run. */
@@ -21,7 +21,7 @@ type Terminal = "completed" | "failed" | "interrupted";
  */
 export class Translator {
   readonly #run: RunRecord;
-  readonly #numbers = new Numbers();
+  readonly #numbers = new EventNumbering();
   readonly #messages: MessageEvents;
   /** Namespaces of subgraphs that have started and not ended. */
   readonly #children = new Set<string>();
@@ -97,7 +97,7 @@ export class Translator {
         return this.#checkpoint(fact, page);
       case "task":
         this.#at = Math.max(this.#at, fact.at);
-        return taskShown.put(fact, id, page);
+        return tasksModeTask.put(fact, id, page);
       case "result":
         return this.#result(fact, id, page);
       case "interrupt":
@@ -157,7 +157,7 @@ export class Translator {
     if (error === undefined && (update !== undefined || interrupts.length === 0)) {
       this.#put("updates", ns, json(update), name);
     }
-    return andThen(resultShown.put(fact, id, page), () => {
+    return andThen(tasksModeResult.put(fact, id, page), () => {
       const child = taskNs(ns, name, fact.id);
       if (!this.#children.delete(child)) return;
       const failed = error === undefined ? {} : { error: JSON.stringify(error) };

@@ -7,7 +7,7 @@ const FORMAT = "0.7.2";
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
 /** The number and the time of a message. */
-export interface Stamp {
+export interface MessageStamp {
   readonly seq: number;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -18,7 +18,7 @@ export function actorMessage(
   actor: InspectedActor,
   state: InspectedState,
   definition: string,
-  stamp: Stamp,
+  stamp: MessageStamp,
 ): string {
   const { name, parent } = actor;
   return JSON.stringify({
@@ -35,7 +35,7 @@ export function eventMessage(
   actor: InspectedActor,
   event: InspectedEvent,
   source: string | null,
-  stamp: Stamp,
+  stamp: MessageStamp,
 ): string {
   return JSON.stringify({
     type: "@xstate.event",
@@ -49,7 +49,7 @@ export function snapshotMessage(
   actor: InspectedActor,
   state: InspectedState,
   event: InspectedEvent,
-  stamp: Stamp,
+  stamp: MessageStamp,
 ): string {
   return JSON.stringify({
     type: "@xstate.snapshot",
@@ -59,7 +59,7 @@ export function snapshotMessage(
   });
 }
 
-function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: Stamp) {
+function base({ id, kind, machine, thread, run }: InspectedActor, { seq, at }: MessageStamp) {
   return {
     sessionId: id,
     rootId: thread,

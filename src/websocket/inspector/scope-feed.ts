@@ -8,7 +8,7 @@ import type {
   InspectedState,
 } from "../../ports/inspector.ts";
 import type { ServerInspection } from "../../service/actor-inspection.ts";
-import { actorMessage, eventMessage, snapshotMessage, type Stamp } from "./messages.ts";
+import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "./messages.ts";
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
@@ -96,7 +96,7 @@ export class ScopeFeed implements Inspector {
     this.#send(snapshotMessage(actor, state, event, this.#stamp()), actor.run);
   }
 
-  #actorMessage(actor: InspectedActor, state: InspectedState, stamp: Stamp): string {
+  #actorMessage(actor: InspectedActor, state: InspectedState, stamp: MessageStamp): string {
     const definition = this.#deps.inspection.machine(actor.machine)?.text ?? `{"id":"${actor.kind}"}`;
     return actorMessage(actor, state, definition, stamp);
   }
@@ -105,7 +105,7 @@ export class ScopeFeed implements Inspector {
     for (const viewer of this.#viewers) if (wants(viewer, run)) viewer.watcher.send(text);
   }
 
-  #stamp(): Stamp {
+  #stamp(): MessageStamp {
     return { seq: this.#deps.nextSeq(), at: this.#deps.clock.now() };
   }
 }

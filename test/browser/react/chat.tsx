@@ -5,7 +5,7 @@ import { createRoot } from "react-dom/client";
 
 declare global {
   interface Window {
-    /** Every text that the last message was shown with, in order: what a reader saw of it. */
+    /** Every text of the last message that was shown, in order. */
     shown: string[];
   }
 }
@@ -17,7 +17,7 @@ type Types = { InterruptType: { question: string } };
 const query = new URLSearchParams(location.search);
 const apiUrl = String(query.get("api"));
 
-/** The thread stays in the address, so that a reload finds it again. */
+/** Stores the thread in the address, so that a reload finds it again. */
 function keep(thread: string): void {
   query.set("thread", thread);
   history.replaceState(null, "", `?${query}`);
@@ -35,7 +35,7 @@ function Chat() {
       setThreadId(thread);
     },
     reconnectOnMount: true,
-    // Branches are seen between the states that were asked for: the hook's own 10 are soon too few.
+    // Branches are found in the loaded history: the hook's default of 10 states is soon too few.
     fetchStateHistory: { limit: 100 },
     callerOptions: { maxRetries: 0 },
   });
@@ -47,18 +47,18 @@ function Chat() {
     setText("");
     return { type: "human" as const, content: text };
   };
-  /** Says something else in place of that message: a branch beside it. */
+  /** Edits a message: creates a branch beside it. */
   const edit = (message: Message) => {
     const checkpoint = chat.getMessagesMetadata(message)?.firstSeenState?.parent_checkpoint ?? null;
     void chat.submit({ messages: [said()] }, { checkpoint });
   };
-  /** Has that answer made anew. */
+  /** Regenerates an answer. */
   const again = (message: Message) => {
     const checkpoint = chat.getMessagesMetadata(message)?.firstSeenState?.parent_checkpoint ?? null;
     void chat.submit(undefined, { checkpoint });
   };
 
-  /** What is said follows what is shown: the hook by itself would show the newest branch again. */
+  /** A new message continues the branch that is shown: by itself, the hook would show the newest branch again. */
   const send = () => {
     const head = chat.branch === "" ? undefined : chat.history.at(-1)?.checkpoint;
     void chat.submit({ messages: [said()] }, head === undefined ? {} : { checkpoint: head });

@@ -3,10 +3,10 @@ import { expect } from "vitest";
 import { aTime, aUuid, NOBODY } from "../support/wire.ts";
 import { proves } from "./table.ts";
 
-/** Their types call what these calls answer a run; on the wire it is a cron. */
+/** The SDK's types declare these responses as runs; they are crons. */
 const cron = (answer: unknown) => answer as Cron;
 
-/** Once a year: none of them falls due here. */
+/** Once a year: none of them fires during the test. */
 const YEARLY = "0 0 1 1 *";
 
 proves("crons", {

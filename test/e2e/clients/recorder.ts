@@ -1,13 +1,13 @@
 import type { Client } from "../support/clients.ts";
 
-/** The parts of a client that hold its calls, by their names: those that the network base class stands behind. */
+/** The parts of a client that contain its calls, by name: those whose class extends the base class for requests. */
 export function partsOf(client: Client): readonly string[] {
   return Object.entries(client)
     .filter(([, part]) => isPart(part))
     .map(([name]) => name);
 }
 
-/** The calls of one part, as the class of that line has them. */
+/** The calls of one part, as the class of this SDK version declares them. */
 export function methodsOf(client: Client, part: string): readonly string[] {
   const prototype: unknown = Object.getPrototypeOf(client[part as keyof Client]);
   return Object.getOwnPropertyNames(prototype).filter((name) => name !== "constructor");
@@ -20,8 +20,8 @@ function isPart(part: unknown): part is object {
 }
 
 /**
- * The same client, which notes what was called with success: an answer, or the first event of a stream. What its methods ask of each
- * other is not noted.
+ * The same client, which records the calls that succeeded, with a response or the first event of a stream. Calls that
+ * its methods make themselves are not recorded.
  */
 export function recorded(client: Client): { readonly client: Client; readonly called: ReadonlySet<string> } {
   const called = new Set<string>();

@@ -26,7 +26,7 @@ const fails = graph({
   edges: { start: "bad" },
 });
 
-/** The gates of the test at work: each has a server, and so a graph, of its own. */
+/** The gates of the current test. Each client has a server, and so a graph, of its own. */
 let gate = gated();
 const options = () => {
   gate = gated();
@@ -46,7 +46,7 @@ async function parts(stream: AsyncIterable<Part>): Promise<Part[]> {
 }
 const events = (found: readonly Part[]) => found.map(({ event }) => event);
 
-/** A run that waits within its second node, on a thread of its own. */
+/** A run that waits within its second node, on a new thread. */
 async function holding({ client }: Asked, name: string) {
   const { thread_id: thread } = await client.threads.create();
   const { run_id: run } = await client.runs.create(thread, "held", { input: { name } });
@@ -131,7 +131,7 @@ proves(
           { run_id: aUuid, metadata: { n: 1 } },
           { run_id: aUuid, metadata: { n: 2 } },
         ]);
-        // Their heads come at once: from then on somebody waits for the results, which are gone otherwise.
+        // The headers arrive at once: from then on clients wait for the results, which would otherwise be deleted.
         const joined = await Promise.all(
           made.map(({ run_id, thread_id }) => fetch(`${url}/threads/${thread_id}/runs/${run_id}/join`)),
         );

@@ -24,7 +24,7 @@ const helper = graph({
 
 type Json = Record<string, unknown>;
 
-/** A page of `origin`, as a browser sends what it asks: with the preflight that it makes first where it has to. */
+/** A page of `origin` that sends requests as a browser does, with a preflight where one is needed. */
 function pageOf(origin: string, base: string, sent: Record<string, string>) {
   return async (method: string, path: string, body?: unknown, type = "application/json") => {
     const headers: Record<string, string> = { origin, ...sent };
@@ -88,7 +88,7 @@ describe("what a client asks when it starts, in its order", () => {
 
     const history = await json<readonly Json[]>("POST", `${thread}/history`, { limit: 10 });
     expect(history[0]).toMatchObject({ next: [], values: sent.at(-1)?.data });
-    // The first run wrote into the thread whose it is: else the list of threads stays empty.
+    // The first run writes its owner into the thread's metadata: otherwise the list of threads stays empty.
     const found = await json<readonly Json[]>("POST", "/threads/search", byName);
     expect(found).toMatchObject([{ thread_id: id, status: "idle", values: sent.at(-1)?.data }]);
     const { assistant_id } = await json<Json>("GET", "/assistants/helper");
@@ -100,7 +100,7 @@ describe("what a client asks when it starts, in its order", () => {
     const { url } = await start();
     const ask = pageOf(origin, url, { "x-auth-scheme": "langsmith" });
     const json = async <T>(...asked: Parameters<typeof ask>) => (await (await ask(...asked)).json()) as T;
-    /** It sends JSON as plain text now and then. */
+    /** The client sends some JSON as plain text. */
     const plain = <T>(path: string, body: unknown) => json<T>("POST", path, body, "text/plain;charset=UTF-8");
 
     expect(await json("GET", "/info")).toMatchObject({ flags: { assistants: true } });
@@ -146,7 +146,7 @@ describe("what a client asks when it starts, in its order", () => {
     });
     expect(await plain("/threads/search", threads)).toMatchObject([{ thread_id }]);
 
-    // Its time travel: on from an earlier state, as it is.
+    // The client's time travel: continues from an earlier state without changing it.
     const at = history[2]?.["checkpoint_id"];
     const forked = await plain<Json>(`${thread}/state`, {
       values: null,
@@ -156,7 +156,7 @@ describe("what a client asks when it starts, in its order", () => {
     expect(forked).toMatchObject({ checkpoint: { checkpoint_id: aUuid } });
     expect(await json("GET", `${thread}/state`)).toMatchObject({ next: ["answer"], values: { log: [] } });
 
-    // Its panel of assistants, and that of the store.
+    // The client's panels of assistants and of the store.
     const made = await plain<Json>("/assistants", { graph_id: "helper", name: "Mine" });
     const mine = `/assistants/${String(made["assistant_id"])}`;
     expect(await json("PATCH", mine, { metadata: { a: 1 } })).toMatchObject({ version: 2 });

@@ -4,22 +4,22 @@ import { type Client, lines } from "../support/clients.ts";
 import { serve } from "../support/server.ts";
 import { methodsOf, recorded } from "./recorder.ts";
 
-/** A client of the line under test, and the real server that it is connected to. */
+/** A client of the SDK version under test, and the real server that it is connected to. */
 export interface Asked {
   readonly client: Client;
   readonly url: string;
 }
 
-/** What a call does, said and shown. The test fails where it never makes that call. */
+/** What a call does, as a sentence and a test. The test fails if it never makes that call. */
 export type Proof = readonly [says: string, shows: (asked: Asked) => Promise<void>];
 
-/** A call that no route answers, and why; it is made all the same, so that the row falls once it is served. */
+/** A call that no route serves, and why. It is made nevertheless, so that the row fails once it is served. */
 export interface Unserved {
   readonly unserved: string;
   readonly ask: (asked: Asked) => Promise<unknown>;
 }
 
-/** Each call of one part of the client, and the test that makes it. */
+/** Each call of one part of the client, with the test that makes it. */
 export type Table = Readonly<Record<string, Proof | Unserved>>;
 
 const isProof = (row: Proof | Unserved): row is Proof => !("unserved" in row);
@@ -31,10 +31,10 @@ const refused = ({ unserved, ask }: Unserved): Proof => [
   },
 ];
 
-/** Where nothing listens: only the calls of this client are looked at, none is made. */
+/** Nothing listens here: the calls of this client are only listed, none is made. */
 const NOWHERE = "http://127.0.0.1:1";
 
-/** Runs the table over both lines, and fails with the calls that it lacks. */
+/** Runs the table over both SDK versions, and fails with the calls that the table lacks. */
 export function proves(part: string, table: Table, options: () => AppOptions = () => ({})): void {
   describe.each(lines)(`client.${part} of %s`, (_, connect) => {
     const methods = methodsOf(connect(NOWHERE), part);

@@ -10,7 +10,7 @@ const inner = graph({
   nodes: { ask: async (_: unknown, ctx: Ctx) => ({ log: [String(await ctx.interrupt("sure?"))] }) },
   edges: { start: "ask" },
 });
-/** Answers the last message by its own words; `topic` is kept apart. */
+/** Repeats the last message; `topic` is another key. */
 const chat = graph({
   state: { messages: messages(), topic: value("none"), log: list<string>() },
   nodes: {
@@ -30,7 +30,7 @@ const outer = graph({
 type Said = { messages: { content: string }[]; topic: string; log: string[] };
 const contents = ({ messages: said }: Said) => said.map(({ content }) => content);
 
-/** A thread with one run of `chat` behind it. */
+/** A thread with one run of `chat`. */
 async function talked({ client }: Asked, topic = "tea", metadata: Record<string, unknown> = {}) {
   const { thread_id: id } = await client.threads.create({ metadata });
   const input = { topic, messages: [{ role: "user", content: topic }] };
@@ -38,7 +38,7 @@ async function talked({ client }: Asked, topic = "tea", metadata: Record<string,
   return id;
 }
 
-/** A thread that waits for an answer, within a subgraph. */
+/** A thread that waits for an answer within a subgraph. */
 async function paused({ client }: Asked) {
   const { thread_id: id } = await client.threads.create();
   await client.runs.wait(id, "outer", { input: { log: ["begun"] } });
@@ -107,7 +107,7 @@ proves(
         expect(copied.map(({ values, next }) => [values, next])).toEqual(
           past.map(({ values, next }) => [values, next]),
         );
-        // From here on they go apart.
+        // From here on the two threads differ.
         await client.runs.wait(copy.thread_id, "chat", {
           input: { messages: [{ role: "user", content: "b" }] },
         });
@@ -140,7 +140,7 @@ proves(
         await expect(client.threads.getState(id)).rejects.toMatchObject({ status: 404 });
         await expect(client.runs.get(id, String(run?.run_id))).rejects.toMatchObject({ status: 404 });
         await expect(client.threads.delete(id)).rejects.toMatchObject({ status: 404 });
-        // The id is free: nothing of the old thread comes back with it.
+        // The id is free: the new thread contains nothing of the old one.
         await client.threads.create({ threadId: id });
         expect(await client.threads.getHistory(id)).toEqual([]);
         expect(await client.runs.list(id)).toEqual([]);

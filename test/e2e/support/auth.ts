@@ -4,7 +4,7 @@ import { Client as Line2 } from "langgraph-sdk-2";
 import { Auth as Auth2 } from "langgraph-sdk-2/auth";
 import type { Client } from "./clients.ts";
 
-/** Users by their tokens. Alice and Bob are alike, Carol may read nothing but what is hers. */
+/** Users by their tokens. Alice and Bob have the same permissions; Carol may read only what is hers. */
 export const tokens = { alice: "alice-token", bob: "bob-token", carol: "carol-token" } as const;
 export type Name = keyof typeof tokens;
 
@@ -12,7 +12,7 @@ export const headersOf = (name: Name): Record<string, string> => ({
   authorization: `Bearer ${tokens[name]}`,
 });
 
-/** Clients of both lines of the SDK, with a user's token. */
+/** Clients of both major versions of the SDK, with a user's token. */
 export const clientsOf: readonly (readonly [line: string, connect: (url: string, name: Name) => Client])[] = [
   ["SDK 1.15", (url, name) => new Line1(options(url, name))],
   ["SDK 2.0", (url, name) => new Line2(options(url, name)) as unknown as Client],
@@ -28,13 +28,13 @@ const options = (apiUrl: string, name: Name) => ({
   callerOptions: { maxRetries: 0 },
 });
 
-/** The `Auth` of both lines. */
+/** The `Auth` of both versions. */
 export const auths: readonly (readonly [line: string, make: () => Auth])[] = [
   ["1.15", () => new Auth()],
   ["2.0", () => new Auth2() as unknown as Auth],
 ];
 
-/** Says who has a token. */
+/** Returns the user of a token. */
 export function authenticate(request: Request) {
   const token = /^Bearer (.+)$/.exec(request.headers.get("authorization") ?? "")?.[1];
   const name = Object.entries(tokens).find(([, known]) => known === token)?.[0];
@@ -47,7 +47,10 @@ export function authenticate(request: Request) {
   };
 }
 
-/** The rules of LangGraph's own documentation: whoever makes a resource owns it, and nobody else sees it. */
+/**
+ * The rules of LangGraph's own documentation: a resource belongs to the user who created it, and nobody else can see
+ * it.
+ */
 export const owned = (auth: Auth = new Auth()): Auth =>
   auth.authenticate(authenticate).on("*", ({ value, user }) => {
     if ("metadata" in value) {

@@ -21,7 +21,7 @@ const inner = graph({
   edges: { start: "step", step: "ask" },
 });
 
-/** Milliseconds between two looks into the store. */
+/** Milliseconds between two reads of the store. */
 const PERIOD = 10;
 
 /** The graphs of the conformance project (`test/conformance`), written in Heddle's own form: the same names, nodes and states. */
@@ -165,10 +165,10 @@ export const conformanceGraphs: Graphs = {
       begin: async ({ topic }) => ({ log: [`${topic} began`] }),
       hold: async ({ topic }, ctx) => {
         await ctx.store.put(["conformance", "reached"], topic, { reached: true });
-        // oxlint-disable-next-line no-await-in-loop -- one look after the other
+        // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
         while ((await ctx.store.get(["conformance", "gates"], topic)) === null) {
           ctx.signal.throwIfAborted();
-          // oxlint-disable-next-line no-await-in-loop -- one look after the other
+          // oxlint-disable-next-line no-await-in-loop -- polls until the condition holds
           await new Promise((resolve) => setTimeout(resolve, PERIOD));
         }
         return { log: [`${topic} ended`] };

@@ -73,7 +73,7 @@ export function heldCalls<T>() {
       for (const tell of came.splice(0)) tell();
     });
   const calls = async (count: number) => {
-    // oxlint-disable-next-line no-await-in-loop -- until they are there
+    // oxlint-disable-next-line no-await-in-loop -- polls until the calls have begun
     while (waiting.length < count) await new Promise<void>((tell) => came.push(tell));
     return waiting;
   };

@@ -45,7 +45,7 @@ async function graphsOf(
   };
 }
 
-/** Where to put what has to be undone: at the end of a test, unless a file shares a server among its tests. */
+/** Registers cleanups: for the end of a test, unless a file shares a server among its tests. */
 export type AtEnd = (cleanUp: () => Promise<void>) => void;
 
 async function surroundings(options: AppOptions, atEnd: AtEnd): Promise<AppOptions> {

@@ -2,7 +2,7 @@ import { Command, END, interrupt, Send, START, StateGraph } from "@langchain/lan
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import { type Config, exceptEarlierResults, exceptHistory, Log, pause, say, type Stories } from "./parts.ts";
 
-/** Where graphs lead. */
+/** Edges, branches and commands. */
 export const flowStories: Stories = {
   "map-reduce with deferred join": {
     make: () =>

@@ -4,13 +4,13 @@ import type { Deed, Seen } from "../driving.ts";
 export interface Story {
   readonly make: () => unknown;
   readonly deeds: readonly Deed[];
-  /** What is not the same, and why. */
+  /** The part in which the two differ, and why. */
   readonly but?: (seen: Seen) => unknown;
-  /** The minor version of LangGraph.js from which on both are the same, and what it does before. */
+  /** The minor version of LangGraph.js from which on both behave alike, and the behaviour before it. */
   readonly since?: readonly [minor: number, before: string];
 }
 
-/** By what they tell. */
+/** By their descriptions. */
 export type Stories = Readonly<Record<string, Story>>;
 
 export type Config = LangGraphRunnableConfig;
@@ -32,16 +32,19 @@ export const sub = (name: string) =>
     .addEdge("x", "y")
     .compile();
 
-/** Hosted graphs fork with every version. */
+/** The first minor version of LangGraph.js that forks, and what earlier ones do. Heddle forks with every version. */
 export const SINCE_FORKS = [
   4,
   "it goes on from an older checkpoint without a fork, and asks nothing again",
 ] as const;
 
-/** LangGraph shows an older state with what a later command has written to it; here it stays as it was. */
+/** LangGraph shows an older state with the writes of a later command; Heddle shows it unchanged. */
 export const exceptHistory = ({ streams, state }: Seen): unknown => ({ streams, state });
 
-/** LangGraph shows planned tasks of an older checkpoint with what an earlier run had of them; here it is kept until their step's checkpoint. */
+/**
+ * LangGraph shows planned tasks of an older checkpoint with the results of an earlier run; Heddle keeps them until
+ * their step's checkpoint.
+ */
 export const exceptEarlierResults = (seen: Seen): unknown =>
   JSON.parse(
     JSON.stringify(seen, (_, value: unknown) =>
@@ -51,6 +54,6 @@ export const exceptEarlierResults = (seen: Seen): unknown =>
     ),
   );
 
-/** Tasks of a graph without checkpoints: which step they are of is told by those. */
+/** Without checkpoints, nothing shows the step of a task. */
 export const exceptSteps = (seen: Seen): unknown =>
   JSON.parse(JSON.stringify(seen, (key, value: unknown) => (key === "step" ? 0 : value)));

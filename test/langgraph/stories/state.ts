@@ -12,7 +12,7 @@ import {
 import { z } from "zod";
 import { type Config, exceptHistory, Log, say, SINCE_FORKS, type Stories } from "./parts.ts";
 
-/** What a state can be, and what is done to it. */
+/** Kinds of states, and changes to them. */
 export const stateStories: Stories = {
   "Overwrite, and static breakpoints compiled in": {
     make: () =>
@@ -178,7 +178,7 @@ export const stateStories: Stories = {
       { input: { log: ["next"] } },
       { update: { values: { log: ["x"] }, asNode: "nobody" } },
     ],
-    // A copy follows what it is a copy of; LangGraph puts it beside that.
+    // A copy follows its original; LangGraph places it beside the original.
     but: exceptHistory,
   },
   "messages as dictionaries, tuples and text; tool calls": {

@@ -11,7 +11,7 @@ import {
 } from "@langchain/langgraph";
 import { exceptSteps, Log, pause, say, SINCE_FORKS, sub, type Stories } from "./parts.ts";
 
-/** Graphs within graphs. */
+/** Subgraphs. */
 export const withinStories: Stories = {
   "Command.PARENT with goto and update from two levels": {
     make: () => {

@@ -21,12 +21,12 @@ function slots(schedule: string, timezone: string | null, after: string, count: 
 describe("slots", () => {
   test.each([
     ["* * * * *", null, "2026-01-01T00:00:30.500Z", ["2026-01-01T00:01", "2026-01-01T00:02"]],
-    // A slot is not its own next one.
+    // A slot does not follow itself.
     ["* * * * *", null, "2026-01-01T00:01:00.000Z", ["2026-01-01T00:02"]],
     ["0 9 * * MON-FRI", "America/New_York", "2026-01-02T15:00:00Z", ["2026-01-05T14:00", "2026-01-06T14:00"]],
     ["@daily", "Asia/Tokyo", "2026-01-01T00:00:00Z", ["2026-01-01T15:00", "2026-01-02T15:00"]],
     ["0 12 29 2 *", null, "2026-01-01T00:00:00Z", ["2028-02-29T12:00"]],
-    // Day of the month or day of the week, as cron has it.
+    // Day of the month or day of the week, as in cron.
     [
       "0 0 13 * FRI",
       null,

@@ -10,7 +10,7 @@ import { createService, type Service } from "../../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../../src/service/store/store.ts";
 import { createLogger } from "../../../src/platform/log.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
-import { readPolicy } from "../../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { Server } from "../../actors/server.ts";
 
 const MINUTE = 60_000;
@@ -30,7 +30,7 @@ interface Rig {
   readonly lines: string[];
 }
 
-/** A server whose crons fire under a clock that the test moves. */
+/** A server whose crons fire by a clock that the test advances. */
 async function rig({
   kv = new MemoryKeyValueStore(),
   at = START,
@@ -45,7 +45,7 @@ async function rig({
   const server = await Server.start(named, { kv, at, seed });
   const { storage, system, hub, engine, clock, scheduler } = server;
   const { journal, catalog, outbox, crons } = storage;
-  const policy = readPolicy({});
+  const policy = readWebhookPolicy({});
   const quiet = createLogger({ clock, level: "error", write: () => undefined });
   const store = createStore({
     items: catalog.items,
@@ -161,7 +161,7 @@ describe("a cron on a thread", () => {
   test("what refuses one slot leaves the next", async () => {
     const one = await rig();
     const { key, cron } = await on(one);
-    // As one that was made while its graph took that.
+    // As one that was created while its graph still accepted it.
     const at = { tenant: "_", cron: cron.cron_id };
     const nonsense = { payload: { input: { nonsense: 1 } } };
     await one.server.do(one.server.storage.crons.change(at, (made) => made && { ...made, ...nonsense }));
@@ -177,7 +177,7 @@ describe("a cron on a thread", () => {
     const one = await rig();
     const { key } = await on(one, { schedule: "30 2 * * *", timezone: "Europe/Berlin" });
     await pass(one, 48 * HOUR);
-    // At 03:00 of the summer that has begun, and at 02:30 of it.
+    // At 03:00 summer time, and at 02:30 on the next day.
     expect(await runsOf(one, key)).toEqual(["00:30", "01:00"]);
   });
 });
@@ -230,7 +230,7 @@ describe("over a stop and a start", () => {
       let firing = false;
       const one = await rig({
         kv,
-        // The change that moves the cron on never comes about: the process is dead by then.
+        // The change that advances the cron is never stored: the process is dead by then.
         book: (book) => ({
           find: (key) => book.find(key),
           list: (tenant) => book.list(tenant),
@@ -268,7 +268,7 @@ describe("over a stop and a start", () => {
     };
     await pass(one, MINUTE / 2 + 25_000);
     expect(await runsOf(one, key)).toEqual([]);
-    // It waits for the storage, and does not try again and again; that the storage has failed is logged by the storage.
+    // It waits for the storage, instead of trying again and again; the storage itself logs its failure.
     expect(reads).toBeLessThan(10);
     expect(one.lines).toEqual([]);
     kv.batch = batch;

@@ -5,7 +5,7 @@ import { WebhookWorker } from "../../../src/service/webhooks/webhook-worker.ts";
 import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { MemoryKeyValueStore } from "../../../src/storage/memory-key-value-store.ts";
 import { openStorage, type Storage } from "../../../src/storage/open.ts";
-import { readPolicy } from "../../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 import { SimulatedClock } from "../../simulation/clock.ts";
 import { SimulatedRandom } from "../../simulation/random.ts";
 import { SimulatedScheduler } from "../../simulation/scheduler.ts";
@@ -13,13 +13,13 @@ import { aRun, id, kwargs, threadKey, Writer } from "../../storage/samples.ts";
 
 export type Receiver = (request: OutgoingRequest, nth: number) => number | Promise<number> | OutgoingResponse;
 
-/** Never answers; gives up when it is told to. */
+/** Never responds; ends when the request is aborted. */
 export const hangs: Receiver = ({ signal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
 export const refuses: Receiver = () => Promise.reject(new Error("connect ECONNREFUSED"));
 
-/** A world of receivers by host, and what was asked of each. */
+/** Receivers by host, and the requests to each. */
 export class Receivers implements HttpClient {
   readonly asked: OutgoingRequest[] = [];
   readonly names = new Map<string, readonly string[]>();
@@ -54,7 +54,7 @@ export class Receivers implements HttpClient {
   }
 }
 
-/** The outbox and its worker under a clock that the test moves. */
+/** The outbox and its worker, with a clock that the test advances. */
 export class Rig {
   readonly receivers = new Receivers();
   readonly lines: string[] = [];
@@ -87,10 +87,10 @@ export class Rig {
 
   get webhooks() {
     const { outbox } = this.storage;
-    return createWebhooks({ outbox, policy: readPolicy({ ...this.#config }), clock: this.clock });
+    return createWebhooks({ outbox, policy: readWebhookPolicy({ ...this.#config }), clock: this.clock });
   }
 
-  /** Begins, or begins again after {@link kill}. */
+  /** Starts, or starts again after {@link kill}. */
   async boot(): Promise<void> {
     const { clock, scheduler } = this;
     const log = (message: string, fields?: object) =>
@@ -102,7 +102,7 @@ export class Rig {
       journal: this.#storage.journal,
       outbox: this.#storage.outbox,
       client: this.receivers,
-      policy: readPolicy({ ...this.#config }),
+      policy: readWebhookPolicy({ ...this.#config }),
       clock,
       random: new SimulatedRandom(1),
       scheduler,
@@ -112,7 +112,7 @@ export class Rig {
     await this.do(this.#worker.start(new URL("http://127.0.0.1:2024")));
   }
 
-  /** Ends the process, in the middle of whatever it does. */
+  /** Ends the process, whatever it is doing. */
   kill(): void {
     this.scheduler.kill();
     this.scheduler = new SimulatedScheduler(this.clock);
@@ -126,7 +126,7 @@ export class Rig {
     return promise;
   }
 
-  /** A run that has ended and owes a webhook. */
+  /** A run that has ended with a pending webhook. */
   async owe(n: number, url: string, more: object = {}): Promise<void> {
     await this.do(this.oweSoon(n, url, more));
   }

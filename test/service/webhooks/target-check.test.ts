@@ -3,16 +3,16 @@ import { mayReach } from "../../../src/service/webhooks/addresses.ts";
 import { webhookRetryDelay, retryAfter, attemptVerdict } from "../../../src/service/webhooks/backoff.ts";
 import { signWebhook } from "../../../src/service/webhooks/signature.ts";
 import { checkWebhook, urlRefusal } from "../../../src/service/webhooks/target-check.ts";
-import { readPolicy } from "../../../src/config/webhooks.ts";
+import { readWebhookPolicy } from "../../../src/config/webhooks.ts";
 
-const strict = readPolicy({});
-const internal = readPolicy({ allow_internal: true });
+const strict = readWebhookPolicy({});
+const internal = readWebhookPolicy({ allow_internal: true });
 
-/** An address; may a webhook go there by default; and where internal ones are allowed? */
+/** An address; whether a webhook may be sent there by default; and where internal ones are allowed. */
 const addresses: readonly (readonly [string, boolean, boolean])[] = [
   ["93.184.216.34", true, true],
   ["2606:4700:4700::1111", true, true],
-  // One's own.
+  // Loopback.
   ["127.0.0.1", false, true],
   ["127.255.255.254", false, true],
   ["10.0.0.1", false, true],
@@ -25,7 +25,7 @@ const addresses: readonly (readonly [string, boolean, boolean])[] = [
   ["::1", false, true],
   ["fc00::1", false, true],
   ["fdff::1", false, true],
-  // An older address in a newer one.
+  // An IPv4 address within an IPv6 address.
   ["::ffff:127.0.0.1", false, true],
   ["::ffff:7f00:1", false, true],
   ["::ffff:93.184.216.34", true, true],
@@ -36,14 +36,14 @@ const addresses: readonly (readonly [string, boolean, boolean])[] = [
   ["2002:7f00:1::", false, false],
   ["2002:a9fe:a9fe::1", false, false],
   ["2001:0:7f00:1::", false, false],
-  // Where clouds tell their secrets.
+  // The metadata services of clouds.
   ["169.254.169.254", false, false],
   ["169.254.170.2", false, false],
   ["100.100.100.200", false, false],
   ["168.63.129.16", false, false],
   ["192.0.0.192", false, false],
   ["fd00:ec2::254", false, false],
-  // Nobody's, everybody's.
+  // Unspecified and broadcast addresses.
   ["0.0.0.0", false, false],
   ["0.1.2.3", false, false],
   ["::", false, false],
@@ -82,7 +82,7 @@ const fine = [
   "/my-route?x=1",
 ];
 
-/** A URL, and a part of what is said against it. */
+/** A URL, and a part of the message that refuses it. */
 const refused: readonly (readonly [string, string])[] = [
   ["", "absolute http"],
   ["hooks.example.com", "absolute http"],
@@ -101,7 +101,7 @@ const refused: readonly (readonly [string, string])[] = [
   ["http://example.com@127.0.0.1/", "user name"],
   ["//evil.example/", "path on this server"],
   [`https://example.com/${"x".repeat(4096)}`, "4096 characters"],
-  // Spellings of what is not public.
+  // Other spellings of internal addresses.
   ["http://127.0.0.1/", "not public"],
   ["http://127.1/", "not public"],
   ["http://2130706433/", "not public"],
@@ -167,7 +167,7 @@ describe("a webhook", () => {
     [{ disable_loopback: true }, "/own", "turned off"],
     [{ max_url_length: 20 }, "https://example.com/too-long", "20 characters"],
   ])("under %j: %s", (url, webhook, said) => {
-    const found = urlRefusal(readPolicy({ url }), webhook);
+    const found = urlRefusal(readWebhookPolicy({ url }), webhook);
     if (said === undefined) expect(found).toBeUndefined();
     else expect(found).toContain(said);
   });

@@ -157,7 +157,7 @@ test.each([
   expect(rig.receivers.asked).toEqual([]);
   const [dead] = await rig.deliveries("dead");
   expect(dead?.["last_error"]).toContain("not public");
-  // Whoever names names must not learn what they stand for within.
+  // A client that chooses a host name must not learn which internal address it has.
   expect(dead?.["last_error"]).not.toContain("10.0.0.7");
 });
 
@@ -204,7 +204,7 @@ test("a dead receiver slows no other, and no receiver is asked by too many at on
   await rig.do(Promise.all(owed));
   await rig.scheduler.settle();
   expect(rig.receivers.most).toBeLessThanOrEqual(64);
-  // Once each of them has failed, they have a quarter of the places.
+  // After each of them has failed, they share a quarter of the places.
   await rig.scheduler.advance(60_000);
   expect(rig.receivers.open).toBeLessThanOrEqual(16);
   rig.receivers.most = 0;

@@ -43,7 +43,10 @@ export const largeStates = defineAttack({
   },
 });
 
-/** Milliseconds during which nothing is read: clients that take nothing for 10 s are cut off, and others that waited go on. */
+/**
+ * Milliseconds during which nothing is read: clients that read nothing for 10 s are disconnected, and others in the
+ * queue continue.
+ */
 const UNREAD_FOR = { full: 25_000, small: 3_000 };
 
 /** Milliseconds that a list of the other tenant may take. */
@@ -83,7 +86,7 @@ export const unreadStates = defineAttack({
     const opened = kinds.flatMap(([method, path, body]) => ask(hostile, count, method, path, body));
     try {
       await sleep(ms);
-      // What is small is served meanwhile, to the same tenant too.
+      // Small responses are served meanwhile, to the same tenant too.
       await hostile.json("GET", `${thread}/runs?select=run_id&limit=1`);
     } finally {
       for (const socket of opened) socket.destroy();
@@ -132,7 +135,7 @@ function ask(
   }).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   return Array.from({ length: count }, () => {
     const socket = connect(Number(port), hostname);
-    // The server cuts off who takes nothing.
+    // The server disconnects clients that read nothing.
     socket.on("error", () => undefined);
     socket.pause();
     socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n${text}`);

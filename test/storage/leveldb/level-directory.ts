@@ -42,7 +42,7 @@ export async function levelDirectory(count: number, value = valueOf): Promise<Le
   return { path, manifest, table, bytes, remove };
 }
 
-/** What is damaged in a table of which the manifest tells this. */
+/** The damage in a table, given its entry in the manifest. */
 export function damageIn(
   bytes: Buffer,
   { smallest, largest, first, size }: TableEntry,

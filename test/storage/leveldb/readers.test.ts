@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { crc32c, findChecksum, maskChecksum, unmaskChecksum } from "../../../src/storage/leveldb/crc32c.ts";
 import { readManifest } from "../../../src/storage/leveldb/manifest.ts";
-import { readDropped } from "../../../src/storage/leveldb/log-messages.ts";
+import { droppedDataLines } from "../../../src/storage/leveldb/log-messages.ts";
 import { FormatError, ByteReader } from "../../../src/storage/leveldb/byte-reader.ts";
 import { unsnappy } from "../../../src/storage/leveldb/snappy.ts";
 import { damageIn, keyOf, levelDirectory, type LevelDirectory } from "./level-directory.ts";
@@ -30,7 +30,7 @@ describe("CRC-32C", () => {
     [Buffer.from("123456789"), 0xe3069283],
   ])("of known bytes", (bytes, sum) => {
     expect(crc32c(bytes, 0, bytes.length)).toBe(sum);
-    // The same in the middle of others, at each place.
+    // The same checksum within other bytes, at each position.
     for (let before = 0; before < 9; before++) {
       const all = Buffer.concat([Buffer.alloc(before, 7), bytes, Buffer.from("more")]);
       expect(crc32c(all, before, before + bytes.length)).toBe(sum);
@@ -143,7 +143,7 @@ describe("a manifest", () => {
     let found = 0;
     for (let at = 0; at < level.manifest.length; at++) {
       try {
-        // A length that reaches beyond the end looks like a cut.
+        // A length that reaches beyond the end looks like a truncation.
         if (readManifest(flipped(level.manifest, at)).length < tables) found++;
       } catch (error) {
         expect(error).toBeInstanceOf(FormatError);
@@ -206,8 +206,8 @@ test("messages of LevelDB about what it has left out are read in their order, an
   ].join("\n");
   const newer =
     "2026/11/24-09:00:00.000000 7f (ignoring error) /data/level/000009.log: dropping 7 bytes; Corruption: x\n";
-  const found = readDropped([newer, older, ""]);
+  const found = droppedDataLines([newer, older, ""]);
   expect(found.map(({ at }) => at)).toEqual(["2026/11/23-10:00:00.000002", "2026/11/24-09:00:00.000000"]);
   expect(found[0]?.line).toContain("dropping 10884 bytes");
-  expect(readDropped(["", "nothing"])).toEqual([]);
+  expect(droppedDataLines(["", "nothing"])).toEqual([]);
 });

@@ -24,7 +24,7 @@ afterAll(() => level.remove());
 
 const keys = Array.from({ length: KEYS }, (_, n) => keyOf(n));
 
-/** What LevelDB itself reads of a table made of the blocks that are left; and the ranges that are said to be lost. */
+/** The keys that LevelDB itself reads from a table built of the remaining blocks, and the ranges reported as lost. */
 async function salvaged(bytes: Buffer) {
   const damage = damageIn(bytes, level.table);
   const blocks = damage[0]?.blocks ?? [];
@@ -49,7 +49,7 @@ async function salvaged(bytes: Buffer) {
     remove();
   }
   const isLost = (key: string): boolean => lost.some(({ from, to }) => key >= from && key <= to);
-  // What is not said to be lost is there.
+  // All keys outside of the lost ranges exist.
   expect(keys.filter((key) => !isLost(key) && !read.includes(key))).toEqual([]);
   return { read, lost };
 }
@@ -91,7 +91,7 @@ describe("of a table that has lost its index", () => {
   });
 
   test("nothing of another table is taken for it", () => {
-    // The same keys, written with other numbers.
+    // The same keys, written with other sequence numbers.
     const later = { ...level.table, first: Buffer.from(level.table.first) };
     later.first[later.first.length - 7] = 9;
     for (const bytes of [
