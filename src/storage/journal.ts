@@ -71,6 +71,9 @@ export class KeyValueJournal implements Journal {
   readonly #sharedKwargs = new WeakCache<RunKwargs>();
   readonly #sharedValues = new DecodedValues();
   readonly #sharedChunks = new WeakCache<EventChunk>();
+  readonly #sharedCheckpoints = new WeakCache<Checkpoint>();
+  /** The reads of large checkpoints in progress, by key. */
+  readonly #checkpointReads = new Map<string, Promise<Checkpoint | undefined>>();
   readonly #slowKeys = new BoundedSet<string>(SLOW_KEYS);
   readonly #memberKeys = new MemberKeyCache();
 
@@ -145,11 +148,25 @@ export class KeyValueJournal implements Journal {
 
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined> {
     return this.#unlessDeleted(key, null, undefined, () =>
-      andThen(
-        this.#kv.get(checkpointKey(threadPrefix(key), ns, id)),
-        (bytes) => bytes && readCheckpoint(bytes, key, id),
-      ),
+      this.#readCheckpoint(key, id, checkpointKey(threadPrefix(key), ns, id)),
     );
+  }
+
+  /** Concurrent readers of a large checkpoint, which includes its graph's input, share one read and one decoded copy. */
+  #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
+    const decode = (bytes: Buffer | undefined) => bytes && readCheckpoint(bytes, key, id);
+    if (!this.#slowKeys.has(at)) return andThen(this.#kv.get(at), decode);
+    const known = this.#sharedCheckpoints.get(at) ?? this.#checkpointReads.get(at);
+    if (known !== undefined) return known;
+    const read = Promise.resolve(this.#kv.get(at, true))
+      .then(decode)
+      .then((found) => {
+        if (found !== undefined) this.#sharedCheckpoints.set(at, found);
+        return found;
+      })
+      .finally(() => this.#checkpointReads.delete(at));
+    this.#checkpointReads.set(at, read);
+    return read;
   }
 
   async history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]> {
