@@ -1,8 +1,9 @@
 import type { AbstractLevel } from "abstract-level";
 import { ServiceError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import { TenantQueues, type TimeBudget, type BudgetShare } from "../ports/time-budget.ts";
+import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
+import { PoolReads } from "./pool-reads.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
@@ -13,17 +14,13 @@ const FIRST = 48;
 /** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
-/** Slow reads at a time. They share the four threads of Node's pool with writes and scans, which should not wait for them. */
-const SLOW_READS = 2;
-
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 
 /** The common part of the stores over `abstract-level` databases. Each of them opens its database in its own file. */
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
-  #slowReads = 0;
-  readonly #waitingReads = new TenantQueues();
+  readonly #reads = new PoolReads();
 
   abstract open(): Promise<void>;
 
@@ -38,19 +35,20 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     }
   }
 
-  /** LevelDB reads 14 MB in 10 to 40 ms. In another thread, the read blocks the event loop only for the 4 ms of a copy. */
+  /**
+   * LevelDB reads 14 MB in 10 to 40 ms. In another thread, the read blocks the event loop only for the 4 ms of a copy. Decoding the value takes
+   * as long again: it is handed out in a turn of the budget, so that a pause follows.
+   */
   async #getSlow(key: string): Promise<Buffer | undefined> {
-    if (this.#slowReads < SLOW_READS) this.#slowReads++;
-    // A read that ends leaves its place to the next.
-    else await new Promise<void>((resolve) => this.#waitingReads.push(tenantOf(key), resolve));
+    const tenant = tenantOf(key);
     try {
-      return await this.#opened().get(key);
+      return await this.#reads.run(tenant, async () => {
+        const value = await this.#opened().get(key);
+        await this.budget?.share(tenant).next();
+        return value;
+      });
     } catch (cause) {
       throw readError(cause);
-    } finally {
-      const next = this.#waitingReads.shift();
-      if (next === undefined) this.#slowReads--;
-      else next();
     }
   }
 
@@ -69,13 +67,13 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   ): Promise<void>;
 
   async *entries(range: ScanRange): AsyncGenerator<KeyValueEntry> {
-    let iterator;
     const share = this.#share(range);
+    const tenant = tenantOf(range.gte);
+    const iterator = this.#open(() => this.#opened().iterator({ ...range }));
     try {
-      iterator = this.#opened().iterator({ ...range });
       for (;;) {
         // LevelDB may return a short page (it fetches 16 KiB at a time). Only an empty page is the end.
-        const page = await iterator.nextv(PAGE);
+        const page = await this.#reads.run(tenant, () => iterator.nextv(PAGE));
         if (page.length === 0) return;
         for (const entry of page) {
           yield entry;
@@ -85,17 +83,17 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     } catch (cause) {
       throw readError(cause);
     } finally {
-      await iterator?.close();
+      await iterator.close();
     }
   }
 
   async *keys(range: ScanRange): AsyncGenerator<readonly string[]> {
-    let iterator;
     const share = this.#share(range);
+    const tenant = tenantOf(range.gte);
+    const iterator = this.#open(() => this.#opened().keys({ ...range, ...FETCH }));
     try {
-      iterator = this.#opened().keys({ ...range, ...FETCH });
       for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
-        const page = await iterator.nextv(size);
+        const page = await this.#reads.run(tenant, () => iterator.nextv(size));
         if (page.length === 0) return;
         yield page;
         if (share?.isSpent() === true) await share.next();
@@ -103,7 +101,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     } catch (cause) {
       throw readError(cause);
     } finally {
-      await iterator?.close();
+      await iterator.close();
     }
   }
 
@@ -111,6 +109,14 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     const { db } = this;
     if (db === undefined) return;
     await db.close();
+  }
+
+  #open<I>(open: () => I): I {
+    try {
+      return open();
+    } catch (cause) {
+      throw readError(cause);
+    }
   }
 
   /** The work budget of the tenant whose keys are read: each key begins with its tenant. */

@@ -113,7 +113,7 @@ export class KeyValueJournal implements Journal {
 
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined> {
     return this.#unlessDeleted(key, null, undefined, () =>
-      readRun(this.#get, key, threadPrefix(key), run, this.#sharedKwargs),
+      readRun(this.#getValue, key, threadPrefix(key), run, this.#sharedKwargs),
     );
   }
 
@@ -127,9 +127,7 @@ export class KeyValueJournal implements Journal {
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = (await this.thread(key)) ?? {};
-    return this.#unlessDeleted(key, null, [], () =>
-      this.#lists(key).begun(seq, next_run - 1, limit, this.#sharedKwargs),
-    );
+    return this.#unlessDeleted(key, null, [], () => this.#lists(key).begun(seq, next_run - 1, limit));
   }
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
@@ -141,7 +139,7 @@ export class KeyValueJournal implements Journal {
   }
 
   #lists(key: ThreadKey): RunLists {
-    return new RunLists(this.#kv, key, threadPrefix(key));
+    return new RunLists(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
   }
 
   // --- checkpoints ---

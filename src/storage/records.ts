@@ -180,7 +180,7 @@ export function sealNumber(n: number): Buffer {
   return NUMBERS[n] ?? seal(n);
 }
 
-type Get = (key: string) => Eventually<Buffer | undefined>;
+export type Get = (key: string) => Eventually<Buffer | undefined>;
 
 /** The largest number of checkpoints in an append: each gets a number derived from the append's. */
 export const CHECKPOINTS_PER_APPEND = 4096;
@@ -210,7 +210,8 @@ export function readRun(
           throw damagedError(key, `${what} is missing`);
         });
       }
-      const kwargs = unseal(bytes, key, what) as RunKwargs;
+      // Another reader may have decoded them meanwhile.
+      const kwargs = shared?.get(name) ?? (unseal(bytes, key, what) as RunKwargs);
       if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
       return { ...stored, kwargs };
     });

@@ -7,16 +7,21 @@ import { lastSegment, delayedStartPrefix, runOrderPrefix, prefixRange } from "./
 import { ordinal } from "./sortable-numbers.ts";
 import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { readRun, readStoredRun, type StoredRun } from "./records.ts";
+import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
 /** The runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
 export class RunLists {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #prefix: string;
+  readonly #get: Get;
+  readonly #shared: WeakCache<RunKwargs>;
 
-  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string) {
+  /** `get` reads large values in another thread; `shared`: cache of large kwargs that other readers have decoded. */
+  constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, get: Get, shared: WeakCache<RunKwargs>) {
     this.#kv = kv;
+    this.#get = get;
+    this.#shared = shared;
     this.#key = key;
     this.#prefix = prefix;
   }
@@ -39,7 +44,7 @@ export class RunLists {
       });
     for await (const id of this.#ids(0, true, before)) {
       if (!(await this.#fits(id, filter)) || skip-- > 0) continue;
-      const run = await readRun(sized, this.#key, this.#prefix, id);
+      const run = await readRun(sized, this.#key, this.#prefix, id, this.#shared);
       // The run has been deleted since the list was started.
       if (run === undefined) continue;
       found.push(run);
@@ -73,14 +78,9 @@ export class RunLists {
    * The runs that have started, in the order of their start, beginning with the last one that started at or below `seq`. `last`: the
    * thread's newest order number. Delayed runs come from a separate list.
    */
-  async begun(
-    seq: number,
-    last: number,
-    limit: number,
-    shared: WeakCache<RunKwargs>,
-  ): Promise<readonly RunRecord[]> {
-    const inOrder = await this.#inOrder(await this.#floor(seq, last), limit, shared);
-    const late = await this.#late(seq, limit, shared);
+  async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
+    const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
+    const late = await this.#late(seq, limit);
     if (late.length === 0) return inOrder.slice(0, limit);
     const both = [...inOrder, ...late].sort((one, other) => one.seq_base - other.seq_base);
     // Each list begins with its own last run at or below `seq`.
@@ -101,19 +101,19 @@ export class RunLists {
     return low;
   }
 
-  async #inOrder(order: number, limit: number, shared: WeakCache<RunKwargs>): Promise<readonly RunRecord[]> {
+  async #inOrder(order: number, limit: number): Promise<readonly RunRecord[]> {
     const found: RunRecord[] = [];
     for await (const id of this.#ids(order)) {
       // One more than requested, because a delayed run may replace the first.
       if (found.length > limit) break;
-      const run = await readRun(this.#get, this.#key, this.#prefix, id, shared);
+      const run = await readRun(this.#get, this.#key, this.#prefix, id, this.#shared);
       // Skips runs that were deleted since the list was started, or withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
     return found;
   }
 
-  async #late(seq: number, limit: number, shared: WeakCache<RunKwargs>): Promise<readonly RunRecord[]> {
+  async #late(seq: number, limit: number): Promise<readonly RunRecord[]> {
     const prefix = delayedStartPrefix(this.#prefix);
     const { gte, lt } = prefixRange(prefix);
     const after = prefix + ordinal(seq + 1);
@@ -121,7 +121,7 @@ export class RunLists {
     for await (const [key] of this.#kv.entries({ gte, lt: after, reverse: true, limit: 1 })) from = key;
     const found: RunRecord[] = [];
     for await (const [key] of this.#kv.entries({ gte: from, lt, limit: limit + 1 })) {
-      const run = await readRun(this.#get, this.#key, this.#prefix, lastSegment(key), shared);
+      const run = await readRun(this.#get, this.#key, this.#prefix, lastSegment(key), this.#shared);
       if (run !== undefined) found.push(run);
     }
     return found;
@@ -145,8 +145,6 @@ export class RunLists {
     const range = { gte: prefix + ordinal(order), lt, reverse };
     for await (const [key] of this.#kv.entries(range)) yield lastSegment(key);
   }
-
-  readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 }
 
 /** Whether the run started in the order of admission, which delayed runs do not. */
