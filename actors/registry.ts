@@ -34,7 +34,7 @@ import { parkRuns } from "./park-runs.ts";
 import { loadUnendedRuns } from "./load-unended-runs.ts";
 import { ThreadReloads } from "./thread-reloads.ts";
 import { isIdShared, ThreadLocks } from "./thread-locks.ts";
-import { QueuedRuns } from "./queue-limits.ts";
+import { QueuedRuns } from "./queued-runs.ts";
 import { restoreRunEnd } from "./lost-run-end.ts";
 import { recoverThreads } from "./recovery.ts";
 import { type ActorMetrics, RunCounters } from "./run-counters.ts";

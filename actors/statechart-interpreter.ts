@@ -1,4 +1,4 @@
-import { NO_CHILD_ACTORS, ChildActors } from "./snapshot-children.ts";
+import { NO_CHILD_ACTORS, ChildActors } from "./child-actors.ts";
 import {
   createActor,
   type ActorLogic,

@@ -1,4 +1,4 @@
-import { ChildActors } from "../snapshot-children.ts";
+import { ChildActors } from "../child-actors.ts";
 import { childrenOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef } from "../xstate.ts";
 import type { JsonObject } from "../../src/model/json.ts";

@@ -18,7 +18,7 @@ import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
-import { PendingCommit } from "./commit-buffer.ts";
+import { PendingCommit } from "./pending-commit.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { NO_CHILD_ACTORS, type ChildActors } from "../snapshot-children.ts";
+import { NO_CHILD_ACTORS, type ChildActors } from "../child-actors.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";

@@ -1,5 +1,5 @@
 import type { TaskWrites } from "../../src/model/checkpoint.ts";
-import { ServiceError } from "../../src/model/errors.ts";
+import { invalidField } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { Position } from "../../src/ports/engine.ts";
 import type { LiveThread } from "./live-thread.ts";
@@ -26,9 +26,7 @@ export async function writesWithoutInterrupts(
     const taskWrites = writes.find((one) => one.task === task);
     if (!head?.next.some(({ id }) => id === task) || taskWrites?.result !== undefined) {
       const message = `names no subgraph in progress at the thread's latest checkpoint: "${segment.slice(0, 200)}"`;
-      throw new ServiceError("validation.failed", `${FIELD} ${message}`, {
-        fields: [{ at: FIELD, message }],
-      });
+      throw invalidField(FIELD, message);
     }
     const interrupts = (taskWrites?.interrupts ?? []).filter((asked) => !isWithin(asked.ns, segments));
     if (taskWrites !== undefined && interrupts.length < taskWrites.interrupts.length)

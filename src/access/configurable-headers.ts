@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { invalidField, type ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { readHeaderValues } from "./config.ts";
@@ -78,9 +78,7 @@ export function createHeaderSelector(patterns: HeaderPatterns | undefined): Head
 
 function tooLarge(): ServiceError {
   const message = `that http.configurable_headers names have at most ${MAX_BYTES} bytes together`;
-  return new ServiceError("validation.failed", `headers ${message}`, {
-    fields: [{ at: "headers", message }],
-  });
+  return invalidField("headers", message);
 }
 
 /** Whether a name fits a pattern. Takes time in proportion to their lengths: the name comes from a client. */

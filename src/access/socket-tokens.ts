@@ -27,7 +27,7 @@ export interface TokenHolder {
   readonly user?: AuthUser;
 }
 
-interface HeldUser {
+interface UserEntry {
   readonly user: AuthUser;
   readonly expires: number;
 }
@@ -42,7 +42,7 @@ export class SocketTokens {
   readonly #clock: Clock;
   readonly #random: Random;
   /** Users by the number of their token, oldest first. */
-  readonly #users = new Map<string, HeldUser>();
+  readonly #users = new Map<string, UserEntry>();
 
   /** @throws ServiceError `config.invalid` when the secret is too short */
   constructor(

@@ -47,13 +47,13 @@ async function runCheck(
   let cancel: () => void = () => undefined;
   const late = new Promise<never>((_, reject) => {
     const why = `no answer in ${timeout / 1000} s`;
-    const giveUp = () => {
+    const rejectLate = () => {
       const difference = new Difference(why, "an answer", why);
       reject(difference);
       // A check that timed out would otherwise continue during the next one.
       connection.recorded.stop(difference);
     };
-    cancel = systemScheduler.after(timeout, giveUp, true);
+    cancel = systemScheduler.after(timeout, rejectLate, true);
   });
   try {
     await Promise.race([check.run(connection), late]);

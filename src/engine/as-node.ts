@@ -1,10 +1,11 @@
+import { invalidField } from "../model/errors.ts";
 import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
-import { invalidWrite, isEmptyWrite } from "./state-update-writes.ts";
+import { isEmptyWrite } from "./state-update-writes.ts";
 
 /** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
 export const AS_NODE_INPUT = "__input__";
@@ -13,10 +14,10 @@ export const AS_NODE_COPY = "__copy__";
 /** The `as_node` of one of several writes of a step; it is required there. @throws ServiceError `validation.failed` */
 export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
-    throw invalidWrite(`${at}as_node`, "is required where one step has several updates");
+    throw invalidField(`${at}as_node`, "is required where one step has several updates");
   }
   if (as_node === END || as_node === AS_NODE_COPY || as_node === AS_NODE_INPUT) {
-    throw invalidWrite(`${at}as_node`, `"${as_node}" must be the only update of its step`);
+    throw invalidField(`${at}as_node`, `"${as_node}" must be the only update of its step`);
   }
   return as_node;
 }
@@ -29,7 +30,7 @@ export function requireKnownNode(
 ): string {
   if (name === START || definition.nodes.has(name)) return name;
   const nodes = [...definition.nodes.keys()].join(", ");
-  throw invalidWrite(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
+  throw invalidField(`${at}as_node`, `names "${name}", which is no node; the nodes are ${nodes}`);
 }
 
 /** The node that ran last, for a write without `as_node`. @throws ServiceError `validation.failed` if there is not exactly one */
@@ -48,7 +49,7 @@ export function inferAsNode(
         : last.length === 0
           ? "no node has run"
           : `${last.join(", ")} ran last, in parallel`;
-    throw invalidWrite(at, `is required, because it cannot be inferred: ${why}`);
+    throw invalidField(at, `is required, because it cannot be inferred: ${why}`);
   }
   return requireKnownNode(definition, write, only);
 }
@@ -56,5 +57,5 @@ export function inferAsNode(
 /** @throws ServiceError `validation.failed` if the write has values or a command */
 export function requireNoWrites(write: StateWrite, as: string): void {
   if (isEmptyWrite(write)) return;
-  throw invalidWrite(`${write.at}values`, `must be null where as_node is "${as}"`);
+  throw invalidField(`${write.at}values`, `must be null where as_node is "${as}"`);
 }

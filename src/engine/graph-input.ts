@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, fieldErrorOf } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { stateKeyNames, readUpdate, type NodeResult } from "../graph/node-return.ts";
@@ -49,9 +49,8 @@ function validateKey(
 ): unknown {
   const schema = allowed.get(key);
   if (schema === undefined) {
-    const at = `${under}.${key}`;
     const message = `is no input of this graph; it takes ${[...allowed.keys()].join(", ") || "none"}`;
-    throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });
+    throw fieldErrorOf("state.invalid", `${under}.${key}`, message);
   }
   return schema === null || value === undefined ? value : parse(schema, value, `${under}.${key}`);
 }
@@ -67,9 +66,7 @@ export function checkRequiredKeys(
 ): void {
   for (const key of required) {
     if (ownValue(values, key) !== undefined || ownValue(update ?? {}, key) !== undefined) continue;
-    const at = `input.${key}`;
-    const message = "is required: the state has no value for it yet";
-    throw new ServiceError("state.invalid", `${at} ${message}`, { fields: [{ at, message }] });
+    throw fieldErrorOf("state.invalid", `input.${key}`, "is required: the state has no value for it yet");
   }
 }
 

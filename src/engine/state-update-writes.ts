@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { StateWrite } from "../ports/state-update.ts";
 import type { GraphDefinition } from "../graph/definition.ts";
@@ -12,11 +12,6 @@ export interface NormalizedWrite {
   readonly updates: readonly JsonObject[];
   /** The writes as those of a task of the node. Its edges see `values` with the updates applied. */
   finishedTask(values: JsonObject): FinishedTask;
-}
-
-/** A `validation.failed` error of one field. */
-export function invalidWrite(at: string, message: string): ServiceError {
-  return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }
 
 /** Turns an error of a channel rule or an edge into a `ServiceError`. If it names no field, the field is `at`. */
@@ -81,7 +76,7 @@ function readStoredUpdate(
 ): JsonObject {
   const { update, untracked } = readUpdate(definition, part, at, namespace);
   for (const key in untracked) {
-    throw invalidWrite(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
+    throw invalidField(`${at}.${key}`, "is never stored: it lives as long as a run, and cannot be updated");
   }
   return update ?? {};
 }

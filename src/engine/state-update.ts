@@ -1,3 +1,4 @@
+import { invalidField } from "../model/errors.ts";
 import type {
   CheckpointHead,
   CheckpointSource,
@@ -40,13 +41,7 @@ import {
   requireNoWrites,
   requireAsNode,
 } from "./as-node.ts";
-import {
-  invalidWrite,
-  normalizeWrite,
-  toServiceError,
-  isEmptyWrite,
-  type NormalizedWrite,
-} from "./state-update-writes.ts";
+import { normalizeWrite, toServiceError, isEmptyWrite, type NormalizedWrite } from "./state-update-writes.ts";
 
 /** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */
 interface UpdateResult {
@@ -127,7 +122,7 @@ function computeUpdate(asked: PreparedUpdate): UpdateResult {
     case AS_NODE_COPY:
       requireNoWrites(first, AS_NODE_COPY);
       if (asked.position.head === null)
-        throw invalidWrite(`${first.at}as_node`, "there is no state to copy yet");
+        throw invalidField(`${first.at}as_node`, "there is no state to copy yet");
       return copyUpdate(asked, "fork");
     case AS_NODE_INPUT:
       return inputUpdate(asked);
@@ -171,7 +166,7 @@ export function replanTasks(
 function inputUpdate({ definition, position, first, site }: PreparedUpdate): UpdateResult {
   const { at, values } = first;
   if ((first.command ?? null) !== null)
-    throw invalidWrite(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
+    throw invalidField(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
   // Validated now, so that the run does not fail when it applies the input.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
@@ -227,7 +222,7 @@ function nodeUpdate(
   const misfits = base.changed ? firstStateFaults({ definition, values: applied.values }) : [];
   if (misfits.length > 0) {
     const failed = base.failure === null ? "" : ` (its migrate function failed: ${base.failure})`;
-    throw invalidWrite(
+    throw invalidField(
       `${asked.first.at}values`,
       `must repair the whole state, which another version of the graph made${failed}: ${misfits.join("; ")}`,
     );

@@ -1,9 +1,9 @@
-import { ServiceError } from "../model/errors.ts";
+import { fieldErrorOf } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 
 /** Throws the error for an invalid field. @throws ServiceError `state.invalid`, with the field's path in its text and fields */
 export function refuseField(at: string, what: string): never {
-  throw new ServiceError("state.invalid", `${at} ${what}`, { fields: [{ at, message: what }] });
+  throw fieldErrorOf("state.invalid", at, what);
 }
 
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;

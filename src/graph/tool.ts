@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { refuseGraph } from "./definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Ctx } from "./node-context.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
@@ -36,16 +36,12 @@ export function tool<A>(literal: {
 }): Tool<A> {
   const { name, description, schema, parameters, run } = literal;
   if (typeof name !== "string" || name === "" || name.length > MAX_NAME) {
-    refuse(`a tool's name must be a text of 1 to ${MAX_NAME} characters`);
+    refuseGraph(`a tool's name must be a text of 1 to ${MAX_NAME} characters`);
   }
-  if (typeof description !== "string") refuse(`tool "${name}": description must be a string`);
-  if (!isSchema(schema)) refuse(`tool "${name}": schema must be a schema (zod, valibot, arktype)`);
-  if (typeof run !== "function") refuse(`tool "${name}": run must be a function`);
+  if (typeof description !== "string") refuseGraph(`tool "${name}": description must be a string`);
+  if (!isSchema(schema)) refuseGraph(`tool "${name}": schema must be a schema (zod, valibot, arktype)`);
+  if (typeof run !== "function") refuseGraph(`tool "${name}": run must be a function`);
   return Object.freeze({ name, description, schema, parameters: parameters ?? jsonSchemaOf(schema), run });
-}
-
-function refuse(what: string): never {
-  throw new ServiceError("graph.invalid", what);
 }
 
 /** The JSON Schema by the Standard JSON Schema interface, which not all libraries have. */

@@ -1,11 +1,10 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RouteCall } from "./request-context.ts";
 import type { RouteDeps } from "./deps.ts";
 import type { IdempotencyKey } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { invalidField } from "../schemas/error-responses.ts";
 import { machineEventSchema } from "../schemas/request-schemas.ts";
 import { parseBatchRequest, parseRunRequest } from "../schemas/run-request.ts";
 import { withConfigurable } from "../service/run-draft.ts";

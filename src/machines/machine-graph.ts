@@ -54,7 +54,7 @@ interface Step {
 }
 
 /** The stored parts of a machine other than its context, its state's value and its output. */
-interface Kept {
+interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
   readonly started: number;
@@ -126,7 +126,7 @@ export function machineGraph(
         return { [EVENTS]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
-        for (const step of keptOf(state).actions) {
+        for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
         }
@@ -161,10 +161,10 @@ export function machineGraph(
 
 const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
 
-const keptOf = (state: JsonObject) => state[SNAPSHOT] as unknown as Kept;
+const storedMachineOf = (state: JsonObject) => state[SNAPSHOT] as unknown as StoredMachine;
 
 function snapshotOf(state: JsonObject): StoredSnapshot {
-  const { rest, unset } = keptOf(state);
+  const { rest, unset } = storedMachineOf(state);
   const context = Object.entries(state).filter(
     ([key, held]) => !OWN.has(key) && !(held === null && unset.includes(key)),
   );
@@ -180,7 +180,7 @@ function take(driver: MachineDriver, { before, event }: Step): Taken {
 function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
   const input = state[INPUT_KEY];
   const begins = input !== undefined;
-  const before = keptOf(state) as Kept | undefined;
+  const before = storedMachineOf(state) as StoredMachine | undefined;
   let work = begins ? [] : [...(before?.work ?? [])];
   let started = before?.started ?? 0;
   let snapshot = begins ? null : snapshotOf(state);
@@ -238,7 +238,7 @@ const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : JSON.stringify(logged)}`;
 
 function nextNodes(driver: MachineDriver, state: JsonObject) {
-  const { work, actions, rest } = keptOf(state);
+  const { work, actions, rest } = storedMachineOf(state);
   if (actions.length > 0) return [ACTIONS, ...work.map((one) => send(one.src, one))];
   if (rest["status"] !== "active") return END;
   if (work.length > 0) return work.map((one) => send(one.src, one));

@@ -104,6 +104,14 @@ export class Refusals {
   }
 }
 
+/** The error of one field. `at`: the field's path. */
+export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause?: unknown): ServiceError =>
+  new ServiceError(code, `${at} ${message}`, { cause, fields: [{ at, message }] });
+
+/** The error of an invalid field in a request. */
+export const invalidField = (at: string, message: string, cause?: unknown): ServiceError =>
+  fieldErrorOf("validation.failed", at, message, cause);
+
 /** An error's message with those of its causes, for the log. Responses to clients contain only the message. */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];

@@ -1,7 +1,6 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { invalidField } from "./error-responses.ts";
 import { parseInSteps, type WorkPace } from "./json-steps.ts";
 import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./lone-surrogates.ts";

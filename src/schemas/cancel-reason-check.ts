@@ -1,5 +1,5 @@
+import { invalidField } from "../model/errors.ts";
 import type { CancelAction } from "../model/run.ts";
-import { invalidField } from "./error-responses.ts";
 
 /** A rolled back run has no record that could hold the reason. @throws ServiceError `validation.failed` */
 export function checkReason(action: CancelAction, reason: string | undefined): void {

@@ -1,4 +1,4 @@
-import { type ErrorCode, type FieldError, ServiceError } from "../model/errors.ts";
+import { type ErrorCode, type FieldError, ServiceError, invalidField } from "../model/errors.ts";
 import type { Headers } from "../ports/transport.ts";
 
 /** The HTTP status of each error code. No other file knows the statuses of failures. */
@@ -119,8 +119,6 @@ export function invalid(fields: readonly FieldError[]): ServiceError {
   const message = first === undefined ? "The request is not valid" : `${first.at} ${first.message}`;
   return new ServiceError("validation.failed", message, { fields });
 }
-
-export const invalidField = (at: string, message: string): ServiceError => invalid([{ at, message }]);
 
 /** The error for an invalid id in a path or a query, with the text that the schemas of bodies give. */
 export const invalidUuid = (at: string): ServiceError => invalidField(at, "must be a UUID");

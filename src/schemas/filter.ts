@@ -1,5 +1,5 @@
+import { invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { invalidField } from "./error-responses.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 import { Type } from "./typebox.ts";
 

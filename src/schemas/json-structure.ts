@@ -1,6 +1,5 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import { MAX_DEPTH } from "../model/json.ts";
-import { invalidField } from "./error-responses.ts";
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;

@@ -1,4 +1,4 @@
-import { invalidField } from "./error-responses.ts";
+import { invalidField } from "../model/errors.ts";
 
 /** JSON text that is valid UTF-8 can contain half of a surrogate pair only as an escape. */
 const ESCAPED = /\\ud[89a-f]/i;

@@ -1,10 +1,10 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thread-protocol.ts";
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
-import { invalidField, failureDetailsOf } from "./error-responses.ts";
+import { failureDetailsOf } from "./error-responses.ts";
 import { inputRespondSchema, stateGetSchema, stateListSchema } from "./protocol-schemas.ts";
 import { parseRunRequest } from "./run-request.ts";
 

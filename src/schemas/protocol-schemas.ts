@@ -1,6 +1,6 @@
+import { invalidField } from "../model/errors.ts";
 import { protocolChannels, type EventFilter } from "../model/thread-protocol.ts";
 import type { RawBody } from "./body.ts";
-import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";
 import { compileBodySchema } from "./validator.ts";

@@ -1,7 +1,7 @@
+import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { RunSearchQuery } from "../service/runs.ts";
 import type { RawBody } from "./body.ts";
-import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS, runSearchSchema } from "./request-schemas.ts";
 import { parseTime } from "./time.ts";
 

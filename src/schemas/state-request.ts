@@ -1,9 +1,9 @@
+import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { StateSelection } from "../service/state-snapshot.ts";
 import type { HistoryRequest, StatePosition } from "../service/thread-states.ts";
 import type { UpdateRequest } from "../service/state-writes.ts";
 import type { RawBody } from "./body.ts";
-import { invalidField } from "./error-responses.ts";
 import { historyReadSchema, PAGE_LIMITS, stateReadSchema, stateUpdateSchema } from "./request-schemas.ts";
 
 type Checkpoint = NonNullable<ReturnType<typeof stateReadSchema.parse>["checkpoint"]>;

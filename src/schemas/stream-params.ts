@@ -1,3 +1,4 @@
+import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import {
   type StreamMode,
@@ -6,7 +7,7 @@ import {
   threadModes,
   type RequestedThreadModes,
 } from "../model/run.ts";
-import { invalidField, invalidUuid } from "./error-responses.ts";
+import { invalidUuid } from "./error-responses.ts";
 import type { QueryParams } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;

@@ -1,9 +1,9 @@
+import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { ThreadLifetime, TtlStrategy } from "../model/thread.ts";
 import { parseRecordPath, type RecordPath } from "../service/record-paths.ts";
 import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
-import { invalidField } from "./error-responses.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
 
 /** Converts the `ttl` of a body. */

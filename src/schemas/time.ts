@@ -1,4 +1,4 @@
-import { invalidField } from "./error-responses.ts";
+import { invalidField } from "../model/errors.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/i;
 

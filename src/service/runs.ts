@@ -188,7 +188,7 @@ export function createRuns(deps: Deps): Runs {
     return run;
   }
 
-  function placeOf(key: ThreadKey, request: RunRequest): Eventually<RunThread> {
+  function runThreadOf(key: ThreadKey, request: RunRequest): Eventually<RunThread> {
     if (request.if_not_exists !== "create") return visibleThread(journal, key);
     return andThen(journal.thread(key), (stored): Eventually<RunThread> => {
       if (stored !== undefined) return visibleThread(journal, key);
@@ -234,7 +234,7 @@ export function createRuns(deps: Deps): Runs {
     const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = by === undefined ? newId() : by.run_id;
-    const found = placeOf(key, request);
+    const found = runThreadOf(key, request);
     const place = found instanceof Promise ? await found : found;
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);

@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import { parentNamespaces, LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
@@ -53,7 +53,10 @@ async function within(
   const found = id === null ? latest : await journal.checkpoint(key, ns, id);
   if (latest === undefined || found === undefined) throw unknown(id, ns);
   if (found.id !== latest.id && command !== undefined && isResume(command)) {
-    throw wrong("command.resume", `goes to where the subgraph waits, which is its checkpoint ${latest.id}`);
+    throw invalidField(
+      "command.resume",
+      `goes to where the subgraph waits, which is its checkpoint ${latest.id}`,
+    );
   }
   const known = found.metadata["parents"];
   const places: Record<string, string> = {};
@@ -67,7 +70,7 @@ async function within(
     if (checkpoint === undefined) throw unknown(own ?? null, over);
     const [name, task] = (segments[depth] ?? "").split(":");
     if (!checkpoint.next.some((next) => next.name === name && (task === undefined || next.id === task))) {
-      throw wrong(
+      throw invalidField(
         "checkpoint.checkpoint_map",
         `leads to no such subgraph: "${segments[depth]}" does not run from checkpoint ${checkpoint.id}`,
       );
@@ -86,8 +89,4 @@ function unknown(id: string | null, ns: string): ServiceError {
   const what = id === null ? "No checkpoint" : `Checkpoint ${id} not found`;
   const where = ns === "" ? "" : ` in namespace "${ns.slice(0, 200)}"`;
   return new ServiceError("checkpoint.not_found", `${what}${where}`);
-}
-
-function wrong(at: string, message: string): ServiceError {
-  return new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
 }

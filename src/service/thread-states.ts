@@ -99,7 +99,7 @@ const CHECKPOINTS_PER_READ = 50;
 const PAGE_BYTES = 256 * 1024;
 
 export function createThreadStates({ system, journal, engine }: Deps): ThreadStates {
-  async function checkpointOfPlace(key: ThreadKey, ns: string, id: string): Promise<Checkpoint> {
+  async function requireCheckpoint(key: ThreadKey, ns: string, id: string): Promise<Checkpoint> {
     const found = await journal.checkpoint(key, ns, id);
     if (found !== undefined) return found;
     throw new ServiceError("checkpoint.not_found", `Checkpoint ${id} not found`);
@@ -115,7 +115,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     record: ThreadRecord,
     { ns, id }: StatePosition & { id: string },
   ) {
-    const checkpoint = await checkpointOfPlace(context.key, ns, id);
+    const checkpoint = await requireCheckpoint(context.key, ns, id);
     const latest = ns === "" && record.checkpoint === id;
     return stateSnapshot(context, checkpoint, latest ? undefined : await laterOf(context.key, checkpoint));
   }
@@ -160,7 +160,7 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
     for await (const found of checkpoints(key, request)) {
       if (isFirst && own !== null && found.checkpoint.id !== own) {
         // If `seq` differs, the thread has changed since its record was read.
-        if ((await visibleThread(journal, key)).seq === seq) moved = await checkpointOfPlace(key, "", own);
+        if ((await visibleThread(journal, key)).seq === seq) moved = await requireCheckpoint(key, "", own);
         if (
           moved &&
           (metadata === undefined || contains(apiCheckpointMetadata(key.thread, moved, true), metadata))

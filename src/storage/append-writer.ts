@@ -71,7 +71,7 @@ export function writeAppend(
         andThen(
           checkpoints.length === 0 ? undefined : writeCheckpoints(draft, checkpoints, thread.seq),
           (latest) => {
-            writeRest(draft, append);
+            writeRemaining(draft, append);
             return () => updateHead(draft, append, latest);
           },
         ),
@@ -94,7 +94,7 @@ function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache):
   if (thread.delayed !== delayed) draft.ops.push(...delayedIndexOps(key, delayed, thread.delayed));
 }
 
-function writeRest(draft: AppendDraft, { key, writes = [], events, outbox = [], once }: Append): void {
+function writeRemaining(draft: AppendDraft, { key, writes = [], events, outbox = [], once }: Append): void {
   const { head } = draft;
   for (const left of writes) {
     draft.putSealed(pendingWritesMarkKey(head.prefix, left.ns, left.checkpoint), PRESENT_MARK);

@@ -3,7 +3,7 @@ import type { ThreadRecord } from "../model/thread.ts";
 /** Bytes of stored records in each of the two generations: 16,000 small ones. In memory a record takes about six times its stored size. */
 const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 
-interface Held {
+interface CacheEntry {
   thread: ThreadRecord;
   size: number;
 }
@@ -14,8 +14,8 @@ interface Held {
  * entries.
  */
 export class RecordCache {
-  #younger = new Map<string, Held>();
-  #older = new Map<string, Held>();
+  #younger = new Map<string, CacheEntry>();
+  #older = new Map<string, CacheEntry>();
   /** Bytes of the younger generation. */
   #size = 0;
 

@@ -1,7 +1,7 @@
+import { invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RawBody } from "../schemas/body.ts";
-import { invalidField } from "../schemas/error-responses.ts";
 import { parseRunRequest } from "../schemas/run-request.ts";
 import { runCancelSchema, machineEventSchema } from "../schemas/request-schemas.ts";
 import { checkReason } from "../schemas/cancel-reason-check.ts";

@@ -1,7 +1,6 @@
-import { ServiceError } from "../model/errors.ts";
+import { ServiceError, invalidField } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import { parseObject, type RawBody } from "../schemas/body.ts";
-import { invalidField } from "../schemas/error-responses.ts";
 
 /** Commands of one socket that may be pending. */
 const MAX_PENDING_COMMANDS = 32;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
-import { ChildActors } from "../../actors/snapshot-children.ts";
+import { ChildActors } from "../../actors/child-actors.ts";
 
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";

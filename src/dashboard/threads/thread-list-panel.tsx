@@ -54,7 +54,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
     };
   }, [text, status, graph, order]);
   const total = list.total.value;
-  const left = useLeftThread(list, chosen, status);
+  const left = useFilteredOutThread(list, chosen, status);
   const isFiltered = Object.keys(filter).length > 0 || words.length > 0;
   return (
     <aside class="threads" aria-label="Threads">
@@ -145,7 +145,7 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
 }
 
 /** Returns the chosen thread if it was in the list, and has left it because its status has changed. */
-function useLeftThread(
+function useFilteredOutThread(
   list: ThreadList,
   chosen: string | undefined,
   status: ApiThreadStatus | "",

@@ -1,5 +1,5 @@
+import { invalidField } from "../../model/errors.ts";
 import type { SubgraphQuery } from "../../service/graph-drawings.ts";
-import { invalidField } from "../../schemas/error-responses.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { Route } from "../router.ts";
 

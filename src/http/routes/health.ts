@@ -1,4 +1,4 @@
-import { invalidField } from "../../schemas/error-responses.ts";
+import { invalidField } from "../../model/errors.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 

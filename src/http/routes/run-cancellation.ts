@@ -1,7 +1,7 @@
+import { invalidField } from "../../model/errors.ts";
 import type { CancelAction } from "../../model/run.ts";
 import type { CancelTarget } from "../../service/run-cancellation.ts";
 import { checkReason } from "../../schemas/cancel-reason-check.ts";
-import { invalidField } from "../../schemas/error-responses.ts";
 import { cancelActions, runsCancelSchema } from "../../schemas/request-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { Route } from "../router.ts";

@@ -1,6 +1,6 @@
+import { invalidField } from "../../model/errors.ts";
 import type { FoundItem, Item, StoreOp, StoreResult } from "../../model/store-item.ts";
 import { toIso } from "../../model/time.ts";
-import { invalidField } from "../../schemas/error-responses.ts";
 import {
   itemDeleteSchema,
   itemPutSchema,

@@ -1,7 +1,8 @@
+import { invalidField } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { NewThread } from "../../service/threads.ts";
-import { invalidField, JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-responses.ts";
 import {
   threadCountSchema,
   threadCreateSchema,

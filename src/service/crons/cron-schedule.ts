@@ -1,5 +1,5 @@
 import { Cron } from "croner";
-import { ServiceError } from "../../model/errors.ts";
+import { invalidField } from "../../model/errors.ts";
 
 /** A cron schedule: five fields (or a name such as `@daily`), in a time zone. */
 export interface Schedule {
@@ -18,7 +18,7 @@ const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 export function nextSlot({ schedule, timezone }: Schedule, after: number): number | null {
   const fields = schedule.trim().split(/\s+/);
   if (fields.length !== 5 && !NAMED.test(schedule.trim())) {
-    throw invalid(
+    throw invalidField(
       "schedule",
       "must have five fields: minute, hour, day of the month, month, day of the week",
     );
@@ -27,17 +27,18 @@ export function nextSlot({ schedule, timezone }: Schedule, after: number): numbe
   try {
     cron = new Cron(schedule.trim(), { timezone: "UTC", paused: true });
   } catch (cause) {
-    throw invalid("schedule", `is no cron expression: ${messageOf(cause)}`, cause);
+    throw invalidField("schedule", `is no cron expression: ${messageOf(cause)}`, cause);
   }
   if (timezone === null) return slotOf(cron, after);
-  if (!isTimezone(timezone)) throw invalid("timezone", `"${timezone.slice(0, 100)}" is no IANA time zone`);
+  if (!isTimezone(timezone))
+    throw invalidField("timezone", `"${timezone.slice(0, 100)}" is no IANA time zone`);
   return slotOf(new Cron(schedule.trim(), { timezone, paused: true }), after);
 }
 
 /** Like {@link nextSlot}, but a schedule that never fires is an error. @throws ServiceError `validation.failed` */
 export function firstSlot(schedule: Schedule, after: number): number {
   const slot = nextSlot(schedule, after);
-  if (slot === null) throw invalid("schedule", "names a time that never comes");
+  if (slot === null) throw invalidField("schedule", "names a time that never comes");
   return slot;
 }
 
@@ -54,7 +55,3 @@ function isTimezone(name: string): boolean {
 }
 
 const messageOf = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)).slice(0, 200);
-
-function invalid(at: string, message: string, cause?: unknown): ServiceError {
-  return new ServiceError("validation.failed", `${at} ${message}`, { cause, fields: [{ at, message }] });
-}

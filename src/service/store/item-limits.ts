@@ -1,4 +1,4 @@
-import { ServiceError } from "../../model/errors.ts";
+import { ServiceError, invalidField } from "../../model/errors.ts";
 import type { ItemKey, Namespace, PutOp } from "../../model/store-item.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { storableObject } from "../storable-values.ts";
@@ -21,7 +21,7 @@ const MAX_OFFSET = 1_000_000_000;
 const RESERVED = "langgraph";
 
 export function refuseOperation(at: string, message: string): never {
-  throw new ServiceError("validation.failed", `${at} ${message}`, { fields: [{ at, message }] });
+  throw invalidField(at, message);
 }
 
 /** @throws ServiceError `validation.failed`, naming the label */

@@ -1,4 +1,4 @@
-import { ServiceError } from "../../model/errors.ts";
+import { invalidField } from "../../model/errors.ts";
 import { parseUrl } from "../../model/url.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import { isAddress, mayReach } from "./addresses.ts";
@@ -6,10 +6,7 @@ import { isAddress, mayReach } from "./addresses.ts";
 /** @throws ServiceError `validation.failed`, naming the field, when a run may not have this webhook */
 export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   const message = urlRefusal(policy, webhook);
-  if (message === undefined) return;
-  throw new ServiceError("validation.failed", `webhook ${message}`, {
-    fields: [{ at: "webhook", message }],
-  });
+  if (message !== undefined) throw invalidField("webhook", message);
 }
 
 /** The error in a webhook's URL, as far as its text shows it. The message never repeats the URL, which may contain a secret. */

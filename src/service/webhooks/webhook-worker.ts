@@ -118,7 +118,7 @@ export class WebhookWorker {
     while (!this.#stopping && this.#tries.size < SLOTS) {
       const queue = this.#waiting.shift();
       if (queue === undefined) break;
-      const next = queue.isFull || this.#isHeldBack(queue) ? undefined : queue.due.shift();
+      const next = queue.isFull || this.#isThrottled(queue) ? undefined : queue.due.shift();
       if (next !== undefined) {
         this.#waiting.push(queue);
         void this.#try(queue, next);
@@ -133,7 +133,7 @@ export class WebhookWorker {
     this.#waiting.push(...waiting);
   }
 
-  #isHeldBack({ failing }: TargetQueue): boolean {
+  #isThrottled({ failing }: TargetQueue): boolean {
     if (!failing) return false;
     let taken = 0;
     for (const queue of this.#tries.values()) if (queue.failing) taken++;
