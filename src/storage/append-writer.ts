@@ -33,7 +33,7 @@ import { ordinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
-import { createdRunKey, failedRunKey, hasFailed } from "./run-index.ts";
+import { createdRunKey, endedRunKey } from "./run-index.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
   HIDDEN_MARK,
@@ -177,7 +177,8 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
   const known = draft.head.kwargs.get(run.run_id);
   return andThen(known === undefined ? writeOrder(draft, run, thread) : undefined, () => {
     const { prefix, key } = draft.head;
-    if (temporary === null && hasFailed(run)) draft.putSealed(failedRunKey(key, run), PRESENT_MARK);
+    const ended = temporary === null ? endedRunKey(key, run) : undefined;
+    if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
     // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
     if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
     draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));

@@ -5,7 +5,7 @@ import { isObject } from "../model/json.ts";
 import { seal, unseal } from "./envelope.ts";
 import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY, FORMAT_KEY } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK } from "./records.ts";
+import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 
 /** The storage format that this version writes. It is raised when older versions cannot read the data. */
 const FORMAT = 4;
@@ -91,7 +91,8 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     // LevelDB may have lost this key with others. Then the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
     // A new store has no runs without an end, and none that is not in the index.
-    for (const key of [RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY]) ops.push({ key, value: PRESENT_MARK });
+    ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
+    ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }
   await kv.batch(ops, { sync: true });
 }

@@ -115,22 +115,23 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
   return { at, thread: unescapeSegment(key.slice(end + 1)) };
 }
 
-/** Runs of all threads by their creation: all of them (`ir`), and those that failed (`if`). */
+/** Runs of all threads by their creation: all of them (`ir`), those that failed (`if`), and those that were interrupted (`ii`). */
 export const runsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
 export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "if");
+export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ii");
 /** The run before the thread: a thread's id is the last segment of every index key. */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
 /** The run in such a key; undefined for any other key. */
 export function parseRunSortKey(key: string): { readonly thread: string; readonly run: string } | undefined {
   const [, kind, , run = "", thread = ""] = key.split("/");
-  return kind === "ir" || kind === "if"
+  return kind === "ir" || kind === "if" || kind === "ii"
     ? { thread: unescapeSegment(thread), run: unescapeSegment(run) }
     : undefined;
 }
 
 /** The second segments of keys that are indexes of threads, and of their runs. */
-const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if"]);
+const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if", "ii"]);
 /** The thread that an index key names; undefined for any other key. */
 export function threadOfIndexKey(key: string): ThreadKey | undefined {
   const [tenant = "", kind = ""] = key.split("/", 2);
@@ -207,7 +208,7 @@ export const FORMAT_KEY = "!format";
 /** Present if no run of an older version lacks its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
-/** Present when the index of runs is complete: older versions stored runs without it. */
+/** Has the current mark when the index of runs is complete: older versions stored runs without it, or with less in it. */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
 /** Never present: deleting it is a write without effect, which tests whether writes work. */

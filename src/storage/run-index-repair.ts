@@ -4,7 +4,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
-import { PRESENT_MARK, threadRows } from "./records.ts";
+import { PRESENT_MARK, RUN_INDEX_MARK, threadRows } from "./records.ts";
 import { runAt, runIndexKeys } from "./run-index.ts";
 
 /** Changes that are written at a time. */
@@ -12,7 +12,7 @@ const BATCH = 1_000;
 
 /** Builds the index over data of an older version, unless it is complete. Nothing else may write meanwhile. */
 export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
-  if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY)) !== undefined) return;
+  if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY))?.equals(RUN_INDEX_MARK)) return;
   let ops: WriteOperation[] = [];
   let done = 0;
   // Of all tenants: `"` is the first character after `!`, with which the server's own keys begin.
@@ -28,7 +28,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
     }
     at = prefixRange(prefix).lt;
   }
-  await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: PRESENT_MARK }], { sync: true });
+  await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK }], { sync: true });
 }
 
 /** Writes of the index keys of each run of a thread, whether or not they exist already. Skips unreadable records, which a check reports. */

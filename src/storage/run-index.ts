@@ -1,12 +1,13 @@
+import type { RunStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
-import { runsByCreationPrefix, failedRunsPrefix, runSortKey } from "./keys.ts";
+import { runsByCreationPrefix, failedRunsPrefix, interruptedRunsPrefix, runSortKey } from "./keys.ts";
 import { runRows, type StoredRun } from "./records.ts";
 
 /**
  * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, and a run
- * that fails a second one at its end, so that few failures are found among many runs. Any other state is read from the record, because a key
- * for it would have to be moved at each end. Runs of temporary threads are in no index.
+ * that fails or is interrupted a second one at its end, so that the few such runs are found among many. Any other state is read from the record,
+ * because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
  */
 
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status">;
@@ -15,17 +16,25 @@ export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_a
   return runSortKey(runsByCreationPrefix(tenant), created_at, thread, run_id);
 }
 
-export function failedRunKey({ tenant, thread }: ThreadKey, { run_id, created_at }: IndexedRun): string {
-  return runSortKey(failedRunsPrefix(tenant), created_at, thread, run_id);
+/** The prefix of the index of runs that ended with this status; undefined if they have no index of their own. */
+export function endedRunsPrefix(tenant: string, status: RunStatus | undefined): string | undefined {
+  if (status === "error" || status === "timeout") return failedRunsPrefix(tenant);
+  return status === "interrupted" ? interruptedRunsPrefix(tenant) : undefined;
 }
 
-export const hasFailed = ({ status }: Pick<StoredRun, "status">): boolean =>
-  status === "error" || status === "timeout";
+/** The key of a run in the index of its end; undefined if it is in none. */
+export function endedRunKey(
+  { tenant, thread }: ThreadKey,
+  { run_id, created_at, status }: IndexedRun,
+): string | undefined {
+  const prefix = endedRunsPrefix(tenant, status);
+  return prefix && runSortKey(prefix, created_at, thread, run_id);
+}
 
 /** All index keys that a run of a thread that is not temporary must have. */
 export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
-  const created = createdRunKey(key, run);
-  return hasFailed(run) ? [created, failedRunKey(key, run)] : [created];
+  const [created, ended] = [createdRunKey(key, run), endedRunKey(key, run)];
+  return ended === undefined ? [created] : [created, ended];
 }
 
 /** The run; undefined if its record is damaged. */

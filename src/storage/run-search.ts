@@ -9,7 +9,6 @@ import {
   activePrefix,
   runsByCreationPrefix,
   DELAYED_RANGE,
-  failedRunsPrefix,
   threadRecordKey,
   lastSegment,
   runOrderPrefix,
@@ -20,13 +19,13 @@ import {
   threadPrefix,
 } from "./keys.ts";
 import { HIDDEN_MARK, runRows, type StoredRun, threadRows } from "./records.ts";
-import { createdRunKey } from "./run-index.ts";
+import { createdRunKey, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
  * The cost of a search of runs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
- * matches, however many pages came before. Failed runs, those of one thread, and unended ones are found without reading the others. Any
- * other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ * matches, however many pages came before. Runs that failed or were interrupted, those of one thread, and unended ones are found without
+ * reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
  */
 
 /** Bytes of records, as stored, after which a page ends. */
@@ -77,9 +76,9 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
     const prefix = runOrderPrefix(threadPrefix({ tenant, thread: thread_id }));
     return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
   }
-  const isFailure =
-    status === "error" || status === "timeout" || (status === undefined && error !== undefined);
-  const prefix = isFailure ? failedRunsPrefix(tenant) : runsByCreationPrefix(tenant);
+  // Only failed runs have an error.
+  const ending = status === undefined && error !== undefined ? "error" : status;
+  const prefix = endedRunsPrefix(tenant, ending) ?? runsByCreationPrefix(tenant);
   const range = rangeOf(prefix, search, true);
   const isUnended = status !== undefined && !isTerminal(status);
   return {

@@ -235,6 +235,7 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     const [asked, look, found, said] = await stored();
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
     await button(page, "Edit state").click();
+    await page.getByText("Nothing changes").waitFor();
     const changes = page.getByRole("region", { name: "Changes" });
     expect(await changes.innerText()).toContain("No difference.");
 
@@ -261,6 +262,7 @@ describe.skipIf(isMissing)("messages that are edited in a real browser", { timeo
     await page.getByText("messages is edited in the list above: it cannot be given here as well").waitFor();
     expect(await button(page, "Store").isDisabled()).toBe(true);
     await page.getByLabel("Other changes, as JSON").fill('{"notes": ["edited"]}');
+    await page.getByText("Changes messages, notes").waitFor();
     await button(page, "Store").click();
     await page.waitForSelector('.moment h3:has-text("update")');
     expect(await stored()).toEqual([

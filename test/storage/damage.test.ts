@@ -3,7 +3,7 @@ import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts
 import { repairIndex } from "../../src/storage/index-repair.ts";
 import { openStorage, type Storage } from "../../src/storage/open.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
-import { failedRunKey, runIndexKeys } from "../../src/storage/run-index.ts";
+import { runIndexKeys } from "../../src/storage/run-index.ts";
 import { indexKeysOf } from "../../src/storage/thread-index.ts";
 import {
   aCheckpoint,
@@ -240,13 +240,15 @@ describe("an index that has drifted from the threads' records", () => {
   });
 
   test("of runs is told of, and repaired: what it lacks, and what it has too much of", async () => {
-    const failed = aRun(key, 2, { attempt: 1 });
+    const [failed, paused] = [aRun(key, 2, { attempt: 1 }), aRun(key, 3, { attempt: 1 })];
     await one.start(failed, {});
     await one.settle(failed, { runs: [{ ...failed, status: "error", ended_at: 2_000 }] });
+    await one.start(paused, {});
+    await one.settle(paused, { runs: [{ ...paused, status: "interrupted", ended_at: 2_000 }] });
     expect(await whats()).toEqual([]);
     const whole = await keys();
-    const listed = whole.filter((at) => /^_\/i[rf]\//.test(at));
-    expect(listed.length).toBe(3);
+    const listed = whole.filter((at) => /^_\/i[rfi]\//.test(at));
+    expect(listed.length).toBe(5);
     for (const at of listed) {
       await kv.batch([{ key: at, value: null }], { sync: true });
       expect(await whats(), at).toHaveLength(1);
@@ -255,7 +257,7 @@ describe("an index that has drifted from the threads' records", () => {
     }
     const strays = [
       // Keys of a run that has not failed, and of one that does not exist.
-      failedRunKey(key, run),
+      ...runIndexKeys(key, { ...run, status: "error" }).slice(1),
       ...runIndexKeys(key, { ...failed, run_id: id(90) }),
       ...runIndexKeys(threadKey(3), failed),
     ];

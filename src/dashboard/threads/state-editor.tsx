@@ -139,6 +139,8 @@ function ChangeForm({
   const hasFields = Object.keys(shown.properties ?? {}).length > 0;
   const hasOthers = hasFields || Object.keys(stored).length > 0;
   const wrong = restFault(rest, stored);
+  const update = { ...changes, ...messages.update, ...rest };
+  const changed = Object.keys(update);
   const before = Object.keys({ ...changes, ...rest }).map((name) => [name, valueAt(values, name)] as const);
   return (
     <form
@@ -146,7 +148,6 @@ function ChangeForm({
       onSubmit={(event) => {
         event.preventDefault();
         if (!checks.ask() || wrong !== null || messages.isWrong) return;
-        const update = { ...changes, ...messages.update, ...rest };
         void onSubmit({ update, lists: messages.lists, asNode });
       }}
     >
@@ -196,6 +197,9 @@ function ChangeForm({
         />
       </section>
       <div class="bar end">
+        <span class="space dim">
+          {changed.length === 0 ? "Nothing changes" : `Changes ${changed.join(", ")}`}
+        </span>
         <button type="button" onClick={onClose}>
           Cancel
         </button>
