@@ -116,9 +116,9 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
 
   return {
-    async start(key, asked, again, _by, isEvent) {
+    async start(key, asked, again, _by, event) {
       const { request, permission, by } = await decided(key.thread, asked);
-      return runs.start(restricted(key, permission), request, own(again), by, isEvent);
+      return runs.start(restricted(key, permission), request, own(again), by, event);
     },
 
     async startAlone(tenant, asked, temporary, again) {

@@ -80,7 +80,7 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
         );
       const request: RunRequest = { assistant_id, command: { resume: event }, multitask_strategy: "enqueue" };
       try {
-        return await runs.start(key, withConfigurable(request, configurable), again, undefined, true);
+        return await runs.start(key, withConfigurable(request, configurable), again, undefined, {});
       } catch (cause) {
         throw inTermsOfEvents(cause);
       }

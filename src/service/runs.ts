@@ -6,6 +6,7 @@ import { type Permission, permitsOf } from "../model/permission.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
 import type { TemporaryKind, ThreadKey, ThreadLifetime, ThreadRecord } from "../model/thread.ts";
+import type { Timer } from "../model/timer.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -83,10 +84,21 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
+/** A run that takes an event of a machine: its answer, or that of a timer. */
+export interface MachineEventRun {
+  readonly timer?: Timer;
+}
+
+const withEvent = (draft: RunDraft, { timer }: MachineEventRun): RunDraft => ({
+  ...draft,
+  isEvent: true,
+  ...(timer && { kwargs: { ...draft.kwargs, timer } }),
+});
+
 export interface Runs extends RunCancellation {
   /**
    * Starts a run, or queues it. Resolves when the run is stored. With `again`, a request that has already started a run returns that run.
-   * `isEvent`: see {@link RunDraft.isEvent}.
+   * `event`: its answer is an event, see {@link RunDraft.isEvent}, or it takes that of a timer.
    * @throws ServiceError `validation.failed`, `assistant.not_found`, `thread.not_found`, `checkpoint.not_found`, `run.conflict`,
    *   `resume.*`, `request.*`, `server.draining`, `storage.unavailable`
    */
@@ -95,7 +107,7 @@ export interface Runs extends RunCancellation {
     request: RunRequest,
     again?: IdempotencyKey,
     by?: RunStarter,
-    isEvent?: boolean,
+    event?: MachineEventRun,
   ): Promise<RunRecord>;
   /**
    * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
@@ -224,7 +236,7 @@ export function createRuns(deps: Deps): Runs {
     key: ThreadKey,
     requested: RunRequest,
     by?: RunStarter,
-    isEvent = false,
+    event?: MachineEventRun,
     mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
@@ -240,7 +252,7 @@ export function createRuns(deps: Deps): Runs {
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     const started = startedBy(made, by);
-    const draft = isEvent ? { ...started, isEvent } : started;
+    const draft = event === undefined ? started : withEvent(started, event);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 
@@ -279,10 +291,10 @@ export function createRuns(deps: Deps): Runs {
   return {
     ...createRunCancellation({ system, journal, find }),
 
-    start: (key, request, again, by, isEvent) =>
+    start: (key, request, again, by, event) =>
       again === undefined
-        ? start(key, request, by, isEvent)
-        : repeats.once(key.tenant, again, (mark) => start(key, request, by, isEvent, mark)),
+        ? start(key, request, by, event)
+        : repeats.once(key.tenant, again, (mark) => start(key, request, by, event, mark)),
 
     startAlone: (tenant, request, temporary, again, by) =>
       again === undefined

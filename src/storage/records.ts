@@ -51,6 +51,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     "rested_at",
     "ttl",
     "state_bytes",
+    "timers",
   ],
   (thread) => [
     thread.thread_id,
@@ -74,6 +75,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     thread.rested_at,
     thread.ttl,
     thread.state_bytes,
+    thread.timers,
   ],
 );
 
