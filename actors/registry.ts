@@ -10,6 +10,7 @@ import {
   type ThreadRecord,
   type ThreadCreation,
 } from "../src/model/thread.ts";
+import { nextTimer } from "../src/model/timer.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";
@@ -22,7 +23,7 @@ import { threadActor } from "./thread/thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
 import { createStatecharts, type Statecharts } from "./statecharts.ts";
 import { createThreadRecord } from "./thread-creation.ts";
-import { DelayedRuns } from "./delayed-runs.ts";
+import { DueQueue } from "./due-queue.ts";
 import { registryMetrics } from "./registry-metrics.ts";
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { RunMemoryBudget } from "./run-memory-budget.ts";
@@ -46,6 +47,7 @@ import type {
   RunDraft,
   RunEnd,
   SystemDeps,
+  TakeTimer,
   ThreadDraft,
   ThreadSystem,
   UpdateDraft,
@@ -58,7 +60,9 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly limiter: ConcurrencyLimiter;
   readonly runningStates: RunMemoryBudget;
   readonly starts: BeginQueue;
-  readonly delayedRuns: DelayedRuns;
+  readonly delayedRuns: DueQueue;
+  readonly #dueTimers: DueQueue;
+  #takeTimer: TakeTimer = () => Promise.resolve(false);
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
   readonly live = new LiveThreads(this.#threads);
@@ -93,6 +97,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       wake: (key) => this.#wake(key),
       letGo: (liveThread) => this.#removeFromMemory(liveThread),
       settled: (key, run) => this.settled(key, run),
+      scheduleTimer: (thread) => this.scheduleTimer(thread),
       endsWithThread: (key, isDeleted) => {
         const name = threadMapKey(key);
         this.#deletions.set(name, isDeleted);
@@ -103,7 +108,22 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.runningStates = new RunMemoryBudget(deps.scheduler, deps.heap, deps.limits);
     this.limiter = new ConcurrencyLimiter(deps.limits.concurrent, this.runningStates);
     this.starts = new BeginQueue(deps.clock, deps.scheduler);
-    this.delayedRuns = new DelayedRuns(deps, async (key, run) => startDelayedRun(await this.#wake(key), run));
+    const { journal } = deps;
+    this.delayedRuns = new DueQueue(deps, {
+      name: "delayed run",
+      read: async (limit) =>
+        (await journal.delayed(limit)).map(({ key, run: id, due }) => ({ key, id, due })),
+      start: async (key, { id }) => startDelayedRun(await this.#wake(key), id),
+    });
+    this.#dueTimers = new DueQueue(deps, {
+      name: "timer",
+      read: (limit) => journal.timers(limit),
+      start: async (key, timer) => {
+        if (await this.#takeTimer(key, timer)) return true;
+        await this.#threads.get(threadMapKey(key))?.lastWrite;
+        return false;
+      },
+    });
     this.#statecharts = createStatecharts((name) => this.#threads.get(name), {
       grace: deps.limits.grace,
       interpret: deps.interpret,
@@ -142,7 +162,9 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   async create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord> {
     return this.#locks.withLock(threadMapKey(key), async () => {
       this.#refuseWhenDraining();
-      return createThreadRecord(this.#deps, key, draft);
+      const thread = await createThreadRecord(this.#deps, key, draft);
+      this.scheduleTimer(thread);
+      return thread;
     });
   }
 
@@ -251,7 +273,12 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
 
   async recover(): Promise<void> {
     await recoverThreads(this.#deps, this.#temporaryThreads, (key) => this.#wake(key));
-    await this.delayedRuns.startDueRuns();
+    await this.delayedRuns.startDue();
+    await this.#dueTimers.startDue();
+  }
+
+  onTimer(take: TakeTimer): void {
+    this.#takeTimer = take;
   }
 
   async restoreRunEnd(found: Parameters<ThreadSystem["restoreRunEnd"]>[0]) {
@@ -266,6 +293,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.draining = true;
     this.limiter.close();
     this.delayedRuns.stop();
+    this.#dueTimers.stop();
     await new Promise<void>((resolve) => {
       const cancel = this.#deps.scheduler.after(ms, resolve);
       this.#drained = () => {
@@ -299,6 +327,11 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   // --- notifications from live threads ---
+
+  scheduleTimer(thread: ThreadRecord): void {
+    const timer = nextTimer(thread);
+    if (timer !== null) this.#dueTimers.schedule(timer.due);
+  }
 
   runQueued({ tenant }: ThreadKey, run: RunRecord, isTaken = false): void {
     const queued = { tenant, bytes: inputBytes(run) };

@@ -8,6 +8,7 @@ import {
   type ThreadKey,
   type ThreadRecord,
 } from "../src/model/thread.ts";
+import { timersWith } from "../src/model/timer.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
@@ -23,6 +24,7 @@ export interface ThreadAdministrationOwner {
   wake(key: ThreadKey): Eventually<LiveThread>;
   letGo(liveThread: LiveThread): void;
   settled(key: ThreadKey, run: string): Promise<unknown>;
+  scheduleTimer(thread: ThreadRecord): void;
   /** Tells runs that end from now on that their thread may be deleted. The promise resolves with whether it was. */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
@@ -55,10 +57,12 @@ export class ThreadAdministration implements ThreadOperations {
   copy(from: ThreadKey, to: ThreadKey, metadata?: JsonObject): Promise<ThreadRecord> {
     return this.#alone(to, async () => {
       const now = this.#deps.clock.now();
-      return this.#deps.journal.copy(from, to, (thread) => {
+      const made = await this.#deps.journal.copy(from, to, (thread) => {
         assertPermitted(from, thread);
         return copied(thread, to.thread, now, metadata);
       });
+      this.#keeper.scheduleTimer(made);
+      return made;
     });
   }
 
@@ -188,5 +192,6 @@ function copied(
     seq: seq + 1,
     checkpoint,
     state_bytes,
+    timers: timersWith(origin.timers, () => true, null),
   };
 }

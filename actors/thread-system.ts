@@ -10,6 +10,7 @@ import type {
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { Permits } from "../src/model/permission.ts";
+import type { Timer } from "../src/model/timer.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadCreation } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";
@@ -43,13 +44,19 @@ export interface RunDraft {
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
   /**
-   * Its answer is an event: for what the thread waits for when the run's turn comes, and not for an interrupt that waits now. Runs before it
+   * It takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and not for an interrupt that waits now. Runs before it
    * may therefore answer that one.
    */
   readonly isEvent?: boolean;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;
 }
+
+/**
+ * Admits a run that takes the event of a timer that is due. Resolves with false when the thread does not list the timer
+ * any more.
+ */
+export type TakeTimer = (key: ThreadKey, timer: Timer) => Promise<boolean>;
 
 /** An update of a thread's state by a client, not by a run. */
 export interface UpdateDraft {
@@ -203,6 +210,8 @@ export interface ThreadSystem {
    * requests.
    */
   recover(): Promise<void>;
+  /** Sets what takes the timers that are due. Called before {@link ThreadSystem.recover}. */
+  onTimer(take: TakeTimer): void;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */

@@ -5,6 +5,7 @@ import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
+import { timersAt } from "../../src/model/timer.ts";
 import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
@@ -279,7 +280,11 @@ export class Attempt {
       .write(change, (thread) =>
         head === undefined
           ? thread
-          : changeThread(thread, { checkpoint: head.id, state_updated_at: this.liveThread.deps.clock.now() }),
+          : changeThread(thread, {
+              checkpoint: head.id,
+              state_updated_at: this.liveThread.deps.clock.now(),
+              timers: timersAt(head, thread.timers),
+            }),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);

@@ -5,6 +5,7 @@ import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState } from "../../src/model/thread.ts";
+import { timersAt, timersWith } from "../../src/model/timer.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
@@ -97,6 +98,7 @@ async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
 /** Writes the end of a run. `values`: the state for the webhook, if the run has one. */
 function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null): void {
   const { liveThread, id, sink, neverReachedStart } = attempt;
+  const head = neverReachedStart ? null : attempt.root.head;
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
   const { checkpoints, writes, events } = attempt.takePending(false);
@@ -120,7 +122,8 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           active: null,
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
-          checkpoint: neverReachedStart ? thread.checkpoint : (attempt.root.head?.id ?? thread.checkpoint),
+          checkpoint: head === null ? thread.checkpoint : head.id,
+          timers: head === null ? thread.timers : timersAt(head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
           state_updated_at: checkpoints.length > 0 ? now : thread.state_updated_at,
@@ -174,6 +177,10 @@ function rollBack(attempt: Attempt): void {
   // The run's last events go to current readers only; they are not stored any more.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
+    const base =
+      base_checkpoint === null
+        ? null
+        : await liveThread.deps.journal.checkpoint(liveThread.key, "", base_checkpoint);
     const now = liveThread.deps.clock.now();
     // The thread's status before the run, with its interrupts or its error, is still in the record: only the end of a
     // run replaces it.
@@ -182,6 +189,11 @@ function rollBack(attempt: Attempt): void {
       ...thread,
       active: null,
       checkpoint: base_checkpoint,
+      // The timer whose event it took comes again.
+      timers: timersAt(
+        base ?? null,
+        timersWith(thread.timers, ({ run }) => run === id, null),
+      ),
       // The run's event numbers are not used again: no id may ever name two events.
       next_event: seq_base + sink.next + EVENTS_PER_RUN_END,
       state_updated_at: now,

@@ -1,6 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
-import { changeThread } from "../../src/model/thread.ts";
+import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { isSameTimer, type Timer } from "../../src/model/timer.ts";
 import type { RunStarts } from "../begin-queue.ts";
 import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";
@@ -17,6 +18,7 @@ import {
   markActiveCancelled,
   supersededBy,
   withdrawSuperseded,
+  withoutSuperseded,
   withdrawRuns,
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
@@ -38,6 +40,9 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     situationOf(actor.getSnapshot().value),
     isStoppingAlone(liveThread),
   );
+  const { timer } = draft.kwargs;
+  if (timer !== undefined && !isPending(liveThread.record, timer))
+    throw new ServiceError("run.conflict", "The timer was cancelled, or its event is taken already");
   const now = clock.now();
   const due = draft.delay === undefined ? null : liveThread.owner.delayedRuns.now + Math.ceil(draft.delay);
   const run = newRun(liveThread.record, draft, now, due);
@@ -73,7 +78,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     const thread = withRunConfig(afterAdmission(liveThread.record, run, decision, false), draft.config);
     const start = storeStart(
       liveThread,
-      out === null ? thread : changeThread(thread, { delayed: null }),
+      out === null ? thread : withoutSuperseded(thread, out),
       run,
       "admitted",
       beside,
@@ -96,7 +101,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   const runs = [run, ...stopped, ...(out?.runs ?? [])];
   const stored = liveThread.write({ ...beside, kind: "admitted", durable: true, runs }, (thread) => {
     const next = withRunConfig(afterAdmission(thread, run, decision, true), draft.config);
-    return out === null ? next : changeThread(next, { delayed: null });
+    return out === null ? next : withoutSuperseded(next, out);
   });
   if (out !== null) for (const id of withdrawnIds(out)) removeWaitingRun(liveThread, id);
   actor.send({ type: "RUN.ADMITTED", starts: false, run: run.run_id, strategy });
@@ -117,6 +122,11 @@ function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): 
   const waiting = isAlone ? [] : record.queue;
   const ids = record.active === null ? waiting : [record.active, ...waiting];
   return ids.flatMap((id) => runs.get(id) ?? []);
+}
+
+/** True when no run has been admitted to take the event of the timer. */
+function isPending({ timers }: ThreadRecord, timer: Timer): boolean {
+  return timers?.some((one) => one.run === null && isSameTimer(one, timer)) ?? false;
 }
 
 /** True when the run in progress has been aborted and no other waits. */

@@ -13,6 +13,7 @@ import {
   withdrawnIds,
   markActiveCancelled,
   supersededBy,
+  withoutSuperseded,
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
 
@@ -64,11 +65,14 @@ export async function storeDelayedRun(
     runs: [run, ...stopped, ...(out?.runs ?? [])],
     ...(draft.once && { once: draft.once }),
   };
-  const stored = liveThread.write(change, (thread) => ({
-    ...withRunConfig(afterAdmission(thread, run, { kind: "start" }, false), draft.config),
-    queue: out === null ? thread.queue : [],
-    delayed: [...((out === null ? thread.delayed : null) ?? []), { run: id, due }],
-  }));
+  const stored = liveThread.write(change, (before) => {
+    const thread = out === null ? before : withoutSuperseded(before, out);
+    return {
+      ...withRunConfig(afterAdmission(thread, run, { kind: "start" }, false), draft.config),
+      queue: out === null ? thread.queue : [],
+      delayed: [...(thread.delayed ?? []), { run: id, due }],
+    };
+  });
   if (out !== null) {
     for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
     // In reverse order, so that none of them becomes the next run.
@@ -88,13 +92,19 @@ export async function storeDelayedRun(
   return run;
 }
 
-/** Handles a delayed run that is due: it starts, or waits behind all queued runs. */
-export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<void> {
+/**
+ * Handles a delayed run that is due: it starts, or waits behind all queued runs. Resolves with false when the thread does
+ * not list it.
+ */
+export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<boolean> {
   const { actor } = liveThread;
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const run = liveThread.delayed.get(id);
-  // The run was cancelled meanwhile. Until that is stored, each lookup of due runs finds it again.
-  if (run === undefined) return liveThread.lastWrite;
+  if (run === undefined) {
+    // The run was cancelled meanwhile. Until that is stored, each lookup of due runs finds it again.
+    await liveThread.lastWrite;
+    return false;
+  }
   const admittedEvent = { type: "RUN.ADMITTED", run: id, strategy: "enqueue" } as const;
   const delayed = withoutDelayed(liveThread.record, id);
   if (
@@ -105,7 +115,8 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
     liveThread.delayed.delete(id);
     actor.send({ ...admittedEvent, starts: true });
     await start.stored;
-    return beginAttempt(liveThread, start);
+    beginAttempt(liveThread, start);
+    return true;
   }
   liveThread.owner.runQueued(liveThread.key, run, true);
   liveThread.delayed.delete(id);
@@ -118,4 +129,5 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   actor.send({ ...admittedEvent, starts: false });
   liveThread.owner.activityChanged(liveThread);
   await stored;
+  return true;
 }

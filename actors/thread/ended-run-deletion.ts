@@ -2,6 +2,8 @@ import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Interrupts } from "../../src/model/interrupt.ts";
 import type { RunRecord } from "../../src/model/run.ts";
+import type { ThreadRecord } from "../../src/model/thread.ts";
+import { timersAt, timersWith } from "../../src/model/timer.ts";
 import { writesBeforeRun, interruptsByTask } from "../run/rollback-writes.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
@@ -14,6 +16,7 @@ interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";
   readonly interrupts: Interrupts;
+  readonly timers: ThreadRecord["timers"];
   /** Task writes from before the run, to restore. */
   readonly writes: readonly TaskWrites[];
 }
@@ -58,7 +61,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
 /** The status without the run; undefined: unchanged. */
 async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<StatusWithoutRun | undefined> {
   const { journal } = liveThread.deps;
-  const { checkpoint } = liveThread.record;
+  const { checkpoint, timers } = liveThread.record;
   if (checkpoint === null) return undefined;
   // The journal shows only what is stored, and the latest checkpoint may still be in flight.
   await liveThread.lastWrite;
@@ -79,11 +82,16 @@ async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<St
         checkpoint: found.id,
         rest,
         interrupts: interruptsByTask(remainingWrites.values()),
+        timers: timersAt(
+          found,
+          timersWith(timers, (timer) => timer.run === run.run_id, null),
+        ),
         writes: put,
       };
     }
     const oldest = page.at(-1);
-    if (oldest === undefined) return { checkpoint: null, rest: "idle", interrupts: {}, writes: [] };
+    if (oldest === undefined)
+      return { checkpoint: null, rest: "idle", interrupts: {}, timers: null, writes: [] };
     before = oldest.id;
   }
 }

@@ -9,7 +9,7 @@ import type { Position, ExecutionServices } from "../../src/ports/engine.ts";
 import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { Append } from "../../src/ports/journal.ts";
 import type { Attempt } from "../run/attempt.ts";
-import type { DelayedRuns } from "../delayed-runs.ts";
+import type { DueQueue } from "../due-queue.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import type { RunMemoryBudget } from "../run-memory-budget.ts";
 import type { IdleEntry } from "../idle-threads.ts";
@@ -34,7 +34,9 @@ export interface LiveThreadOwner {
   readonly starts: BeginQueue;
   readonly counters: RunCounters;
   /** Starts delayed runs when they are due. */
-  readonly delayedRuns: DelayedRuns;
+  readonly delayedRuns: DueQueue;
+  /** Schedules the next timer of a thread, if it has one. Called when that is stored. */
+  scheduleTimer(thread: ThreadRecord): void;
   /**
    * Counts a run that waits to start.
    * @throws ServiceError `server.busy` when too many wait, unless `isTaken`: the run was accepted earlier
@@ -139,6 +141,7 @@ export class LiveThread {
     const stored = this.deps.journal.append(append).then(
       () => {
         if (--this.inFlight === 0) this.lastWrite = undefined;
+        if (thread.timers !== null) this.owner.scheduleTimer(thread);
       },
       (cause: unknown) => {
         this.inFlight--;

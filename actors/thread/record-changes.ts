@@ -3,6 +3,7 @@ import { newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery
 import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { isSameTimer, timersWith } from "../../src/model/timer.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
@@ -62,7 +63,12 @@ export function afterAdmission(
   // Returns the same object if nothing changes, so that the index need not compare it.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const metadata = isSame ? before : { ...EMPTY_OBJECT, ...before, graph_id, assistant_id };
-  return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1 });
+  const { timer } = run.kwargs;
+  const timers =
+    timer === undefined
+      ? thread.timers
+      : timersWith(thread.timers, (one) => isSameTimer(one, timer), run.run_id);
+  return changeThread(thread, { metadata, queue, next_run: thread.next_run + 1, timers });
 }
 
 function queueAfter(

@@ -1,5 +1,7 @@
 import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
+import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
+import { timersWith } from "../../src/model/timer.ts";
 import type { LiveThread } from "./live-thread.ts";
 import { strongerStop, actionOnQueuedRuns } from "./multitask.ts";
 import { endedRun, webhookDeliveries } from "./record-changes.ts";
@@ -38,6 +40,13 @@ export function withdrawSuperseded(
   if (liveThread.record.queue.length === 0 && liveThread.delayed.size === 0) return null;
   const queued = liveThread.record.queue.flatMap((id) => liveThread.runs.get(id) ?? []);
   return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now, supersededBy(run));
+}
+
+/** The thread's record without the waiting runs that a new run supersedes. Timers whose events these would have taken come again. */
+export function withoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
+  const gone = new Set<string | null>(withdrawnIds(out));
+  const timers = timersWith(thread.timers, ({ run }) => gone.has(run), null);
+  return changeThread(thread, { delayed: null, timers });
 }
 
 export const withdrawnIds = ({ runs, forget }: WithdrawnRuns): readonly string[] => [

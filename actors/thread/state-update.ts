@@ -2,6 +2,7 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
+import { timersAt } from "../../src/model/timer.ts";
 import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system.ts";
@@ -57,9 +58,19 @@ async function compute(
 }
 
 /** The thread's record after an update of its root state. */
-function rested(thread: ThreadRecord, { next, id, created_at }: CheckpointHead) {
+function rested(thread: ThreadRecord, head: CheckpointHead) {
+  const { next, id, created_at } = head;
   const rest = next.length > 0 ? ("interrupted" as const) : ("idle" as const);
-  return { ...thread, rest, error: null, interrupts: {}, checkpoint: id, state_updated_at: created_at };
+  const timers = timersAt(head, thread.timers);
+  return {
+    ...thread,
+    rest,
+    error: null,
+    interrupts: {},
+    checkpoint: id,
+    timers,
+    state_updated_at: created_at,
+  };
 }
 
 /** The record and checkpoints of a thread that is created with a state. */

@@ -4,13 +4,14 @@ interface Order {
   readonly amount: number;
 }
 
-/** An order as a statechart: a human approves it, an actor charges for it. An ordinary XState machine, without anything of Heddle. */
+/** An order as a statechart: a human approves it within three days, an actor charges for it. An ordinary XState machine, without anything of Heddle. */
 export default setup({
   types: {
     context: {} as Order & { readonly receipt: string | null },
     input: {} as Partial<Order>,
     events: {} as { type: "APPROVE" } | { type: "REJECT" } | { type: "RETRY" },
   },
+  delays: { threeDays: 3 * 24 * 60 * 60 * 1_000 },
   actors: {
     charge: fromPromise<string, Order>(async ({ input }) => {
       if (input.amount > 1_000) throw new RangeError("The card takes no more than 1000");
@@ -26,6 +27,7 @@ export default setup({
     reviewing: {
       meta: { question: "Approve the order?" },
       on: { APPROVE: "charging", REJECT: "rejected" },
+      after: { threeDays: "expired" },
     },
     charging: {
       invoke: {
@@ -38,5 +40,6 @@ export default setup({
     declined: { on: { RETRY: "charging", REJECT: "rejected" } },
     paid: { type: "final" },
     rejected: { type: "final" },
+    expired: { type: "final" },
   },
 });

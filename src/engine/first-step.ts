@@ -14,6 +14,7 @@ import {
   subgraphCheckpointsOf,
   type SubgraphCheckpoint,
 } from "../model/start-checkpoint.ts";
+import type { Timer } from "../model/timer.ts";
 import type { Emission, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import {
@@ -53,7 +54,8 @@ export function firstStep(superstep: SuperstepState): EngineStep {
     if (error !== null) return superstep.failed(error);
   }
   if (superstep.isContinued) return continueStep(superstep, { rerun: new Set(), announce: false });
-  const { command, input } = superstep.run.kwargs;
+  const { command, input, timer } = superstep.run.kwargs;
+  if (timer !== undefined) return takeTimer(superstep, timer);
   if (command !== null && isResume(command)) return applyAnswers(superstep, command);
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
@@ -178,6 +180,17 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
     emissions: [superstep.checkpointFact(false)],
     checkpoints: [made],
   });
+}
+
+/** Makes the machine take the event of a timer. If that was cancelled before the run's turn, nothing changes. */
+function takeTimer(superstep: SuperstepState, timer: Timer): EngineStep {
+  const { definition, values, head, pendingWrites } = superstep;
+  const update = definition.machine?.timerUpdate(values, timer) ?? null;
+  if (update !== null) return applyCommand(superstep, { update });
+  if (head === null || head.next.length === 0) return { plan: { kind: "done" }, ...superstep.noChanges() };
+  const waiting = [...pendingWrites.values()].filter(({ interrupts }) => interrupts.length > 0);
+  const interrupts = Object.fromEntries(waiting.map((one) => [one.task, one.interrupts]));
+  return { plan: { kind: "paused", interrupts }, ...superstep.noChanges() };
 }
 
 function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {

@@ -4,6 +4,7 @@ import type { NodeCall, TaskOutcome } from "../ports/engine.ts";
 import type { Host, NodeIo } from "../ports/node-host.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
+import { SteadyTime } from "../ports/steady-time.ts";
 import { subgraphDefinitionAt } from "../graph/definition.ts";
 import type { GraphRegistry } from "../graph/graph-registry.ts";
 import { ResultCache } from "./result-cache.ts";
@@ -25,7 +26,8 @@ export function inThreadNodeHost(
   registry: GraphRegistry,
   { logger, clock, stacks = false }: LocalHostDeps,
 ): Host {
-  const parts = { registry, logger, clock, stacks, cache: new ResultCache() };
+  const time = new SteadyTime(clock);
+  const parts = { registry, logger, clock, stacks, now: () => time.now(), cache: new ResultCache() };
   return {
     run: (call, io) => runAttempt(parts, call, io),
     close: () => Promise.resolve(),
@@ -37,6 +39,7 @@ interface Parts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly stacks: boolean;
+  readonly now: () => number;
   readonly cache: ResultCache;
 }
 

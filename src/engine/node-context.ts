@@ -18,7 +18,7 @@ import { CtxStepResults, createStepFunction } from "./ctx-step-results.ts";
 export function createNodeContext(
   call: NodeCall,
   io: NodeIo,
-  logs: NodeLogDeps,
+  logs: NodeLogDeps & Pick<Tools, "now">,
   interrupts: TaskInterrupts,
   check: () => void,
   onCustomId: (id: string) => void,
@@ -35,6 +35,7 @@ export function createNodeContext(
       },
       message: createMessageMaker(call, io, check, onCustomId),
       store: new AttemptStore(io, check),
+      now: logs.now,
       "~parallel": (bodies) =>
         runParallel(context, "", interrupts.ask, bodies, { questions: interrupts, steps, check }),
     },
@@ -51,7 +52,11 @@ interface Parts {
   log: Log | undefined;
 }
 
-type Tools = Required<Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel">>;
+interface Tools extends Required<
+  Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel">
+> {
+  readonly now: () => number;
+}
 
 class Context implements Ctx<JsonObject> {
   readonly interrupt: Ctx["interrupt"];
@@ -69,6 +74,7 @@ class Context implements Ctx<JsonObject> {
   readonly store: Ctx["store"];
   declare readonly log: Log;
   readonly "~parallel": Tools["~parallel"];
+  readonly "~now": Tools["now"];
   /** The parts that the lazy getters use. Not a `#private` field: objects with this one as their prototype need it too. */
   readonly [PARTS]: Parts;
 
@@ -88,6 +94,7 @@ class Context implements Ctx<JsonObject> {
     this.ns = call.ns;
     this.store = tools.store;
     this["~parallel"] = tools["~parallel"];
+    this["~now"] = tools.now;
     Object.defineProperties(this, lazy);
   }
 }

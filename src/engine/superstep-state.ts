@@ -180,6 +180,8 @@ export class SuperstepState {
     if (this.writtenKeys !== null && this.writtenKeys.size > 0)
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
+    if (this.definition.machine !== undefined)
+      engine = { ...engine, ...timersData(this.definition, this.values) };
     const { ns } = this;
     // A head from another namespace (of another branch) is no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
@@ -312,6 +314,12 @@ export class SuperstepState {
   failed(error: PlainError): EngineStep {
     return { plan: { kind: "failed", error }, ...this.noChanges() };
   }
+}
+
+/** The engine data that stores the timers of a machine, for `timersAt`. */
+export function timersData({ machine }: GraphDefinition, values: JsonObject): JsonObject {
+  const timers = machine?.timers(values) ?? [];
+  return timers.length === 0 ? {} : { timers };
 }
 
 /** Reads the writes of a finished task from their stored form. */

@@ -2,6 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { md5Hex } from "../model/ids.ts";
 import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Timer } from "../model/timer.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
 import { schemaChannel } from "./channels/last-value.ts";
@@ -42,6 +43,10 @@ export interface MachineParts {
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if that depends on its input. */
   firstContext(): JsonObject | undefined;
+  /** The timers of a state. */
+  timers(values: JsonObject): readonly Timer[];
+  /** The update that makes the machine take the event of a timer; null when the state has no such timer any more. */
+  timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
 }
 
 /** A validated graph definition: immutable data. */

@@ -118,6 +118,8 @@ export interface Ctx<C = unknown> {
   /** The namespace of the graph: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
+  /** The time: epoch milliseconds without jumps, by which timers are due. */
+  readonly "~now"?: () => number;
   /**
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
    * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.

@@ -61,7 +61,6 @@ function promiseActors(machine: Machine): readonly string[] {
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];
-  if (node.after.length > 0) faults.push(`${at}.after is a delayed transition`);
   for (const { src, onSnapshot } of node.invoke) {
     const kind = kindOfActor(logicOf(machine, src));
     const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
@@ -71,10 +70,7 @@ function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const transitions = [...node.transitions.values(), node.always ?? []].flat();
   const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
   for (const action of actions) {
-    const { type, delay, src } = action as { type?: string; delay?: unknown; src?: unknown };
-    // `after` is reported separately: it raises a delayed event on entry.
-    if (delay !== undefined && node.after.length === 0)
-      faults.push(`${at} has the action ${type} with a delay`);
+    const { type, src } = action as { type?: string; src?: unknown };
     if (type !== "xstate.spawnChild" || typeof action !== "function") continue;
     const kind = typeof src === "string" ? kindOfActor(logicOf(machine, src)) : "inline";
     if (kind !== "promise") faults.push(`${at} spawns ${kind} logic`);

@@ -19,6 +19,15 @@ export type Effect =
   | { readonly kind: "stop"; readonly id: string }
   /** An event that the machine sends to itself, taken after the current one. */
   | { readonly kind: "send"; readonly event: MachineEvent }
+  /** An event that the machine sends to itself after a delay (milliseconds). Timers without an id cannot be cancelled. */
+  | {
+      readonly kind: "timer";
+      readonly id: string | undefined;
+      readonly delay: number;
+      readonly event: MachineEvent;
+    }
+  /** Cancels the timers with this id. */
+  | { readonly kind: "cancel"; readonly id: string }
   | { readonly kind: "emit"; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
   /** A custom action. */

@@ -8,6 +8,7 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { isSameTimer, isTimer, type Timer } from "../model/timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
   type ActorResult,
@@ -36,6 +37,7 @@ const INPUT_KEY = "__machine_input__";
 /** An event that is not processed yet. The event of an actor's result is created when it is processed. */
 type Pending =
   | { readonly event: MachineEvent }
+  | { readonly timer: Timer }
   | { readonly actor: string; readonly start: number; readonly result: ActorResult };
 
 /** A started actor whose result is not processed yet. `start` distinguishes it from others with the same id. */
@@ -44,6 +46,13 @@ interface Work {
   readonly start: number;
   readonly src: string;
   readonly input: unknown;
+}
+
+/** A timer that was set, and neither cancelled nor taken yet. Its `id` tells it from others under the same name. */
+interface SetTimer extends Timer {
+  /** The id that XState knows it by. */
+  readonly name: string | null;
+  readonly event: MachineEvent;
 }
 
 /** A macrostep whose custom actions have to run. They are determined by processing the event again. */
@@ -57,7 +66,9 @@ interface Step {
 interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
+  /** The number of actors started and timers set. */
   readonly started: number;
+  readonly timers: readonly SetTimer[];
   readonly actions: readonly Step[];
   /** Keys that an earlier context had. */
   readonly unset: readonly string[];
@@ -121,6 +132,8 @@ export function machineGraph(
         return update;
       },
       [WAIT]: async (state: JsonObject, ctx: Ctx) => {
+        // A timer was due while the machine waited.
+        if ((state[EVENTS] as readonly Pending[]).length > 0) return {};
         const waiting = driver.waiting(snapshotOf(state));
         const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
         return { [EVENTS]: [{ event }] };
@@ -155,6 +168,9 @@ export function machineGraph(
       refusesAnswer,
       whyNeedsInput: () => whyNeedsInput(driver),
       firstContext: () => firstContext(driver),
+      timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
+      timerUpdate: (values: JsonObject, timer: Timer) =>
+        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS]: [{ timer }] } : null,
     },
   });
 }
@@ -162,6 +178,13 @@ export function machineGraph(
 const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
 
 const storedMachineOf = (state: JsonObject) => state[SNAPSHOT] as unknown as StoredMachine;
+
+/** The timers of a state. A client may have changed it. */
+function timersOf(state: JsonObject): readonly SetTimer[] {
+  const kept = state[SNAPSHOT];
+  const timers = isObject(kept) ? kept["timers"] : undefined;
+  return Array.isArray(timers) ? (timers.filter(isTimer) as SetTimer[]) : [];
+}
 
 function snapshotOf(state: JsonObject): StoredSnapshot {
   const { rest, unset } = storedMachineOf(state);
@@ -183,6 +206,7 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
   const before = storedMachineOf(state) as StoredMachine | undefined;
   let work = begins ? [] : [...(before?.work ?? [])];
   let started = before?.started ?? 0;
+  let timers = begins ? [] : [...timersOf(state)];
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT] ?? null);
   const actions: Step[] = [];
@@ -196,12 +220,16 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
         work.push({ id, start: ++started, src, input: given });
       } else if (effect.kind === "stop") work = work.filter(({ id }) => id !== effect.id);
       else if (effect.kind === "send") queue.push({ event: effect.event });
+      else if (effect.kind === "timer") {
+        const { id: name = null, delay, event } = effect;
+        timers.push({ id: `${++started}:${name ?? event.type}`, name, due: dueAfter(delay, ctx), event });
+      } else if (effect.kind === "cancel") timers = timers.filter(({ name }) => name !== effect.id);
       else if (effect.kind === "emit") ctx.emit(effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     taken.effects.forEach(asked);
     ({ snapshot, output } = taken);
-    if (taken.status === "done") [work, queue] = [[], []];
+    if (taken.status === "done") [work, queue, timers] = [[], [], []];
   };
   if (begins) apply({ before: null, event: input });
   for (let count = 0; queue.length > 0; count++) {
@@ -213,6 +241,13 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
       apply({ before: snapshot, event: pending.event });
       continue;
     }
+    if ("timer" in pending) {
+      const timer = timers.find((one) => isSameTimer(one, pending.timer));
+      timers = timers.filter((one) => one !== timer);
+      // Else it was cancelled before its turn.
+      if (timer !== undefined) apply({ before: snapshot, event: timer.event });
+      continue;
+    }
     const { actor, start, result } = pending;
     // The machine has left the state that started it.
     if (!work.some((one) => one.id === actor && one.start === start)) continue;
@@ -222,7 +257,7 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
   const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
-  const kept = { rest, work, started, actions, unset };
+  const kept = { rest, work, started, timers, actions, unset };
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
@@ -237,13 +272,19 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
 const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : JSON.stringify(logged)}`;
 
+/** The time at which a timer is due. As in JavaScript, a delay that is no time has passed at once. */
+function dueAfter(delay: number, ctx: Ctx): number {
+  const ms = Number.isFinite(delay) ? Math.max(0, Math.ceil(delay)) : 0;
+  return Math.min((ctx["~now"]?.() ?? 0) + ms, Number.MAX_SAFE_INTEGER);
+}
+
 function nextNodes(driver: MachineDriver, state: JsonObject) {
-  const { work, actions, rest } = storedMachineOf(state);
+  const { work, actions, timers, rest } = storedMachineOf(state);
   if (actions.length > 0) return [ACTIONS, ...work.map((one) => send(one.src, one))];
   if (rest["status"] !== "active") return END;
   if (work.length > 0) return work.map((one) => send(one.src, one));
   // Without an event that it could take, it would wait forever.
-  return driver.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
+  return timers.length === 0 && driver.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
 }
 
 const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
@@ -270,7 +311,7 @@ function eventSchema({ events, can }: Waiting): Schema<unknown, MachineEvent> {
 }
 
 function whyNotEvent(event: unknown, events: readonly string[]): string | undefined {
-  const possible = `the machine can take ${events.join(", ")}`;
+  const possible = `the machine can take ${events.length === 0 ? "none: it waits for a timer" : events.join(", ")}`;
   if (!isObject(event) || typeof event["type"] !== "string")
     return `must be an event, { type: "..." }; ${possible}`;
   const { type } = event;

@@ -57,7 +57,6 @@ export interface StateNode {
   readonly initial: { readonly target: readonly StateNode[]; readonly actions: readonly unknown[] };
   readonly transitions: ReadonlyMap<string, readonly Transition[]>;
   readonly always?: readonly Transition[];
-  readonly after: readonly { readonly delay?: unknown }[];
   readonly invoke: readonly { readonly src: string; readonly onSnapshot?: unknown }[];
   readonly entry: readonly unknown[];
   readonly exit: readonly unknown[];

@@ -90,6 +90,7 @@ interface ActionParams {
   readonly actorRef?: XStateActor;
   readonly event?: MachineEvent;
   readonly to?: unknown;
+  readonly sendId?: string;
   readonly delay?: unknown;
   readonly value?: unknown;
   readonly label?: string;
@@ -98,8 +99,6 @@ interface ActionParams {
 function effectOf(machine: Machine, action: Action): Effect | undefined {
   const { type, info, exec } = action;
   const params = (action.params ?? {}) as ActionParams;
-  if (params.delay !== undefined && (type === "xstate.raise" || type === "xstate.sendTo"))
-    throw new TypeError(`The event "${params.event?.type}" has a delay: delayed events are not supported`);
   switch (type) {
     case "xstate.spawnChild": {
       const { actorRef, src, input } = params;
@@ -120,18 +119,23 @@ function effectOf(machine: Machine, action: Action): Effect | undefined {
       return action.params === undefined
         ? undefined
         : { kind: "stop", id: (action.params as XStateActor).id };
-    case "xstate.sendTo":
+    case "xstate.raise":
+    case "xstate.sendTo": {
       // A promise actor takes no events, and nobody is above the root.
-      return params.to === info.self && params.event !== undefined
-        ? { kind: "send", event: toStorable(params.event, "event") as MachineEvent }
-        : undefined;
+      if (params.event === undefined || (type === "xstate.sendTo" && params.to !== info.self))
+        return undefined;
+      const event = toStorable(params.event, "event") as MachineEvent;
+      const { id, delay } = params;
+      if (typeof delay === "number") return { kind: "timer", id, delay, event };
+      // An event that was raised without a delay is taken already.
+      return type === "xstate.raise" ? undefined : { kind: "send", event };
+    }
+    case "xstate.cancel":
+      return params.sendId === undefined ? undefined : { kind: "cancel", id: params.sendId };
     case "xstate.emit":
       return { kind: "emit", event: params.event };
     case "xstate.log":
       return { kind: "log", label: params.label, value: params.value };
-    case "xstate.raise":
-    case "xstate.cancel":
-      return undefined;
     default:
       return exec === undefined ? undefined : { kind: "action", run: () => exec(info, action.params) };
   }

@@ -1,6 +1,7 @@
 import type { TaskWrites } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
+import type { Timer } from "./timer.ts";
 
 /** `running` is never stored: a read overlays it while an actor executes the run. */
 export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
@@ -93,6 +94,8 @@ export interface RunKwargs {
   readonly timeout_seconds?: number;
   /** True: an answer is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
+  /** The timer of a machine whose event the run takes. Absent for all other runs. */
+  readonly timer?: Timer;
 }
 
 /** One execution of an assistant on a thread. Times are epoch milliseconds. */

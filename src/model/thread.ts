@@ -2,6 +2,7 @@ import type { Interrupts } from "./interrupt.ts";
 import { type PlainError, threadNotFound } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { Permits } from "./permission.ts";
+import type { ThreadTimer } from "./timer.ts";
 
 /** The key of a thread. The tenant is part of every key, never a filter; it is `_` when there is only one. */
 export interface ThreadKey {
@@ -91,6 +92,8 @@ export interface ThreadRecord {
    * Null if unknown, because a version of Heddle without this member wrote the record.
    */
   readonly state_bytes: number | null;
+  /** The timers of the machine in its latest checkpoint, in the order in which they were set; null for none. */
+  readonly timers: readonly ThreadTimer[] | null;
 }
 
 export interface DelayedRun {
@@ -180,6 +183,7 @@ export function newThreadRecord(
     delayed: null,
     ttl: ttl === null ? null : ttlFrom(ttl, now),
     state_bytes: 0,
+    timers: null,
   };
 }
 
@@ -211,6 +215,7 @@ export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>
     delayed: change.delayed === undefined ? thread.delayed : change.delayed,
     ttl: change.ttl === undefined ? thread.ttl : change.ttl,
     state_bytes: change.state_bytes === undefined ? thread.state_bytes : change.state_bytes,
+    timers: change.timers === undefined ? thread.timers : change.timers,
   };
 }
 

@@ -5,6 +5,7 @@ import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
+import type { Timer } from "../model/timer.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
 import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./progress.ts";
@@ -68,6 +69,10 @@ export interface CompletedRequest extends IdempotentRequest {
 }
 
 export interface KeyedDelayedRun extends DelayedRun {
+  readonly key: ThreadKey;
+}
+
+export interface KeyedTimer extends Timer {
   readonly key: ThreadKey;
 }
 
@@ -146,6 +151,8 @@ export interface Journal {
 
   /** Delayed runs of all threads (`ThreadRecord.delayed`): the first `limit`, by due time. */
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]>;
+  /** Threads of all tenants with their next timers (`nextTimer`): the first `limit`, by due time. */
+  timers(limit: number): Promise<readonly KeyedTimer[]>;
   /** The request that an append has carried out under this idempotency key. */
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined>;
 

@@ -80,7 +80,7 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
         );
       const request: RunRequest = { assistant_id, command: { resume: event }, multitask_strategy: "enqueue" };
       try {
-        return await runs.start(key, withConfigurable(request, configurable), { again, isEvent: true });
+        return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
       } catch (cause) {
         throw inTermsOfEvents(cause);
       }

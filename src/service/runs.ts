@@ -6,6 +6,7 @@ import { type Permission, permitsOf } from "../model/permission.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
 import type { TemporaryKind, ThreadKey, ThreadLifetime, ThreadRecord } from "../model/thread.ts";
+import type { Timer } from "../model/timer.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";
@@ -83,12 +84,23 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
+/** A run that takes an event of a machine: its answer, or that of a timer. */
+export interface MachineEventRun {
+  readonly timer?: Timer;
+}
+
+const withEvent = (draft: RunDraft, { timer }: MachineEventRun): RunDraft => ({
+  ...draft,
+  isEvent: true,
+  ...(timer && { kwargs: { ...draft.kwargs, timer } }),
+});
+
 export interface StartOptions {
   /** A request with the same key that has already started a run returns that run. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
-  /** See {@link RunDraft.isEvent}. */
-  readonly isEvent?: boolean;
+  /** Set for a run that takes an event of a machine. */
+  readonly event?: MachineEventRun;
 }
 
 export interface Runs extends RunCancellation {
@@ -106,7 +118,7 @@ export interface Runs extends RunCancellation {
     tenant: string,
     request: RunRequest,
     temporary: TemporaryKind,
-    options?: Omit<StartOptions, "isEvent">,
+    options?: Omit<StartOptions, "event">,
   ): Promise<RunRecord>;
   /**
    * Starts several runs without a thread: all of them or, if one is refused, none. Throws as {@link start} does; errors name the index of
@@ -223,7 +235,7 @@ export function createRuns(deps: Deps): Runs {
   async function start(
     key: ThreadKey,
     requested: RunRequest,
-    { by, isEvent = false }: StartOptions,
+    { by, event }: StartOptions,
     mark?: MakeIdempotencyRecord,
   ): Promise<RunRecord> {
     const request = webhooks.accept(requested);
@@ -239,7 +251,7 @@ export function createRuns(deps: Deps): Runs {
     const from = resolveRunStart(journal, key, request);
     const made = runDraftOf(id, request, assistant, place, from instanceof Promise ? await from : from);
     const started = startedBy(made, by);
-    const draft = isEvent ? { ...started, isEvent } : started;
+    const draft = event === undefined ? started : withEvent(started, event);
     return await system.admit(key, mark === undefined ? draft : { ...draft, once: mark(id) });
   }
 

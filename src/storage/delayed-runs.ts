@@ -1,6 +1,6 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { KeyedDelayedRun } from "../ports/journal.ts";
-import { DELAYED_RANGE, delayedKey, parseDelayedKey } from "./keys.ts";
+import type { KeyedDelayedRun, KeyedTimer } from "../ports/journal.ts";
+import { DELAYED_RANGE, delayedKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -11,6 +11,14 @@ export async function readDelayed(kv: KeyValueStore, limit: number): Promise<rea
   const found: KeyedDelayedRun[] = [];
   if (limit < 1) return found;
   for await (const [mark] of kv.entries({ ...DELAYED_RANGE, limit })) found.push(parseDelayedKey(mark));
+  return found;
+}
+
+/** The timers of all threads that are due first, one of each thread. */
+export async function readTimers(kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> {
+  const found: KeyedTimer[] = [];
+  if (limit < 1) return found;
+  for await (const [mark] of kv.entries({ ...TIMERS_RANGE, limit })) found.push(parseTimerKey(mark));
   return found;
 }
 

@@ -9,10 +9,12 @@ import {
   threadRecordKey,
   kwargsKey,
   parseThreadExpiryKey,
+  parseTimerKey,
   threadOfIndexKey,
   parseRunSortKey,
   runKey,
   splitThread,
+  TIMERS_RANGE,
   threadPrefix,
   prefixRange,
 } from "./keys.ts";
@@ -90,6 +92,7 @@ export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<Thre
 /** The thread that an index key names; undefined for any other key. */
 function listedBy(at: string): ThreadKey | undefined {
   if (!at.startsWith("!")) return threadOfIndexKey(at);
+  if (at.startsWith(TIMERS_RANGE.gte)) return parseTimerKey(at).key;
   return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 

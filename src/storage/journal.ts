@@ -14,6 +14,7 @@ import type {
   Damage,
   CompletedRequest,
   KeyedDelayedRun,
+  KeyedTimer,
   Fence,
   HistoryQuery,
   Journal,
@@ -38,7 +39,7 @@ import {
   pendingWritesPrefix,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { readDelayed } from "./delayed-runs.ts";
+import { readDelayed, readTimers } from "./delayed-runs.ts";
 import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
@@ -132,6 +133,10 @@ export class KeyValueJournal implements Journal {
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
     return readDelayed(this.#kv, limit);
+  }
+
+  timers(limit: number): Promise<readonly KeyedTimer[]> {
+    return readTimers(this.#kv, limit);
   }
 
   once(tenant: string, name: string): Eventually<CompletedRequest | undefined> {

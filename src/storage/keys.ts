@@ -1,5 +1,6 @@
 import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
+import type { Timer } from "../model/timer.ts";
 import type { ScanRange } from "../ports/key-value-store.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 
@@ -248,6 +249,15 @@ export function parseDelayedKey(key: string): {
 } {
   const [, due = "", tenant = "", thread = "", run = ""] = key.split("/").map(unescapeSegment);
   return { key: { tenant, thread }, run, due: parseOrdinal(due) };
+}
+
+/** Threads of all tenants by their next timer. */
+export const TIMERS_RANGE = prefixRange("!timer/");
+export const timerKey = ({ tenant, thread }: ThreadKey, { due, id }: Timer): string =>
+  `!timer/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(id)}`;
+export function parseTimerKey(key: string): Timer & { readonly key: ThreadKey } {
+  const [, due = "", tenant = "", thread = "", id = ""] = key.split("/").map(unescapeSegment);
+  return { key: { tenant, thread }, id, due: parseOrdinal(due) };
 }
 
 /** Crons of all tenants, by their next slot. */

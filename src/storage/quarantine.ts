@@ -4,6 +4,8 @@ import {
   DELAYED_RANGE,
   ALL_KEYS,
   THREAD_EXPIRIES_RANGE,
+  TIMERS_RANGE,
+  parseTimerKey,
   parseDelayedKey,
   parseThreadExpiryKey,
   threadOfIndexKey,
@@ -102,6 +104,7 @@ export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
   if (key.startsWith(DELAYED_RANGE.gte)) return parseDelayedKey(key).key;
+  if (key.startsWith(TIMERS_RANGE.gte)) return parseTimerKey(key).key;
   return key.startsWith("!active/") || key.startsWith("!sweep/") ? parseThreadMark(key).key : undefined;
 }
 

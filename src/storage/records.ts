@@ -52,6 +52,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     "rested_at",
     "ttl",
     "state_bytes",
+    "timers",
   ],
   (thread) => [
     thread.thread_id,
@@ -75,6 +76,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
     thread.rested_at,
     thread.ttl,
     thread.state_bytes,
+    thread.timers,
   ],
 );
 

@@ -1,8 +1,10 @@
 import type { JsonObject } from "../model/json.ts";
+import { nextTimer } from "../model/timer.ts";
 import { settledStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
   threadsByCreationPrefix,
   threadExpiryKey,
+  timerKey,
   threadIdKey,
   threadsByMetadataPrefix,
   sortKey,
@@ -22,6 +24,7 @@ import { PRESENT_MARK } from "./records.ts";
  *   by status             moves when it settles in another status than before; a busy thread stays where it is
  *   by member             top-level members of the metadata whose value is not an object or a list; moves when the member changes
  *   due                   only for threads with an expiry
+ *   by next timer         only for threads of machines that have one; a thread is listed under one timer at a time
  *
  * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
  */
@@ -58,7 +61,14 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
       sortKey(threadsByMetadataPrefix(tenant, member), created_at, id),
     ),
     ...(ttl === null ? [] : [threadExpiryKey(key, ttl.due)]),
+    ...nextTimerKey(key, thread),
   ];
+}
+
+/** The key of its next timer, if it has one. */
+function nextTimerKey(key: ThreadKey, thread: ThreadRecord): readonly string[] {
+  const timer = nextTimer(thread);
+  return timer === null ? [] : [timerKey(key, timer)];
 }
 
 /** Adds the index changes of a thread's change; `before` is undefined for a new thread. */
@@ -89,6 +99,12 @@ export function indexOps(
   if (before.ttl?.due !== after.ttl?.due) {
     if (before.ttl !== null) ops.push({ key: threadExpiryKey(key, before.ttl.due), value: null });
     if (after.ttl !== null) ops.push({ key: threadExpiryKey(key, after.ttl.due), value: PRESENT_MARK });
+  }
+  if (before.timers !== null || after.timers !== null) {
+    const [[old], [next]] = [nextTimerKey(key, before), nextTimerKey(key, after)];
+    if (old === next) return;
+    if (old !== undefined) ops.push({ key: old, value: null });
+    if (next !== undefined) ops.push({ key: next, value: PRESENT_MARK });
   }
 }
 

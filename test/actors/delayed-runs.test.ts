@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DelayedRuns } from "../../actors/delayed-runs.ts";
+import { DueQueue } from "../../actors/due-queue.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
@@ -200,17 +200,24 @@ describe("a run with a delay", () => {
         },
       };
       const key = { tenant: "_", thread: "t" };
-      let waits = [{ key, run: "r", due }];
-      const delays = new DelayedRuns(
+      let waits = [{ key, id: "r", due }];
+      const delays = new DueQueue(
         {
-          journal: { delayed: async () => waits, whenWritable: () => undefined },
+          journal: { whenWritable: () => undefined },
           clock,
           scheduler,
           logger: silentLogger,
         },
-        async () => void (waits = []),
+        {
+          name: "delayed run",
+          read: async () => waits,
+          start: async () => {
+            waits = [];
+            return true;
+          },
+        },
       );
-      await delays.startDueRuns();
+      await delays.startDue();
       for (let turn = 0; turn < 10; turn++) {
         pending.shift()?.();
         await new Promise(setImmediate);

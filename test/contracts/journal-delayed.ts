@@ -37,6 +37,45 @@ export function delayedContract(opened: Opened): void {
     expect(await journal.delayed(10)).toEqual([]);
   });
 
+  test("the next timer of each thread is told by its time, while a run or an event of the machine may take it", async () => {
+    const { journal } = opened();
+    const timer = (name: string, due: number, run: string | null = null) => ({ id: name, due, run });
+    const one = new Writer(() => journal, threadKey(1));
+    await one.append({
+      thread: { rest: "interrupted", timers: [timer("1:late", 300), timer("2:a/b", 100)] },
+    });
+    const other = new Writer(() => journal, threadKey(2, "other"));
+    await other.append({ thread: { rest: "interrupted", timers: [timer("1:late", 200)] } });
+    const all = async (limit = 10) =>
+      (await journal.timers(limit)).map(({ key, id: name, due }) => [key.thread, name, due]);
+    const [first, second] = [one.key.thread, other.key.thread];
+    expect(await all()).toEqual([
+      [first, "2:a/b", 100],
+      [second, "1:late", 200],
+    ]);
+    expect(await journal.timers(1)).toEqual([{ key: one.key, id: "2:a/b", due: 100 }]);
+    expect(await all(0)).toEqual([]);
+    const fired = [timer("1:late", 300), timer("2:a/b", 100, id(9))];
+    await one.append({ thread: { timers: fired } });
+    const next = [
+      [second, "1:late", 200],
+      [first, "1:late", 300],
+    ];
+    expect(await all()).toEqual(next);
+    // Also when the thread head was released and is read again.
+    journal.release(one.key);
+    await one.append({ thread: { rest: "error" } });
+    expect(await all()).toEqual([next[0]]);
+    await one.start(aRun(one.key, 10));
+    expect(await all()).toEqual(next);
+    const { epoch, seq } = one.record;
+    await journal.remove(one.key, { epoch, seq });
+    expect(await all()).toEqual([next[0]]);
+    const copy = threadKey(3, "other");
+    await journal.copy(other.key, copy, (thread) => ({ ...thread, thread_id: id(3), seq: thread.seq + 1 }));
+    expect(await all()).toEqual([next[0], [copy.thread, "1:late", 200]]);
+  });
+
   test("a request is known by its name, of its tenant alone, until it is forgotten", async () => {
     const { journal } = opened();
     const one = new Writer(() => journal, threadKey(1));

@@ -79,6 +79,7 @@ beforeEach(async () => {
       expire: () => Promise.reject(new Error("not here")),
     },
     recover: async () => undefined,
+    onTimer: () => undefined,
     admitAll: () => Promise.reject(new Error("not here")),
     restoreRunEnd: () => Promise.reject(new Error("not here")),
     drain: async () => undefined,

@@ -1,0 +1,34 @@
+import type { TakeTimer } from "../../actors/thread-system.ts";
+import { ServiceError } from "../model/errors.ts";
+import { isSameTimer, nextTimer } from "../model/timer.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { RunRequest } from "./run-draft.ts";
+import type { Runs } from "./runs.ts";
+
+interface Deps {
+  readonly journal: Pick<Journal, "thread">;
+  readonly runs: Pick<Runs, "start">;
+}
+
+/** Errors of a thread that was changed or deleted meanwhile. */
+const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"]);
+
+/** Starts or queues the run of a thread's last assistant that takes the event of a due timer. */
+export function timerTaker({ journal, runs }: Deps): TakeTimer {
+  return async (key, timer) => {
+    const thread = await journal.thread(key);
+    const next = thread === undefined ? null : nextTimer(thread);
+    if (next === null || !isSameTimer(next, timer)) return false;
+    const request: RunRequest = {
+      assistant_id: String(thread?.metadata["assistant_id"]),
+      multitask_strategy: "enqueue",
+    };
+    try {
+      await runs.start(key, request, { event: { timer } });
+      return true;
+    } catch (cause) {
+      if (cause instanceof ServiceError && CHANGED.has(cause.code)) return false;
+      throw cause;
+    }
+  };
+}
