@@ -118,9 +118,9 @@ export class Server {
     const admitted = timerTaker({
       journal,
       runs: {
-        start: (key, _request, _again, _by, event) =>
+        start: (key, _request, options) =>
           system.admit(key, {
-            ...draftOf(server.newId(), { input: null, ...event }, "enqueue"),
+            ...draftOf(server.newId(), { input: null, ...options?.event }, "enqueue"),
             isEvent: true,
           }),
       },
