@@ -127,7 +127,7 @@ export interface Transport {
   readonly address: { readonly host: string; readonly port: number };
   /**
    * Announces that the server is about to close: each complete response is from now on the last of its connection, and says so
-   * (`Connection: close`), unless its request is still arriving in a later turn. New connections are accepted until `close`.
+   * (`Connection: close`), unless its request is still arriving. New connections are accepted until `close`.
    */
   startDraining(): void;
   /** Accepts no new connections, and closes every connection. */

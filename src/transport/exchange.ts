@@ -1,12 +1,5 @@
-import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, HttpRequest, Reply, ReplyHeaders } from "../ports/transport.ts";
 import type { RequestBody } from "./request-body.ts";
-
-/** Whether the transport is about to close: then each complete response is the last of its connection. */
-export interface Draining {
-  isDraining(): boolean;
-  readonly scheduler: Pick<Scheduler, "soon">;
-}
 
 /** A request and its response: the common part of both transports. */
 export abstract class Exchange implements HttpRequest, Reply {
@@ -16,38 +9,18 @@ export abstract class Exchange implements HttpRequest, Reply {
   aborted = false;
   protected readonly incoming: RequestBody;
   readonly #head: HttpRequest;
-  readonly #draining: Draining;
   #answered = false;
   #onAbort: (() => void) | undefined;
 
-  constructor(head: HttpRequest, incoming: RequestBody, draining: Draining) {
+  constructor(head: HttpRequest, incoming: RequestBody) {
     this.method = head.method;
     this.path = head.path;
     this.query = head.query;
     this.incoming = incoming;
     this.#head = head;
-    this.#draining = draining;
   }
 
-  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
-    if (!this.answer()) return;
-    const { scheduler, isDraining } = this.#draining;
-    // While a body arrives, the connection stays open: closing it could lose the response.
-    const reply = () => this.reply(status, headers, body, isDraining() && this.incoming.complete);
-    if (!isDraining() || this.incoming.complete) return reply();
-    // A body that came together with its head has been received by the next turn.
-    scheduler.soon(() => {
-      if (!this.aborted) reply();
-    });
-  }
-
-  /** Writes a whole response. `isLast`: no other follows on its connection, and it says so. */
-  protected abstract reply(
-    status: number,
-    headers: ReplyHeaders,
-    body: Uint8Array | string | undefined,
-    isLast: boolean,
-  ): void;
+  abstract send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void;
   abstract open(status: number, headers: ReplyHeaders, first: Uint8Array | string): ByteStream;
 
   header(name: string): string | undefined {

@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
-import { type Draining, Exchange } from "./exchange.ts";
+import { Exchange } from "./exchange.ts";
 import { RequestFraming, malformedRequest, type Refusal } from "./request-framing.ts";
 import { MAX_UNSENT_BYTES } from "./limits.ts";
 
@@ -58,6 +58,7 @@ export class NodeHead implements HttpRequest {
 /** A request and its response, over Node's HTTP server. */
 export class NodeExchange extends Exchange {
   readonly #response: ServerResponse;
+  readonly #isDraining: () => boolean;
   #stream: NodeStream | undefined;
 
   /** `onBody` is called for a body that has not arrived yet. */
@@ -66,7 +67,7 @@ export class NodeExchange extends Exchange {
     raw: IncomingMessage,
     response: ServerResponse,
     { maxBody, memory }: BodyLimits,
-    draining: Draining,
+    isDraining: () => boolean,
     onBody: (body: RequestBody, raw: IncomingMessage) => void,
   ) {
     const { framing } = head;
@@ -74,8 +75,9 @@ export class NodeExchange extends Exchange {
     const isRead = framing.hasBody && raw.readableEnded;
     const parsed = isRead ? bytesOf((raw as { body?: unknown }).body) : undefined;
     const body = new RequestBody(maxBody, memory, parsed?.length ?? framing.length, framing.hasBody);
-    super(head, body, draining);
+    super(head, body);
     this.#response = response;
+    this.#isDraining = isDraining;
     response.on("close", () => this.#closed());
     // Ignores write errors: they mean that the client has disconnected, and an abort event follows.
     response.on("error", () => undefined);
@@ -96,19 +98,16 @@ export class NodeExchange extends Exchange {
     onBody(body, raw);
   }
 
-  protected reply(
-    status: number,
-    headers: ReplyHeaders,
-    body: Uint8Array | string | undefined,
-    isLast: boolean,
-  ): void {
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
+    if (!this.answer()) return;
     const response = this.#response;
     response.statusCode = status;
     for (const name in headers) response.setHeader(name, headers[name] as string | readonly string[]);
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    if (isLast) response.setHeader("connection", "close");
+    // The connection stays open: closing it while a body arrives could lose the response.
+    if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }
 

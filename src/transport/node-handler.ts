@@ -42,7 +42,6 @@ export function createNodeHandler(handlers: Handlers, options: Options): NodeHan
   const open = new Set<ServerResponse>();
   const sockets = serveSockets(handlers, options.scheduler);
   let isDraining = false;
-  const draining = { isDraining: () => isDraining, scheduler: options.scheduler };
   return {
     request(raw, response) {
       const head = new NodeHead(raw);
@@ -54,8 +53,13 @@ export function createNodeHandler(handlers: Handlers, options: Options): NodeHan
       }
       open.add(response);
       response.on("close", () => open.delete(response));
-      const exchange = new NodeExchange(head, raw, response, limits, draining, (body, incoming) =>
-        uploads.add(body, () => incoming.destroy()),
+      const exchange = new NodeExchange(
+        head,
+        raw,
+        response,
+        limits,
+        () => isDraining,
+        (body, incoming) => uploads.add(body, () => incoming.destroy()),
       );
       handlers.request(exchange, exchange);
       return true;

@@ -1,7 +1,7 @@
 import type { ByteStream, HttpRequest, ReplyHeaders } from "../ports/transport.ts";
 import { RequestBody } from "./request-body.ts";
 import type { BodyLimits } from "../ports/body-memory.ts";
-import { type Draining, Exchange } from "./exchange.ts";
+import { Exchange } from "./exchange.ts";
 import { RequestFraming } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
@@ -47,13 +47,15 @@ export class UwsHead implements HttpRequest {
 /** A request and its response, over uWebSockets.js. */
 export class UwsExchange extends Exchange {
   readonly #raw: RawResponse;
+  readonly #isDraining: () => boolean;
   #stream: UwsStream | undefined;
 
-  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits, draining: Draining) {
+  constructor(head: UwsHead, raw: RawResponse, { maxBody, memory }: BodyLimits, isDraining: () => boolean) {
     const { framing } = head;
     const body = new RequestBody(maxBody, memory, framing.length, framing.hasBody);
-    super(head, body, draining);
+    super(head, body);
     this.#raw = raw;
+    this.#isDraining = isDraining;
     raw.onAborted(() => this.#abort());
     if (!framing.hasBody) return;
     raw.onData((piece, last) => {
@@ -65,14 +67,12 @@ export class UwsExchange extends Exchange {
     });
   }
 
-  protected reply(
-    status: number,
-    headers: ReplyHeaders,
-    body: Uint8Array | string | undefined,
-    isLast: boolean,
-  ): void {
+  send(status: number, headers: ReplyHeaders, body?: Uint8Array | string): void {
+    if (!this.answer()) return;
     const raw = this.#raw;
     const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
+    // The connection stays open: closing it while a body arrives could lose the response.
+    const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);

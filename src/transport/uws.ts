@@ -71,7 +71,6 @@ const openUws = async (
 ): Promise<Transport> => {
   const app = uws.App();
   let isDraining = false;
-  const draining = { isDraining: () => isDraining, scheduler };
   const limits = createBodyLimits({ ...options, scheduler });
   let connections = 0;
   app.filter((connection, by) => {
@@ -122,7 +121,7 @@ const openUws = async (
     const head = new UwsHead(request);
     const { refusal } = head.framing;
     if (refusal !== undefined) return refuse(raw, refusal, scheduler);
-    const exchange = new UwsExchange(head, raw, limits, draining);
+    const exchange = new UwsExchange(head, raw, limits, () => isDraining);
     handlers.request(exchange, exchange);
   });
 
