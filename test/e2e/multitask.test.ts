@@ -3,6 +3,7 @@ import { graph, list, value } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { gated, latch } from "./support/latches.ts";
 import { serve } from "./support/server.ts";
+import { isHosted } from "./support/suite-variant.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
 const whole = (...names: string[]) => names.flatMap((name) => [`${name} began`, `${name} ended`]);
@@ -59,16 +60,20 @@ describe.each(lines)("a second run on a busy thread over %s", (_, connect) => {
     expect(await client.runs.list(thread_id)).toHaveLength(2);
   });
 
-  test("what is wrong with its request is said first: it would be refused also once the thread is idle", async () => {
-    const { client, thread_id, open } = await start();
-    await expect(client.runs.create(thread_id, "held", { input: { none: 1 } })).rejects.toMatchObject({
-      status: 422,
-    });
-    await expect(client.runs.create(thread_id, "held", { input: { name: "b" } })).rejects.toMatchObject({
-      status: 409,
-    });
-    open("a");
-  });
+  // LangGraph.js takes any keys as an input, and fails in the run.
+  test.skipIf(isHosted)(
+    "what is wrong with its request is said first: it would be refused also once the thread is idle",
+    async () => {
+      const { client, thread_id, open } = await start();
+      await expect(client.runs.create(thread_id, "held", { input: { none: 1 } })).rejects.toMatchObject({
+        status: 422,
+      });
+      await expect(client.runs.create(thread_id, "held", { input: { name: "b" } })).rejects.toMatchObject({
+        status: 409,
+      });
+      open("a");
+    },
+  );
 
   test("without a strategy it is refused too, and shown as reject where it was taken", async () => {
     const { create, a, join, open } = await start();
