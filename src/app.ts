@@ -47,7 +47,7 @@ import { LostRunEndRepair } from "./service/lost-run-end-repair.ts";
 import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
 import { readWebhookPolicy } from "./config/webhooks.ts";
 import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
-import { timerTaker } from "./service/machine-timers.ts";
+import { createTimerHandler } from "./service/machine-timers.ts";
 import { createService } from "./service/service.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
 import { openStorage, type StorageOptions } from "./storage/open.ts";
@@ -252,7 +252,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
     const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
     const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
-    system.onTimer(timerTaker({ journal, runs: service.runs }));
+    system.onTimer(createTimerHandler({ journal, runs: service.runs }));
     await system.recover();
 
     const transports = await openTransport(options.transport);

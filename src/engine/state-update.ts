@@ -29,7 +29,7 @@ import {
   type WaitingNodes,
 } from "../graph/superstep.ts";
 import { firstStateFaults } from "./graph-migration.ts";
-import { finishedTaskOf, NULL_TASK_ID, timersData } from "./superstep-state.ts";
+import { finishedTaskOf, NULL_TASK_ID, engineDataOfTimers } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { baseStateOf, type UpdateTarget } from "./update-base-state.ts";
@@ -100,7 +100,7 @@ export function computeUpdatedState(
     metadata: ns === "" ? metadata : { ...metadata, parents: head?.metadata["parents"] ?? {} },
     writes: made.writes,
     next: made.next,
-    engine: { ...engineDataOf(made, head), ...timersData(definition, made.applied.values) },
+    engine: { ...engineDataOf(made, head), ...engineDataOfTimers(definition, made.applied.values) },
     graph: made.graph ?? head?.graph ?? definition.hash,
     changes: made.applied.changes,
   };

@@ -181,7 +181,7 @@ export class SuperstepState {
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
     if (this.definition.machine !== undefined)
-      engine = { ...engine, ...timersData(this.definition, this.values) };
+      engine = { ...engine, ...engineDataOfTimers(this.definition, this.values) };
     const { ns } = this;
     // A head from another namespace (of another branch) is no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
@@ -317,7 +317,7 @@ export class SuperstepState {
 }
 
 /** The engine data that stores the timers of a machine, for `timersAt`. */
-export function timersData({ machine }: GraphDefinition, values: JsonObject): JsonObject {
+export function engineDataOfTimers({ machine }: GraphDefinition, values: JsonObject): JsonObject {
   const timers = machine?.timers(values) ?? [];
   return timers.length === 0 ? {} : { timers };
 }

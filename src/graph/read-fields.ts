@@ -22,7 +22,7 @@ export function listField(value: unknown, at: string): readonly unknown[] {
 }
 
 /** A string, or null if it is absent. */
-export function textField(value: unknown, at: string): string | null {
+export function stringFieldOrNull(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
   return typeof value === "string" ? value : refuseField(at, "must be a string");
 }

@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import { PoolReads } from "./pool-reads.ts";
+import { Slots } from "./slots.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
@@ -14,13 +14,22 @@ const FIRST = 48;
 /** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
+/**
+ * Reads in Node's pool of four threads at a time. The others are for writes: a run stores its start and its end there, and would wait each time
+ * behind every read of blocks with 14 MB that others have begun.
+ */
+const POOL_READS = 2;
+/** Large values at a time that were read and wait to be decoded. */
+const SLOW_READS = 2;
+
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
 
 /** The common part of the stores over `abstract-level` databases. Each of them opens its database in its own file. */
 export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore {
   budget: TimeBudget | undefined;
   protected db: D | undefined;
-  readonly #reads = new PoolReads();
+  readonly #poolReads = new Slots(POOL_READS);
+  readonly #slowReads = new Slots(SLOW_READS);
 
   abstract open(): Promise<void>;
 
@@ -42,8 +51,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
     try {
-      return await this.#reads.run(tenant, async () => {
-        const value = await this.#opened().get(key);
+      return await this.#slowReads.run(tenant, async () => {
+        const value = await this.#poolReads.run(tenant, () => this.#opened().get(key));
         await this.budget?.share(tenant).next();
         return value;
       });
@@ -73,7 +82,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     try {
       for (;;) {
         // LevelDB may return a short page (it fetches 16 KiB at a time). Only an empty page is the end.
-        const page = await this.#reads.run(tenant, () => iterator.nextv(PAGE));
+        const page = await this.#poolReads.run(tenant, () => iterator.nextv(PAGE));
         if (page.length === 0) return;
         for (const entry of page) {
           yield entry;
@@ -93,7 +102,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     const iterator = this.#open(() => this.#opened().keys({ ...range, ...FETCH }));
     try {
       for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
-        const page = await this.#reads.run(tenant, () => iterator.nextv(size));
+        const page = await this.#poolReads.run(tenant, () => iterator.nextv(size));
         if (page.length === 0) return;
         yield page;
         if (share?.isSpent() === true) await share.next();

@@ -7,7 +7,7 @@ import { SmallMap } from "../model/small-map.ts";
 import { andThen, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
 import { deriveChannels } from "./channel-values.ts";
-import { delayedIndexOps } from "./delayed-runs.ts";
+import { delayedIndexOps } from "./due-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { sealFacts } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";

@@ -20,7 +20,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { readManifest, type TableEntry } from "./leveldb/manifest.ts";
 import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.ts";
-import { checkTable, ALL_KEYS_RANGE, type TableDamage } from "./leveldb/table-check.ts";
+import { checkTable, WHOLE_KEY_RANGE, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
 /** The identity of a manifest at some time: its name and size. A manifest is append-only. */
@@ -131,7 +131,7 @@ export class DatabaseFiles {
       if (checked === undefined) {
         found.push({
           what: `table ${table.name} is missing`,
-          range: table.bounds ?? ALL_KEYS_RANGE,
+          range: table.bounds ?? WHOLE_KEY_RANGE,
           table: table.name,
         });
         continue;

@@ -39,7 +39,7 @@ import {
   pendingWritesPrefix,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { readDelayed, readTimers } from "./delayed-runs.ts";
+import { readDelayed, readTimers } from "./due-index.ts";
 import { expireIdempotencyRecords, readIdempotencyRecord } from "./idempotency.ts";
 import type { KeyValueOutbox } from "./outbox.ts";
 import { readHistory, readWrites } from "./checkpoint-history.ts";
@@ -158,10 +158,10 @@ export class KeyValueJournal implements Journal {
   /** Concurrent readers of a large checkpoint, which includes its graph's input, share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
     const decode = (bytes: Buffer | undefined) => bytes && readCheckpoint(bytes, key, id);
-    if (!this.#slowKeys.has(at)) return andThen(this.#kv.get(at), decode);
+    if (!this.#slowKeys.has(at)) return andThen(this.#getValue(at), decode);
     const known = this.#sharedCheckpoints.get(at) ?? this.#checkpointReads.get(at);
     if (known !== undefined) return known;
-    const read = Promise.resolve(this.#kv.get(at, true))
+    const read = Promise.resolve(this.#getValue(at))
       .then(decode)
       .then((found) => {
         if (found !== undefined) this.#sharedCheckpoints.set(at, found);
@@ -375,8 +375,12 @@ export class KeyValueJournal implements Journal {
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 
+  /** Reads large values in another thread, once they are known to be large. */
   readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
-    this.#kv.get(key, this.#slowKeys.has(key));
+    andThen(this.#kv.get(key, this.#slowKeys.has(key)), (bytes) => {
+      if (bytes !== undefined && bytes.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
+      return bytes;
+    });
 
   /** Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, even if that happens during the read. */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {

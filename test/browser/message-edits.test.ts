@@ -88,7 +88,7 @@ describe("a changed list of messages", () => {
       lists: { m: [a, edited] },
       before: { m: [b, c] },
       after: { m: [edited] },
-      isWrong: false,
+      isInvalid: false,
     });
     const parts = (before: readonly JsonRecord[], after: readonly JsonRecord[]) => {
       const changes = findMessageChanges({ m: before }, { m: after });
@@ -103,8 +103,8 @@ describe("a changed list of messages", () => {
 
   test("cannot be stored with a changed message that is none; stored ones are left as they are", () => {
     const odd = { ...a, content: null };
-    expect(findMessageChanges({ m: [odd, b] }, { m: [odd] }).isWrong).toBe(false);
-    expect(findMessageChanges({ m: [odd, b] }, { m: [{ ...odd, content: 1 }, b] }).isWrong).toBe(true);
+    expect(findMessageChanges({ m: [odd, b] }, { m: [odd] }).isInvalid).toBe(false);
+    expect(findMessageChanges({ m: [odd, b] }, { m: [{ ...odd, content: 1 }, b] }).isInvalid).toBe(true);
   });
 
   test.each([

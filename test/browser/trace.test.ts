@@ -9,7 +9,7 @@ import {
 import { buildChart, indexesByPath } from "../../src/dashboard/inspector/chart-model.ts";
 import { markTakenTransitions } from "../../src/dashboard/inspector/taken-transitions.ts";
 import { Trace } from "../../src/dashboard/live/trace.ts";
-import { pausedRunOf, pauseSummary } from "../../src/dashboard/live/paused-run.ts";
+import { pausedRunOf, pauseLabel } from "../../src/dashboard/live/paused-run.ts";
 import type { JsonRecord, Run, Thread } from "../../src/dashboard/api/records.ts";
 import {
   timelineGroups,
@@ -195,9 +195,9 @@ describe("a thread that waits", () => {
   test("waits with its newest run: at a question, or at a breakpoint", () => {
     const asks = pausedRunOf(thread({ interrupts }), runs);
     expect(asks).toEqual({ run: "newest", questions: interrupts.task });
-    expect(asks === null ? "" : pauseSummary(asks)).toBe("awaits an answer");
+    expect(asks === null ? "" : pauseLabel(asks)).toBe("awaits an answer");
     const pauses = pausedRunOf(thread({}), runs);
-    expect(pauses === null ? "" : pauseSummary(pauses)).toBe("paused");
+    expect(pauses === null ? "" : pauseLabel(pauses)).toBe("paused");
   });
 
   test("does not wait while it runs, nor once it is idle", () => {

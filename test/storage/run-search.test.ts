@@ -18,7 +18,7 @@ test.each(["error", "timeout", "interrupted"] as const)(
       const run = aRun(writer.key, n, { order: n });
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await writer.start(run, {});
-      // oxlint-disable-next-line no-await-in-loop
+      // oxlint-disable-next-line no-await-in-loop -- one append after another
       await writer.settle(run, n === 20 ? { runs: [{ ...run, status, ended_at: 2_000 }] } : {});
     }
     const search = { status, limit: 10, sort_order: "desc", keep: () => true } as const;

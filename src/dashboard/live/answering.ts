@@ -53,9 +53,9 @@ export async function sendAnswers(thread: string, assistant: string, answers: Js
 /** Waits a moment for the run that gives answers. Resolves with the reason if they are refused; null: they are taken, or no end is in sight. */
 export async function waitForRefusal(run: Run, ids: readonly string[]): Promise<string | null> {
   for (const ms of LOOKS_MS) {
-    // oxlint-disable-next-line no-await-in-loop -- each look comes after the one before it
+    // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     await new Promise((resolve) => setTimeout(resolve, ms));
-    // oxlint-disable-next-line no-await-in-loop
+    // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
     if (isDone(await getRun(run.thread_id, run.run_id))) return findRefusal(run.thread_id, ids);
   }
   return null;

@@ -14,5 +14,5 @@ export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]
   return { run: newest.run_id, questions: Object.values(interrupts).flat() };
 }
 
-export const pauseSummary = ({ questions }: PausedRun): string =>
+export const pauseLabel = ({ questions }: PausedRun): string =>
   questions.length > 0 ? "awaits an answer" : "paused";

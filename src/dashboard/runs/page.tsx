@@ -5,7 +5,7 @@ import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/p
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
-import { type PausedRun, pauseSummary } from "../live/paused-run.ts";
+import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -153,7 +153,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
           {waiting === null ? (
             <StatusBadge of={run.status} />
           ) : (
-            <StatusBadge of="interrupted" words={pauseSummary(waiting)} />
+            <StatusBadge of="interrupted" words={pauseLabel(waiting)} />
           )}
           {state === "broken" && <span class="live broken">connection lost, trying again…</span>}
         </h2>

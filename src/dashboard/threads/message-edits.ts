@@ -50,13 +50,13 @@ export function messagesUpdate(before: MessageList, after: MessageList): Message
 /** What edited lists of messages change in a state. */
 export interface MessageChanges {
   readonly update: MessageLists;
-  /** The lists that differ, as they are to be. */
+  /** The edited lists, whole. */
   readonly lists: MessageLists;
-  /** Their parts that differ, for a comparison. */
+  /** The parts of them that differ, for the comparison that is shown. */
   readonly before: MessageLists;
   readonly after: MessageLists;
-  /** True: a changed message cannot be stored. */
-  readonly isWrong: boolean;
+  /** True if a changed message cannot be stored. */
+  readonly isInvalid: boolean;
 }
 
 export function findMessageChanges(stored: MessageLists, edited: MessageLists): MessageChanges {
@@ -72,7 +72,7 @@ export function findMessageChanges(stored: MessageLists, edited: MessageLists): 
     lists: by(({ list }) => list),
     before: by(({ before }) => before),
     after: by(({ after }) => after),
-    isWrong: changed.some(({ name, list }) => {
+    isInvalid: changed.some(({ name, list }) => {
       const unchanged = new Set(stored[name]);
       return list.some((message) => !unchanged.has(message) && messageFault(message) !== null);
     }),

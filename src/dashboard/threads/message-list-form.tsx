@@ -60,7 +60,7 @@ export function MessageListForm({ name, messages, onChange }: ListProps) {
           <li key={row.key}>
             <MessageForm
               row={row}
-              place={hidden + i}
+              index={hidden + i}
               list={list}
               onChange={(message) => set(rows.map((one) => (one === row ? { ...row, message } : one)))}
               onMove={(by) => set(moved(rows, hidden + i, by))}
@@ -84,21 +84,21 @@ export function MessageListForm({ name, messages, onChange }: ListProps) {
   );
 }
 
-function moved<T>(list: readonly T[], place: number, by: number): readonly T[] {
-  const rest = list.toSpliced(place, 1);
-  return rest.toSpliced(place + by, 0, list[place] as T);
+function moved<T>(list: readonly T[], index: number, by: number): readonly T[] {
+  const rest = list.toSpliced(index, 1);
+  return rest.toSpliced(index + by, 0, list[index] as T);
 }
 
 interface FormProps {
   readonly row: Row;
-  readonly place: number;
+  readonly index: number;
   readonly list: MessageList;
   readonly onChange: (message: JsonRecord) => void;
   readonly onMove: (by: number) => void;
   readonly onRemove: () => void;
 }
 
-function MessageForm({ row, place, list, onChange, onMove, onRemove }: FormProps) {
+function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps) {
   const { stored, message } = row;
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
@@ -107,9 +107,9 @@ function MessageForm({ row, place, list, onChange, onMove, onRemove }: FormProps
   const role = messageTypeOf(message);
   const isChanged = message !== stored;
   const fault = isChanged ? messageFault(message) : null;
-  const what = `message ${place + 1}`;
+  const what = `message ${index + 1}`;
   const move = (by: number) => {
-    const isEnd = list[place + by] === undefined;
+    const isEnd = list[index + by] === undefined;
     return {
       // A disabled button would lose the focus.
       "aria-disabled": isEnd,
@@ -122,7 +122,7 @@ function MessageForm({ row, place, list, onChange, onMove, onRemove }: FormProps
     };
   };
   return (
-    <fieldset aria-label={`Message ${place + 1}`}>
+    <fieldset aria-label={`Message ${index + 1}`}>
       <div class="bar">
         <button
           type="button"
@@ -259,7 +259,7 @@ function Calls({ message, list, onChange }: ListedProps) {
         <CallForm
           key={keys[i]}
           call={call}
-          place={i}
+          index={i}
           onChange={(changed) => set(calls.with(i, changed))}
           onRemove={() => {
             set(calls.toSpliced(i, 1));
@@ -268,9 +268,7 @@ function Calls({ message, list, onChange }: ListedProps) {
         />
       ))}
       {hasCallBlocks(message) && (
-        <p class="hint">
-          The content has blocks of tool calls, too: what changes here is to be changed there.
-        </p>
+        <p class="hint">The content also has blocks with tool calls. Change them there as well.</p>
       )}
       <div>
         <button
@@ -289,12 +287,12 @@ function Calls({ message, list, onChange }: ListedProps) {
 
 interface CallProps {
   readonly call: JsonRecord;
-  readonly place: number;
+  readonly index: number;
   readonly onChange: (call: JsonRecord) => void;
   readonly onRemove: () => void;
 }
 
-function CallForm({ call, place, onChange, onRemove }: CallProps) {
+function CallForm({ call, index, onChange, onRemove }: CallProps) {
   const id = useId();
   const [args, setArgs] = useState(call["args"]);
   const [isJson, setJson] = useState(!isJsonRecord(args) || Object.keys(args).length === 0);
@@ -315,11 +313,11 @@ function CallForm({ call, place, onChange, onRemove }: CallProps) {
     </div>
   );
   return (
-    <fieldset class="call" aria-label={`Tool call ${place + 1}`}>
+    <fieldset class="call" aria-label={`Tool call ${index + 1}`}>
       <div class="bar">
         {text("name", "Calls the tool")}
         {text("id", "Id of the call")}
-        <button type="button" class="quiet" aria-label={`Remove tool call ${place + 1}`} onClick={onRemove}>
+        <button type="button" class="quiet" aria-label={`Remove tool call ${index + 1}`} onClick={onRemove}>
           ✕
         </button>
       </div>

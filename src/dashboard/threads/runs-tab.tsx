@@ -6,7 +6,7 @@ import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { answersWithIds } from "../live/answering.ts";
-import { pausedRunOf, pauseSummary } from "../live/paused-run.ts";
+import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
@@ -53,7 +53,7 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
             />
             <a class="main" href={runHref(watch.id, run.run_id)}>
               {waiting?.run === run.run_id ? (
-                <StatusBadge of="interrupted" words={pauseSummary(waiting)} />
+                <StatusBadge of="interrupted" words={pauseLabel(waiting)} />
               ) : (
                 <StatusBadge of={run.status} />
               )}

@@ -147,7 +147,7 @@ function ChangeForm({
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!checks.ask() || wrong !== null || messages.isWrong) return;
+        if (!checks.ask() || wrong !== null || messages.isInvalid) return;
         void onSubmit({ update, lists: messages.lists, asNode });
       }}
     >
@@ -203,7 +203,7 @@ function ChangeForm({
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button class="primary" disabled={wrong !== null || messages.isWrong || checks.faults.has("")}>
+        <button class="primary" disabled={wrong !== null || messages.isInvalid || checks.faults.has("")}>
           {submit}
         </button>
       </div>

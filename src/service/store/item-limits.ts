@@ -39,7 +39,7 @@ export function checkLabels(namespace: unknown, at: string): asserts namespace i
 }
 
 /** Checks the namespace and key of an item that is put or deleted. */
-export function checkItemAddress({ namespace, key }: ItemKey, at: string): void {
+export function checkNamespaceAndKey({ namespace, key }: ItemKey, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
     const message = "Namespace is required";

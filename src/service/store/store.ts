@@ -13,7 +13,7 @@ import {
   checkItemKey,
   checkLabels,
   checkPage,
-  checkItemAddress,
+  checkNamespaceAndKey,
   checkTtl,
   checkValue,
   MAX_BATCH_OPS,
@@ -157,7 +157,7 @@ export function createStore(deps: StoreDeps): Store {
         return (now) =>
           listNamespaces(items, tenant, op, now, permission && new ItemPermissionFilter(permission));
       case "put": {
-        checkItemAddress(op, at);
+        checkNamespaceAndKey(op, at);
         checkTtl(op.ttl, `${at}ttl`);
         checkIndex(op.index, `${at}index`);
         const value = checkValue(op.value, `${at}value`);
@@ -171,7 +171,7 @@ export function createStore(deps: StoreDeps): Store {
         return undefined;
       }
       case "delete":
-        checkItemAddress(op, at);
+        checkNamespaceAndKey(op, at);
         writes.push({ kind: "delete", namespace: op.namespace, key: op.key });
         return undefined;
       default:

@@ -27,7 +27,7 @@ export interface TableDamage {
   readonly blocks?: readonly DataBlock[];
 }
 
-export const ALL_KEYS_RANGE: KeyRange = { from: "", to: "~" };
+export const WHOLE_KEY_RANGE: KeyRange = { from: "", to: "~" };
 
 const FOOTER = 48;
 
@@ -63,10 +63,10 @@ export function* checkTable(
   }
   if (bytes.length !== size) {
     // The table is intact but has the wrong size: it is another table.
-    yield { what: sizeIs(bytes, size), range: bounds ?? ALL_KEYS_RANGE };
+    yield { what: sizeIs(bytes, size), range: bounds ?? WHOLE_KEY_RANGE };
     return;
   }
-  let { from } = bounds ?? ALL_KEYS_RANGE;
+  let { from } = bounds ?? WHOLE_KEY_RANGE;
   const damaged = new Set<BlockHandle>();
   for (const [to, handle] of blocks) {
     if (!(yield* hasValidChecksumInSteps(bytes, handle))) {
@@ -99,7 +99,7 @@ function* salvage(
   size: number,
   what: string,
 ): Generator<TableDamage | undefined> {
-  if (bounds === undefined) return yield { what, range: ALL_KEYS_RANGE };
+  if (bounds === undefined) return yield { what, range: WHOLE_KEY_RANGE };
   const found = yield* findBlocks(bytes, bounds);
   // Without its first block, nothing proves that the remaining blocks belong to this table.
   const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];

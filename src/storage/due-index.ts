@@ -1,24 +1,28 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { KeyedDelayedRun, KeyedTimer } from "../ports/journal.ts";
 import { DELAYED_RANGE, delayedKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
-import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
+import type { KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 type Delayed = ThreadRecord["delayed"];
 
 /** The delayed runs of all threads that are due first. */
-export async function readDelayed(kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> {
-  const found: KeyedDelayedRun[] = [];
-  if (limit < 1) return found;
-  for await (const [mark] of kv.entries({ ...DELAYED_RANGE, limit })) found.push(parseDelayedKey(mark));
-  return found;
-}
+export const readDelayed = (kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> =>
+  readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
 
 /** The timers of all threads that are due first, one of each thread. */
-export async function readTimers(kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> {
-  const found: KeyedTimer[] = [];
+export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> =>
+  readFirst(kv, TIMERS_RANGE, limit, parseTimerKey);
+
+async function readFirst<T>(
+  kv: KeyValueStore,
+  range: ScanRange,
+  limit: number,
+  parse: (key: string) => T,
+): Promise<readonly T[]> {
+  const found: T[] = [];
   if (limit < 1) return found;
-  for await (const [mark] of kv.entries({ ...TIMERS_RANGE, limit })) found.push(parseTimerKey(mark));
+  for await (const [key] of kv.entries({ ...range, limit })) found.push(parse(key));
   return found;
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { SearchSlots } from "../../src/storage/search-slots.ts";
+import { TenantSlots } from "../../src/storage/slots.ts";
 
 /** Searches whose ends are chosen. */
 function searches() {
-  const slots = new SearchSlots();
+  const slots = new TenantSlots(2);
   const begun: string[] = [];
   const ends: Record<string, (error?: Error) => void> = {};
   const run = (tenant: string, name: string) =>
