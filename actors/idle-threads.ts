@@ -147,7 +147,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     this.#removeTooLarge();
   }
 
-  /** Removes the longest idle ones, except the last, while the states of all are too large. */
+  /** While the states of all idle threads are too large, removes the thread that has been idle longest. One thread always stays. */
   #removeTooLarge(): void {
     for (let entry = this.#oldest; entry !== null && entry.after !== null && this.#isTooLarge();) {
       const { liveThread, after } = entry;

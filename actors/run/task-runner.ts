@@ -86,8 +86,8 @@ export class TaskRunner {
   }
 
   /**
-   * Adds tasks of graphs that run inside a task's body. Their actors start below that task's actor, unless the server
-   * is stopping (`hold`).
+   * Adds tasks of graphs that run inside a task's body. Their actors start below that task's actor; when the server is
+   * stopping (`hold`) they do not start, and are left to the next start.
    */
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {

@@ -21,7 +21,7 @@ import {
 const MAX_DELAYED_RUNS = 1_000;
 
 /**
- * Runs: a thread with at most this many delayed runs is removed from memory, since they are cheap to read again; with
+ * The most delayed runs with which a thread is removed from memory at once, since so few are cheap to read again; with
  * more it stays until its idle time is over.
  */
 const FEW_TO_READ = 16;

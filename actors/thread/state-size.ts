@@ -49,9 +49,9 @@ export class StateSize {
   }
 
   /**
-   * The bytes to store with the thread; `before` is the stored figure. The largest of the thread's states counts, since
-   * a run may begin at any of its checkpoints. All small states count as the latest one, because their sizes are sums
-   * that may be too high.
+   * The number of bytes to store with the thread, when `before` is stored now: the size of its largest state, since a run
+   * may begin at any of its checkpoints. While no state was large, it is the size of the latest state instead, because
+   * sizes that are only added up may be too high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

@@ -46,7 +46,7 @@ function refusalOf(thrown: unknown): RefusalResponse | undefined {
   return { status: status as number, headers: headersOf(headers) };
 }
 
-/** The headers that can be sent: an object, or what `new Headers` takes. Others are left out. */
+/** The headers of a refusal, given as an object or as `new Headers` takes them. Headers that HTTP cannot send are left out. */
 function headersOf(given: unknown): RefusalResponse["headers"] {
   const entries: readonly (readonly [unknown, unknown])[] =
     given instanceof Headers || Array.isArray(given)

@@ -143,7 +143,7 @@ function installOf(root: string, nodeVersion: number): readonly [lock: string | 
 }
 
 interface DockerfileOptions extends Image {
-  /** The path of the file with the project's variables, from the project's folder. */
+  /** The file with the environment variables, relative to the project's folder. */
   readonly env: string | undefined;
   /** The prefix of all paths. */
   readonly mount: string;

@@ -191,7 +191,7 @@ export class HostedExecution implements Execution {
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
-        // In one turn, the stream may show a checkpoint before the saver gets it.
+        // The events of one turn of the event loop may name a checkpoint before the saver gets it, so those of the saver come first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
         // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
         for (const one of heard)

@@ -4,7 +4,7 @@ import type { Runnable, RunnableConfig } from "@langchain/core/runnables";
 /** The function that a runnable calls with its input. */
 export type RunnableFunction = (value: unknown, options: RunnableConfig) => unknown;
 
-/** Makes a runnable that calls the function directly: without tracing, and with the configuration of its caller. */
+/** Makes a runnable that calls the function directly: without tracing, and with the configuration with which it is invoked. */
 export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
 
 /** Makes a `MakeRunnable`. All of its runnables are of one class: calls of many classes would be slow. */

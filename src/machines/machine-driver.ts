@@ -45,7 +45,7 @@ export interface Taken {
 export interface Waiting {
   readonly tags: readonly string[];
   readonly meta: JsonObject;
-  /** The descriptors of the events that its states handle. */
+  /** The descriptors of the events that the machine's active states handle, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
   /** True when a transition is enabled, guards included. */
   can(event: MachineEvent): boolean;

@@ -4,7 +4,7 @@ const SIZE = 64 * 1024;
 const SPARE = 256;
 /** Characters from which a string is written by the runtime; for shorter ones a loop is faster. */
 const LONG = 24;
-/** Levels of nesting; deeper data are not written here. */
+/** The most levels of nesting that this writer takes; for deeper data `flatJson` gives undefined. */
 const DEPTH = 64;
 /** The most names whose text is cached. */
 const NAMES = 512;

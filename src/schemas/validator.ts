@@ -54,7 +54,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // If one of several alternatives matches except for a part, the error is in that part.
+  // An error inside a field says more than one about the whole field, as of an alternative that does not match: only the innermost
+  // fields are reported.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest

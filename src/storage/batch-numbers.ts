@@ -20,7 +20,7 @@ const TRIMMED = 2;
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** The next number whose key is deleted. Keys before the ledger's first number are deleted, some with each batch. */
+  /** The lowest number whose key is not deleted yet. Keys before the ledger's first number are deleted, some with each batch. */
   #trimmed: number;
   /** The ledger's first number, in its envelope: the value of a batch's key. */
   #first: Buffer;

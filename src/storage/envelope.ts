@@ -3,7 +3,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";
 
-/** Bytes of the envelope: length and CRC-32 of the value, both 32 bits, little-endian. LevelDB may return less than was written. */
+/**
+ * Bytes of the envelope: length and CRC-32 of the value, both 32 bits, little-endian. They show that a value is complete, since LevelDB
+ * may return less than was written.
+ */
 const HEAD = 8;
 const NOT_DECODABLE = "it cannot be decoded";
 

@@ -90,7 +90,7 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
   } else if (!marked) {
     // LevelDB may have lost this key with others. Then the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs without an end, and none that is not in the index.
+    // A new store has no runs, so all of them have ended and all are in the index of runs: later starts need not look.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }

@@ -105,7 +105,7 @@ export class Trace {
     return true;
   }
 
-  /** Returns the states of the root graph or of a subgraph, oldest first. */
+  /** Returns the steps of the graph with this namespace (empty: the root graph), oldest first. */
   stepsOf(ns: string): readonly TraceStep[] {
     return this.steps.filter((step) => step.ns === ns);
   }

@@ -29,7 +29,7 @@ export function Composer({
   // The question stays with what was entered: it may have to be answered again.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
-  // The questions carry the schemas of their answers. If they cannot be read, the answers are given as JSON.
+  // Each open question is read from the server for the schema of its answer. Where that fails, the answer is entered as JSON.
   const ids = asked.map(({ id }) => id);
   const key = ids.join();
   const questions = useResource(

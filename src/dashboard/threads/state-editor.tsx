@@ -17,7 +17,7 @@ import { MessageListForm } from "./message-list-form.tsx";
 export interface EditedState {
   /** The changed values, as a node would return them. */
   readonly update: JsonRecord;
-  /** Lists of messages that the update changes, as it is to leave them. */
+  /** The lists of messages that the update changes, with the messages that they will have after it. */
   readonly lists: MessageLists;
   /** The node that the update is from; empty: the one that wrote last. */
   readonly asNode: string;

@@ -64,7 +64,7 @@ export class CronWorker {
     this.#schedule();
   }
 
-  /** Resolves when no work is in progress. */
+  /** Fires no more crons, and resolves when the work in progress is done. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.();

@@ -72,8 +72,8 @@ export interface Crons {
   /** @throws ServiceError `cron.not_found` */
   get(tenant: string, id: string, permits?: Permits): Promise<CronRecord>;
   /**
-   * Replaces the given fields; metadata is merged. `user`: becomes the user of its runs if the run request changes, so that nobody can
-   * start a changed run in another user's name.
+   * Replaces the given fields; metadata is merged. If the run request changes, `user` becomes the user of the cron's runs, so that
+   * nobody can start a changed run in another user's name.
    * @throws ServiceError `cron.not_found`, `validation.failed`
    */
   update(

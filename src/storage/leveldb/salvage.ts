@@ -49,7 +49,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // Skips the filter and the index, which follow the data.
+    // Undefined for the filter and the index, which follow the data: their keys do not come after those before.
     if (block !== undefined) blocks.push(block);
     isBegin = true;
     at = end + BLOCK_TRAILER_BYTES;

@@ -10,7 +10,7 @@ import { failureDetailsOf } from "../../schemas/error-responses.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** Peers of one tenant that may watch at once. */
+/** The most inspector sockets that one tenant may have open at once. */
 const MAX_PEERS_PER_TENANT = 256;
 /** Peers of all tenants that may watch at once: enough for many tenants that each use their share. */
 const MAX_PEERS = 4_096;
