@@ -1,9 +1,9 @@
 import type { IdleThreads } from "./idle-threads.ts";
-import type { ActorMetrics, RunCounters } from "./run-counters.ts";
+import type { ActorMetrics, RunTotals } from "./run-totals.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 export function registryMetrics(
-  { woken, withdrawn, graphs }: RunCounters,
+  { woken, withdrawn, graphs }: RunTotals,
   liveThreads: ReadonlyMap<string, LiveThread>,
   { size: idle, passivated }: Pick<IdleThreads<LiveThread>, "size" | "passivated">,
   now: Pick<ActorMetrics, "waking" | "queued" | "waiting" | "stateBytes">,

@@ -38,7 +38,7 @@ import { isIdShared, ThreadLocks } from "./thread-locks.ts";
 import { QueuedRuns } from "./queued-runs.ts";
 import { restoreRunEnd } from "./lost-run-end.ts";
 import { recoverThreads } from "./recovery.ts";
-import { type ActorMetrics, RunCounters } from "./run-counters.ts";
+import { type ActorMetrics, RunTotals } from "./run-totals.ts";
 import { TemporaryThreads } from "./temporary-threads.ts";
 import { BeginQueue } from "./begin-queue.ts";
 import { xstateClock } from "./xstate-clock.ts";
@@ -47,7 +47,7 @@ import type {
   RunDraft,
   RunEnd,
   SystemDeps,
-  TakeTimer,
+  AdmitTimerRun,
   ThreadDraft,
   ThreadSystem,
   UpdateDraft,
@@ -62,11 +62,11 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly starts: BeginQueue;
   readonly delayedRuns: DueQueue;
   readonly #dueTimers: DueQueue;
-  #takeTimer: TakeTimer = () => Promise.resolve(false);
+  #takeTimer: AdmitTimerRun = () => Promise.resolve(false);
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
   readonly live = new LiveThreads(this.#threads);
-  readonly counters = new RunCounters();
+  readonly counters = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
   readonly #locks = new ThreadLocks();
@@ -277,7 +277,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     await this.#dueTimers.startDue();
   }
 
-  onTimer(take: TakeTimer): void {
+  onTimer(take: AdmitTimerRun): void {
     this.#takeTimer = take;
   }
 

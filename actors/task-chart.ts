@@ -34,7 +34,7 @@ const ended = (kind: TaskKind) =>
  * Where the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. Tasks of
  * graphs that run inside the node's body are children too. All stop when the task leaves `running` and `stopping`.
  */
-export const taskConfig = {
+export const taskChartConfig = {
   id: "task",
   initial: "running",
   context: ({ input }: { readonly input: TaskInput }): TaskInput => input,
@@ -87,7 +87,7 @@ export function taskChart(
   logic: { readonly run: () => AnyActorLogic; readonly task: () => AnyActorLogic },
 ): Statechart<TaskInput, TaskActorEvent> {
   return {
-    config: taskConfig,
+    config: taskChartConfig,
     guards: {
       isTask: ({ event }) => "output" in event && "task" in event.output,
     },

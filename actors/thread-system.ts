@@ -26,7 +26,7 @@ import type { Scheduler } from "../src/ports/scheduler.ts";
 import type { Sinks } from "../src/ports/sink.ts";
 import type { Store } from "../src/ports/store.ts";
 import type { RunWithLostEnd } from "../src/ports/lost-run-ends.ts";
-import type { ActorMetrics } from "./run-counters.ts";
+import type { ActorMetrics } from "./run-totals.ts";
 import type { Interpreter } from "./statechart-interpreter.ts";
 
 /** A run that a client requests. */
@@ -56,7 +56,7 @@ export interface RunDraft {
  * Admits a run that takes the event of a timer that is due. Resolves with false when the thread does not list the timer
  * any more.
  */
-export type TakeTimer = (key: ThreadKey, timer: Timer) => Promise<boolean>;
+export type AdmitTimerRun = (key: ThreadKey, timer: Timer) => Promise<boolean>;
 
 /** An update of a thread's state by a client, not by a run. */
 export interface UpdateDraft {
@@ -211,7 +211,7 @@ export interface ThreadSystem {
    */
   recover(): Promise<void>;
   /** Sets what takes the timers that are due. Called before {@link ThreadSystem.recover}. */
-  onTimer(take: TakeTimer): void;
+  onTimer(take: AdmitTimerRun): void;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */

@@ -66,7 +66,7 @@ const ended = (status: TerminalStatus) =>
   }) as const;
 
 /** The run's statechart. Only `loading` and `planning` compute, only tasks run user code, and every wait is a state. */
-export const runConfig = {
+export const runChartConfig = {
   id: "run",
   initial: "pending",
   context: ({ input: { thread, run, within } }: { readonly input: RunInput }): RunContext => ({
@@ -176,7 +176,7 @@ export function runChart(
   grace: number,
 ): Statechart<RunContext, RunActorEvent> {
   return {
-    config: runConfig,
+    config: runChartConfig,
     delays: { grace },
     guards: {
       isStopped: ({ context }) => context.stop !== null,

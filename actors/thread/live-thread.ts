@@ -15,9 +15,9 @@ import type { RunMemoryBudget } from "../run-memory-budget.ts";
 import type { IdleEntry } from "../idle-threads.ts";
 import type { RunEnd, SystemDeps } from "../thread-system.ts";
 import type { BeginQueue } from "../begin-queue.ts";
-import type { RunCounters } from "../run-counters.ts";
+import type { RunTotals } from "../run-totals.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
-import { findInconsistency, REFUSED_WRITE_MESSAGE } from "./write-check.ts";
+import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./write-check.ts";
 import { StateSize } from "./state-size.ts";
 
 /** The changes of one append, without the thread's record. */
@@ -32,7 +32,7 @@ export interface LiveThreadOwner {
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
   readonly starts: BeginQueue;
-  readonly counters: RunCounters;
+  readonly counters: RunTotals;
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DueQueue;
   /** Schedules the next timer of a thread, if it has one. Called when that is stored. */
@@ -158,7 +158,7 @@ export class LiveThread {
    * them.
    */
   #refuse(kind: string, why: string): Promise<never> {
-    this.deps.logger.error(REFUSED_WRITE_MESSAGE, { thread: this.key.thread, kind, why });
+    this.deps.logger.error(INCONSISTENT_WRITE_MESSAGE, { thread: this.key.thread, kind, why });
     const cause = new ServiceError("journal.conflict", `Thread ${this.key.thread}: ${why}`);
     this.discard(cause);
     return Promise.reject(cause);

@@ -1,7 +1,7 @@
 import type { xstateClock } from "../xstate-clock.ts";
 import { createActor } from "../xstate.ts";
 import type { LiveThread } from "./live-thread.ts";
-import { threadConfig, type ThreadLogic } from "./thread-chart.ts";
+import { threadChartConfig, type ThreadLogic } from "./thread-chart.ts";
 
 /** Creates the actor of a thread: the root of its own XState system, not started yet. */
 export function threadActor(
@@ -15,7 +15,7 @@ export function threadActor(
   return createActor(
     chart,
     runs.size === 0
-      ? { input, clock, snapshot: chart.snapshotIn(input.rest, threadConfig.context({ input })) }
+      ? { input, clock, snapshot: chart.snapshotIn(input.rest, threadChartConfig.context({ input })) }
       : { input, clock },
   );
 }

@@ -81,7 +81,7 @@ const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun"
 const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
 /** The thread's statechart: in a rest state named after the end of its last run, or busy in `pending`. */
-export const threadConfig = {
+export const threadChartConfig = {
   id: "thread",
   initial: "waking",
   context: ({ input: { thread, active, queue, rest } }: { readonly input: ThreadInput }): ThreadContext => ({
@@ -191,7 +191,7 @@ export function threadChart(
   run: AnyActorLogic,
 ): Statechart<ThreadContext, ThreadActorEvent> {
   return {
-    config: threadConfig,
+    config: threadChartConfig,
     actors: { run },
     guards: {
       hasActive: ({ context }) => context.active !== null,

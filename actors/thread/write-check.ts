@@ -3,7 +3,7 @@ import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
 /** Log message for a write refused by {@link findInconsistency}: always a bug of the server. */
-export const REFUSED_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
+export const INCONSISTENT_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
 
 /**
  * Checks a write against its thread's record; returns what is wrong, or undefined. A thread lists exactly the runs

@@ -1,4 +1,4 @@
-import type { ActorMetrics } from "../../actors/run-counters.ts";
+import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { Traffic } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
 import type { OpenSockets } from "../websocket/open-sockets.ts";

@@ -2,7 +2,7 @@ import { isObject } from "../model/json.ts";
 import { permitsOf } from "../model/permission.ts";
 import type { Assistants } from "../service/assistants.ts";
 import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 const settingsChecks = {
   graph_id: isText,
@@ -16,7 +16,7 @@ const settingsChecks = {
 const searchChecks = { graph_id: isText, metadata: isObject };
 
 /** Restricts assistants to what one user may do. */
-export function authorizedAssistants(assistants: Assistants, rules: UserRules): Assistants {
+export function authorizedAssistants(assistants: Assistants, rules: UserAuthorizer): Assistants {
   const idOf = (name: string) => assistants.defaultId(name) ?? name;
 
   const readable = async (name: string) =>

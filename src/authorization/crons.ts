@@ -8,13 +8,13 @@ import type { CronOwner, Crons, NewCron } from "../service/crons/crons.ts";
 import { checkedMembers, isText, withoutMembers } from "./handler-value-checks.ts";
 import { withoutUserIn } from "./runs.ts";
 import { usableAssistants } from "./usable-assistants.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly crons: Crons;
   readonly assistants: Pick<Assistants, "defaultId">;
   readonly newId: () => string;
-  readonly rules: UserRules;
+  readonly rules: UserAuthorizer;
 }
 
 /** The fields of a cron that handlers may change. */

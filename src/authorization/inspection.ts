@@ -2,14 +2,14 @@ import { ServiceError } from "../model/errors.ts";
 import { permitsOf } from "../model/permission.ts";
 import type { ActorInspection, MachineInfo, ServerInspection } from "../service/actor-inspection.ts";
 import type { Assistants } from "../service/assistants.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly inspection: ServerInspection;
   /** The parts that it uses, as the user may use them. */
   readonly assistants: Assistants;
   readonly tenant: string;
-  readonly rules: UserRules;
+  readonly rules: UserAuthorizer;
 }
 
 /** Restricts the inspector to what one user may see: threads that the user may read, and graphs whose assistant the user may read. */

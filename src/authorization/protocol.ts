@@ -1,12 +1,12 @@
 import type { ThreadKey } from "../model/thread.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
  * Restricts the thread-centric protocol to what one user may do. `protocol` already starts its runs with the user's permissions, and
  * respects those in the keys that it gets.
  */
-export function authorizedProtocol(protocol: ThreadProtocol, rules: UserRules): ThreadProtocol {
+export function authorizedProtocol(protocol: ThreadProtocol, rules: UserAuthorizer): ThreadProtocol {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
   return {
     start: async (key, request) => protocol.start(await readable(key), request),

@@ -17,13 +17,13 @@ import {
   withoutMembers,
 } from "./handler-value-checks.ts";
 import { usableAssistants } from "./usable-assistants.ts";
-import { restricted, type UserRules } from "./user-rules.ts";
+import { restricted, type UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly runs: Runs;
   readonly assistants: Pick<Assistants, "defaultId">;
   readonly newId: () => string;
-  readonly rules: UserRules;
+  readonly rules: UserAuthorizer;
 }
 
 /** The fields of a request that handlers find, and may change, in `value.kwargs`. */

@@ -17,7 +17,7 @@ import { authorizedProtocol } from "./protocol.ts";
 import { authorizedRuns } from "./runs.ts";
 import { authorizedStore } from "./store.ts";
 import { authorizedStates, authorizedThreads } from "./threads.ts";
-import { UserRules } from "./user-rules.ts";
+import { UserAuthorizer } from "./user-authorizer.ts";
 
 export interface AuthorizationDeps {
   readonly service: ServerService;
@@ -30,7 +30,7 @@ export interface AuthorizationDeps {
 
 /** The service for users: every request of a user is first checked against the project's rules. */
 export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) => Service {
-  return (user) => new UserService(deps, new UserRules(deps.authorizer, user));
+  return (user) => new UserService(deps, new UserAuthorizer(deps.authorizer, user));
 }
 
 /**
@@ -39,9 +39,9 @@ export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) =>
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;
-  readonly #rules: UserRules;
+  readonly #rules: UserAuthorizer;
 
-  constructor(deps: AuthorizationDeps, rules: UserRules) {
+  constructor(deps: AuthorizationDeps, rules: UserAuthorizer) {
     this.#deps = deps;
     this.#rules = rules;
   }

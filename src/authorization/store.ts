@@ -3,10 +3,10 @@ import type { StoreOp } from "../model/store-item.ts";
 import type { AuthValue } from "../ports/authorizer.ts";
 import type { Store } from "../ports/store.ts";
 import { checkedMembers, isCount, isText, isTexts } from "./handler-value-checks.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /** Restricts the store to what one user may do, one operation at a time. Handlers may change the namespace of an operation. */
-export function authorizedStore(store: Store, rules: UserRules): Store {
+export function authorizedStore(store: Store, rules: UserAuthorizer): Store {
   /** The operation after the handlers have changed it, with the permission that limits which items it reaches. */
   async function decided(op: StoreOp) {
     switch (op.kind) {

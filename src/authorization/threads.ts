@@ -5,14 +5,14 @@ import { permitsOf } from "../model/permission.ts";
 import type { Threads } from "../service/threads.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
 import { checkedMembers, isOneOf, isTexts, withoutMembers } from "./handler-value-checks.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 const isStatus = isOneOf(["idle", "busy", "interrupted", "error"] satisfies ThreadStatus[]);
 
 const searchChecks = { ids: isTexts, status: isStatus, values: isObject, metadata: isObject };
 
 /** Restricts threads to what one user may do. */
-export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
+export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Threads {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
 
   return {
@@ -85,7 +85,7 @@ export function authorizedThreads(threads: Threads, rules: UserRules): Threads {
 }
 
 /** Restricts the states of threads to what one user may do. */
-export function authorizedStates(states: ThreadStates, rules: UserRules): ThreadStates {
+export function authorizedStates(states: ThreadStates, rules: UserAuthorizer): ThreadStates {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
   return {
     at: async (key, position, selection) => states.at(await readable(key), position, selection),

@@ -1,6 +1,6 @@
 import { type Permits, permitsOf } from "../model/permission.ts";
 import type { Assistants } from "../service/assistants.ts";
-import type { UserRules } from "./user-rules.ts";
+import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
  * Decides which assistants a user's runs may use. A graph's default assistant belongs to nobody: anyone who may start runs may use it, as
@@ -9,7 +9,7 @@ import type { UserRules } from "./user-rules.ts";
 export async function usableAssistants(
   assistant: string,
   assistants: Pick<Assistants, "defaultId">,
-  rules: UserRules,
+  rules: UserAuthorizer,
 ): Promise<Permits | undefined> {
   if (assistants.defaultId(assistant) !== undefined) return undefined;
   return permitsOf(await rules.decide("assistants:read", { assistant_id: assistant }));

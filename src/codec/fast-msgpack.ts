@@ -1,4 +1,4 @@
-import { shapeNumber } from "./stored-shapes.ts";
+import { structureNumber } from "./msgpack-structures.ts";
 import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
@@ -15,13 +15,13 @@ const LARGE_OBJECT = 4;
 const LARGE_ARRAY = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The first byte value that stands for a shape: numbers from here up to 127 take two bytes instead of one. */
-const FIRST_SHAPE = 0x40;
+/** The first byte value that stands for a structure: numbers from here up to 127 take two bytes instead of one. */
+const FIRST_STRUCTURE = 0x40;
 
 /**
  * A MessagePack encoder for plain JSON data, which msgpackr reads. It takes three quarters of the time of msgpackr's encoder,
  * which was an eighth of the cost of a run of one node. Data that is not plain is left to msgpackr. Two things are stored
- * shorter: an object of a known shape (a msgpackr record, see `stored-shapes.ts`), and a UUID.
+ * shorter: an object of a known structure (a msgpackr record, see `stored-structures.ts`), and a UUID.
  */
 export class PlainPacker {
   #bytes = Buffer.allocUnsafeSlow(BUFFER_SIZE);
@@ -88,7 +88,7 @@ export class PlainPacker {
   #number(n: number): void {
     const bytes = this.#bytes;
     if (n >>> 0 === n) {
-      if (n < FIRST_SHAPE) bytes[this.#at++] = n;
+      if (n < FIRST_STRUCTURE) bytes[this.#at++] = n;
       else if (n < 0x1_00) this.#sized(0xcc, n, 1);
       else if (n < 0x1_0000) this.#sized(0xcd, n, 2);
       else this.#sized(0xce, n, 4);
@@ -172,12 +172,12 @@ export class PlainPacker {
     const { length } = names;
     const bytes = this.#bytes;
     const from = this.#at;
-    const shape = shapeNumber(names);
-    if (shape === -1) this.#count(length, 0x80, 0xde);
-    else bytes[this.#at++] = FIRST_SHAPE | shape;
+    const structure = structureNumber(names);
+    if (structure === -1) this.#count(length, 0x80, 0xde);
+    else bytes[this.#at++] = FIRST_STRUCTURE | structure;
     for (let i = 0; i < length; i++) {
       const name = names[i] as string;
-      if (shape === -1 && (name === "__proto__" || !this.#string(name))) return false;
+      if (structure === -1 && (name === "__proto__" || !this.#string(name))) return false;
       if (!this.#value((value as { readonly [name: string]: unknown })[name])) return false;
     }
     if (length >= LARGE_OBJECT && bytes === this.#bytes) {

@@ -4,7 +4,7 @@ import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";
 import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
 import { throwTextTooLong } from "./size-limits.ts";
-import { STORED_SHAPES } from "./stored-shapes.ts";
+import { MSGPACK_STRUCTURES } from "./msgpack-structures.ts";
 import { readUuid, UUID_TYPE } from "./uuid.ts";
 
 // msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
@@ -28,7 +28,7 @@ const packr = new Packr({ useRecords: false });
 const plainPacker = new PlainPacker();
 /** Decodes the bytes of {@link plainPacker}. */
 const plainUnpackr = new Unpackr({
-  structures: STORED_SHAPES.map((names) => [...names]),
+  structures: MSGPACK_STRUCTURES.map((names) => [...names]),
   mapsAsObjects: true,
 });
 
@@ -37,7 +37,7 @@ const MSGPACK = 1;
 const JSON_TEXT = 2;
 /** JSON text with a list of class instances, see `class-instance-json.ts`. */
 const MARKED_TEXT = 3;
-/** MessagePack with shapes and UUIDs, see `fast-msgpack.ts`. */
+/** MessagePack with structures and UUIDs, see `fast-msgpack.ts`. */
 const PLAIN = 4;
 
 /** UTF-8 of U+FFFD, which an encoder writes for a lone surrogate; and its first byte, which is faster to search for. */

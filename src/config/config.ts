@@ -1,3 +1,4 @@
+import type { ExportLocation } from "../model/export-location.ts";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -16,18 +17,11 @@ import { readStore, type StoreConfig } from "./store.ts";
 import { readThreadTtl, type ThreadTtlConfig } from "./thread-ttl.ts";
 import { fillTemplates, readWebhookPolicy } from "./webhooks.ts";
 
-/** Where a graph's definition is found. */
-export interface GraphFile {
-  /** Absolute. */
-  readonly file: string;
-  readonly name: string;
-}
-
 /** The contents of a configuration file. Settings that it does not have are absent. */
 export interface Config {
   /** The path of the file, absolute. */
   readonly path: string;
-  readonly graphs: { readonly [name: string]: GraphFile };
+  readonly graphs: { readonly [name: string]: ExportLocation };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
   /** Initial settings of default assistants, from the variable `LANGGRAPH_CONFIG`. */
@@ -40,7 +34,7 @@ export interface Config {
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   /** The project's own HTTP application. */
-  readonly httpApp?: GraphFile;
+  readonly httpApp?: ExportLocation;
   readonly sync?: (typeof STREAM_SYNC_MODES)[number];
   readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds that the events of an ended run are kept. */
@@ -60,9 +54,9 @@ export interface Config {
   /** The sections `ui` and `ui_config`. */
   readonly components?: ComponentFiles;
   /** The section `store`. */
-  readonly store?: StoreConfig<GraphFile>;
+  readonly store?: StoreConfig<ExportLocation>;
   /** The section `auth`; absent: the server has no users. */
-  readonly auth?: AuthConfig<GraphFile>;
+  readonly auth?: AuthConfig<ExportLocation>;
 }
 
 /** Limits of runs: how many may be in progress, how many may be queued, and what each gets. The fields are those of the actors' limits. */
@@ -142,14 +136,14 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
   const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
-  const embedder = (text: string): GraphFile =>
-    readGraphFile(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
+  const embedder = (text: string): ExportLocation =>
+    readExportLocation(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
   const httpApp = readHttpApp(http, dirname(path), refuse);
   const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
   const files = {
     module: (text: string, at: string) =>
-      readGraphFile(text, dirname(path), (what) => refuse(`${at} ${what}`)),
+      readExportLocation(text, dirname(path), (what) => refuse(`${at} ${what}`)),
     data: (text: string) => resolve(dirname(path), text),
   };
   const auth = readAuth(section(root, "auth", refuse), files, refuse);
@@ -204,11 +198,11 @@ function readSchemaTimeout(text: string | undefined, refuse: Refuse): number | u
   return refuse(`${SCHEMA_TIMEOUT_VARIABLE} must be a whole number of milliseconds, 1 or more`);
 }
 
-function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): GraphFile | undefined {
+function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ExportLocation | undefined {
   if (app === undefined || app === null) return undefined;
   if (typeof app !== "string" || app === "")
     return refuse('http.app must name an application, as "./http.ts:app"');
-  return readGraphFile(app, base, (what) => refuse(`http.app ${what}`));
+  return readExportLocation(app, base, (what) => refuse(`http.app ${what}`));
 }
 
 function readComponents(
@@ -333,7 +327,7 @@ function readGraphs(
     );
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const refusals = new Refusals();
-  const read = ([name, entry]: readonly [string, unknown]): readonly [string, GraphFile] => {
+  const read = ([name, entry]: readonly [string, unknown]): readonly [string, ExportLocation] => {
     if (name === "") refuse('graphs."" must have a name, by which clients call it');
     // LangGraph also accepts { "path": ..., "description": ... }.
     const entryPath = isObject(entry) ? entry["path"] : entry;
@@ -341,7 +335,7 @@ function readGraphs(
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
       return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
-    return [name, readGraphFile(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
+    return [name, readExportLocation(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
   };
   const graphs = Object.entries(value).flatMap((entry) => {
     try {
@@ -362,7 +356,7 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFile {
+function readExportLocation(entryPath: string, base: string, refuse: Refuse): ExportLocation {
   // The last colon, but not that of a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =

@@ -13,7 +13,7 @@ export interface TestedServer {
 export interface ConformanceCheck {
   /** What the server must do, in a sentence. Unique in its chapter. */
   readonly title: string;
-  /** @throws Difference if the server behaves otherwise */
+  /** @throws MismatchError if the server behaves otherwise */
   readonly run: (server: TestedServer) => Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import type { TestedServer } from "./check.ts";
-import { Difference } from "./difference.ts";
+import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
 const PERIOD = 20;
@@ -63,7 +63,7 @@ export class HeldRuns {
 
 /**
  * Polls until `condition` holds.
- * @throws Difference when it never holds
+ * @throws MismatchError when it never holds
  */
 export async function waitUntil(
   server: TestedServer,
@@ -76,5 +76,5 @@ export async function waitUntil(
     // oxlint-disable-next-line no-await-in-loop -- the pause keeps polls from loading the server
     await server.pause(PERIOD);
   }
-  throw new Difference(`it never comes true that ${what}`, what, "not so");
+  throw new MismatchError(`it never comes true that ${what}`, what, "not so");
 }

@@ -1,4 +1,4 @@
-import { Difference } from "./difference.ts";
+import { MismatchError } from "./mismatch-error.ts";
 
 /** An event of a stream, as received. */
 export interface SentEvent {
@@ -34,7 +34,7 @@ export class PlainHttpClient {
 
   /**
    * Reads a stream to its end.
-   * @throws Difference when the answer is not a stream of server-sent events
+   * @throws MismatchError when the answer is not a stream of server-sent events
    */
   async stream(method: string, path: string, body?: unknown): Promise<SentEvent[]> {
     return this.streamUntil(method, path, body, () => false);
@@ -42,7 +42,7 @@ export class PlainHttpClient {
 
   /**
    * Reads a stream up to an event and then disconnects: some streams do not end by themselves.
-   * @throws Difference when the answer is not a stream of server-sent events
+   * @throws MismatchError when the answer is not a stream of server-sent events
    */
   async streamUntil(
     method: string,
@@ -54,7 +54,7 @@ export class PlainHttpClient {
     const type = response.headers.get("content-type") ?? "";
     if (!response.ok || !type.startsWith("text/event-stream")) {
       const sent = `${response.status} ${type}: ${await response.text()}`;
-      throw new Difference("no stream", "200 text/event-stream", sent);
+      throw new MismatchError("no stream", "200 text/event-stream", sent);
     }
     const found: SentEvent[] = [];
     let rest = "";

@@ -1,4 +1,4 @@
-import { Difference } from "./difference.ts";
+import { MismatchError } from "./mismatch-error.ts";
 
 /** A value that only has to satisfy a condition. */
 class Condition {
@@ -59,16 +59,16 @@ function mismatch(value: unknown, pattern: unknown, path: string): string | null
  * Compares an answer with a pattern: objects need the named members and may have others, arrays
  * need the same length, everything else has to be equal.
  * @param what names the answer in the message
- * @throws Difference with the path of the first part that does not match
+ * @throws MismatchError with the path of the first part that does not match
  */
 export function expectMatch(what: string, actual: unknown, expected: unknown): void {
   const path = mismatch(actual, expected, "");
-  if (path !== null) throw new Difference(`${what}${path} differs`, expected, actual);
+  if (path !== null) throw new MismatchError(`${what}${path} differs`, expected, actual);
 }
 
 /**
  * Waits for the SDK call to fail with one of these statuses.
- * @throws Difference when the call succeeds, or fails with another status
+ * @throws MismatchError when the call succeeds, or fails with another status
  */
 export async function expectRefusal(
   what: string,
@@ -82,7 +82,7 @@ export async function expectRefusal(
   } catch (cause) {
     const { status, message } = cause as { readonly status?: number; readonly message?: string };
     if (status !== undefined && statuses.includes(status)) return;
-    throw new Difference(`${what} is refused otherwise`, expected, message ?? String(cause));
+    throw new MismatchError(`${what} is refused otherwise`, expected, message ?? String(cause));
   }
-  throw new Difference(`${what} is not refused`, expected, answer ?? null);
+  throw new MismatchError(`${what} is not refused`, expected, answer ?? null);
 }

@@ -1,7 +1,7 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Chapter, ConformanceCheck } from "./check.ts";
 import type { RecordedConnection } from "./connect-sdk.ts";
-import { Difference } from "./difference.ts";
+import { MismatchError } from "./mismatch-error.ts";
 import type { RecordedRequest } from "./recorded-fetch.ts";
 
 /** Milliseconds for one check. */
@@ -48,7 +48,7 @@ async function runCheck(
   const late = new Promise<never>((_, reject) => {
     const why = `no answer in ${timeout / 1000} s`;
     const rejectLate = () => {
-      const difference = new Difference(why, "an answer", why);
+      const difference = new MismatchError(why, "an answer", why);
       reject(difference);
       // A check that timed out would otherwise continue during the next one.
       connection.recorded.stop(difference);
@@ -62,7 +62,7 @@ async function runCheck(
     const request = connection.recorded.latest ?? null;
     const message = cause instanceof Error ? cause.message : String(cause);
     const { expected, actual } =
-      cause instanceof Difference ? cause : { expected: "the request is served", actual: message };
+      cause instanceof MismatchError ? cause : { expected: "the request is served", actual: message };
     return { holds: false, difference: { message, request, expected, actual } };
   } finally {
     cancel();

@@ -1,6 +1,6 @@
 import { END, graph, messages, runTools, tool } from "../index.ts";
 import { readModelAccess, streamChat } from "./openai.ts";
-import { objectSchema } from "./schema.ts";
+import { objectSchema } from "./object-schema.ts";
 import { scriptedAnswer } from "./scripted.ts";
 
 const countWords = tool({

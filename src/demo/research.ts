@@ -1,5 +1,5 @@
 import { graph, list, send, value } from "../index.ts";
-import { objectSchema } from "./schema.ts";
+import { objectSchema } from "./object-schema.ts";
 import { streamWords } from "./scripted.ts";
 
 interface Note {

@@ -42,7 +42,7 @@ import { commitStep } from "./commit-step.ts";
 import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 import { checkRequiredKeys, readInput, storedInput } from "./graph-input.ts";
 import { planStep } from "./plan-step.ts";
-import { replanTasks } from "./state-update.ts";
+import { copyPlannedTasks } from "./state-update.ts";
 
 /**
  * The first step of an attempt: applies the input, the command or the answers, or continues from the thread's checkpoint.
@@ -313,7 +313,7 @@ function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]):
   if (error !== null) return superstep.failed(error);
   if (superstep.isGraphChanged) superstep.markGraphChanged();
   const made = superstep.checkpoint("fork", null, (checkpoint, step) => {
-    const { next } = replanTasks(head, { ns: superstep.ns, checkpoint, step });
+    const { next } = copyPlannedTasks(head, { ns: superstep.ns, checkpoint, step });
     return head === null ? next : continueSubgraph(head, next, within);
   });
   const step = continueStep(superstep, { rerun: new Set(), announce: true });

@@ -9,9 +9,9 @@ import type { SuperstepState } from "./superstep-state.ts";
 import { partialMessages } from "./partial-messages.ts";
 
 /** The state key that keeps the partial messages of a stopped run, with its rule. */
-export type PartialMessagesKey = readonly [key: string, rule: ChannelRule];
+export type PartialMessagesChannel = readonly [key: string, rule: ChannelRule];
 
-export function findPartialMessagesKey({ rules }: GraphDefinition): PartialMessagesKey | undefined {
+export function findPartialMessagesKey({ rules }: GraphDefinition): PartialMessagesChannel | undefined {
   for (const entry of rules) if (entry[1].keepsPartial === true) return entry;
   return undefined;
 }
@@ -19,7 +19,7 @@ export function findPartialMessagesKey({ rules }: GraphDefinition): PartialMessa
 /** Makes a checkpoint with the messages that the tasks of a stopped step have streamed so far; null if there are none. */
 export function partialOutputStep(
   superstep: SuperstepState,
-  [key, rule]: PartialMessagesKey,
+  [key, rule]: PartialMessagesChannel,
   streamed: ReadonlyMap<string, readonly StreamedFact[]>,
   meta: (task: PlannedTask) => JsonObject,
 ): EngineStep | null {

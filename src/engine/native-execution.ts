@@ -27,7 +27,7 @@ import { addCompleteEvents } from "./complete-message-events.ts";
 import {
   partialOutputStep,
   findPartialMessagesKey,
-  type PartialMessagesKey,
+  type PartialMessagesChannel,
 } from "./keep-partial-messages.ts";
 import { SuperstepState } from "./superstep-state.ts";
 import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./subgraph-task.ts";
@@ -55,7 +55,7 @@ type Refused = NonNullable<Extract<TaskOutcome, { kind: "failed" }>["refused"]>;
 export class NativeExecution implements Execution {
   readonly #superstep: SuperstepState;
   readonly #edition: number;
-  readonly #partialKey: PartialMessagesKey | undefined;
+  readonly #partialKey: PartialMessagesChannel | undefined;
   /** For a subgraph, the task that it runs in; null for the root graph. */
   readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};

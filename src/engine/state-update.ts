@@ -139,7 +139,12 @@ function computeUpdate(asked: PreparedUpdate): UpdateResult {
 /** A copy of the checkpoint, with its planned tasks and without their pending writes. */
 function copyUpdate({ position, site }: PreparedUpdate, source: CheckpointSource): UpdateResult {
   const { head, values } = position;
-  return { source, ...replanTasks(head, site), applied: { values, changes: {} }, ...waitingAndLast(head) };
+  return {
+    source,
+    ...copyPlannedTasks(head, site),
+    applied: { values, changes: {} },
+    ...waitingAndLast(head),
+  };
 }
 
 const waitingAndLast = (head: CheckpointHead | null) => ({
@@ -148,7 +153,7 @@ const waitingAndLast = (head: CheckpointHead | null) => ({
 });
 
 /** Plans the tasks of a checkpoint again, for a new checkpoint at `site`. */
-export function replanTasks(
+export function copyPlannedTasks(
   head: CheckpointHead | null,
   site: TaskOrigin,
 ): { readonly next: readonly PlannedTask[]; readonly writes: JsonObject | null } {

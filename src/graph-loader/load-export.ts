@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { GraphFile } from "../config/config.ts";
+import type { ExportLocation } from "../model/export-location.ts";
 import { ServiceError } from "../model/errors.ts";
 import {
   exportNamed,
@@ -10,7 +10,7 @@ import {
   withLoadTimeout,
   TYPESCRIPT_EXTENSIONS,
 } from "./load-graphs.ts";
-import { describeLoadError } from "./load-error.ts";
+import { describeLoadError } from "./describe-load-error.ts";
 import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
 
 /**
@@ -21,7 +21,7 @@ import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
  */
 export async function loadProjectExport<T>(
   config: string,
-  { file, name }: GraphFile,
+  { file, name }: ExportLocation,
   {
     setting,
     needed,

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Config, GraphFile } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
+import type { ExportLocation } from "../model/export-location.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
@@ -10,7 +11,7 @@ import { Refusals, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import { describeLoadError } from "./load-error.ts";
+import { describeLoadError } from "./describe-load-error.ts";
 import { nodeModuleLoader, typescriptModuleLoader, type ModuleLoader } from "./module-loader.ts";
 
 export const TYPESCRIPT_EXTENSIONS: ReadonlySet<string> = new Set([".ts", ".mts", ".cts", ".tsx", ".jsx"]);
@@ -87,7 +88,7 @@ export async function forEachGraph<T>(
 type Refuse = (what: string, cause?: unknown) => never;
 
 async function loadGraph(
-  { file, name }: GraphFile,
+  { file, name }: ExportLocation,
   modules: ModuleLoader,
   options: LoadOptions,
   refuse: Refuse,

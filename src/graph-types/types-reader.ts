@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
-import type { GraphExport, GraphTypes, TypeSchemas } from "../ports/graph-types.ts";
+import type { GraphTypes, TypeSchemas } from "../ports/graph-types.ts";
+import type { ExportLocation } from "../model/export-location.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
@@ -24,7 +25,7 @@ export interface TypesReaderDeps {
 type Schemas = ReadonlyMap<string, TypeSchemas> | null;
 
 interface Reading {
-  readonly graph: GraphExport;
+  readonly graph: ExportLocation;
   /** Hashes of the project's own files that contain its types; null until they are known. */
   hashes: Hashes | null;
   readonly schemas: Promise<Schemas>;
@@ -51,7 +52,7 @@ export class TypesReader implements GraphTypes {
     this.#deps = deps;
   }
 
-  async read(graph: GraphExport): Promise<Schemas> {
+  async read(graph: ExportLocation): Promise<Schemas> {
     const file = await typedFile(graph.file);
     if (file === undefined) return null;
     const key = JSON.stringify([file, graph.name]);

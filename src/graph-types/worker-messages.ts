@@ -1,7 +1,8 @@
-import type { GraphExport, TypeSchemas } from "../ports/graph-types.ts";
+import type { TypeSchemas } from "../ports/graph-types.ts";
+import type { ExportLocation } from "../model/export-location.ts";
 
 /** A request to the worker: one graph at a time. */
-export type GraphTypesRequest = GraphExport;
+export type GraphTypesRequest = ExportLocation;
 
 export type GraphTypesMessage =
   /** Hashes of the project's own files that the program has read, by path. Sent before their types are looked at. */

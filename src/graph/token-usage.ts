@@ -53,7 +53,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
 }
 
 /** The present counts as an object under `name`; an empty object if there are none. */
-export function countDetails(name: string, counts: JsonObject): JsonObject {
+export function usageDetails(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };
 }

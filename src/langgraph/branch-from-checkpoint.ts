@@ -38,7 +38,7 @@ export function branchStartOf({ kwargs }: RunRecord, { head }: Position): Branch
 }
 
 /** Planned tasks of a branch: the task whose subgraph is branched gets `from`, the checkpoints at which its subgraphs begin. */
-export function withBranchStarts(
+export function withBranchSubgraphStarts(
   { ns, next: before, within }: BranchStart,
   next: readonly PlannedTask[],
 ): readonly PlannedTask[] {

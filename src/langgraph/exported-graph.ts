@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { GraphExport } from "../ports/graph-types.ts";
+import type { ExportLocation } from "../model/export-location.ts";
 import type { HostedGraph } from "../ports/hosted-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
@@ -25,11 +25,11 @@ export interface LoadedLangGraph extends HostedGraph {
   /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
   /** Where the graph's types are declared; absent for a graph that a program passed. */
-  readonly source?: GraphExport;
+  readonly source?: ExportLocation;
 }
 
 /** The export of a file (`found`), and the value that it yields: the result if the export is a function, else the export itself. */
-export interface FileExport {
+export interface LoadedExport {
   readonly file: string;
   /** The name of the export; absent for a value that a program passed. */
   readonly name?: string;
@@ -50,7 +50,7 @@ export async function loadLangGraph({
   alsoIn = [],
   found,
   given,
-}: FileExport): Promise<LoadedLangGraph | undefined> {
+}: LoadedExport): Promise<LoadedLangGraph | undefined> {
   const graph = compile(given);
   if (graph === undefined) return undefined;
   const library = await resolveLibrary(file, graph, alsoIn);

@@ -2,7 +2,11 @@ import type { CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkp
 import { START } from "../graph/definition-checks.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Emission, Position } from "../ports/engine.ts";
-import { withStoredSubgraphStarts, type BranchStart, withBranchStarts } from "./branch-from-checkpoint.ts";
+import {
+  withStoredSubgraphStarts,
+  type BranchStart,
+  withBranchSubgraphStarts,
+} from "./branch-from-checkpoint.ts";
 import type { SaverCheckpoint } from "./raw-saver-writes.ts";
 import { type ParentState, toCheckpointRecord, storedLangGraphData } from "./checkpoint-records.ts";
 import { serialise } from "./serialisation.ts";
@@ -106,7 +110,7 @@ export class GraphProgress {
     const next =
       this.branch === null
         ? withStoredSubgraphStarts(planned, known)
-        : withBranchStarts(this.branch, planned);
+        : withBranchSubgraphStarts(this.branch, planned);
     const { source = "loop", step = 0 } = payload.metadata ?? {};
     let made: NewCheckpoint | undefined;
     if (raw !== undefined) made = this.#make(raw, shown, next);

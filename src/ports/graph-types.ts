@@ -1,3 +1,4 @@
+import type { ExportLocation } from "../model/export-location.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** JSON Schemas (draft 7) of one graph, made from its TypeScript types; null for a part that has no type. */
@@ -8,18 +9,11 @@ export interface TypeSchemas {
   readonly config: JsonObject | null;
 }
 
-/** An export of a graph file. */
-export interface GraphExport {
-  /** Absolute path of the file. */
-  readonly file: string;
-  readonly name: string;
-}
-
 /** Reads the types of graphs that are written in TypeScript. */
 export interface GraphTypes {
   /**
    * The schemas of a graph, at the empty path, and of its subgraphs, by the path of node names to each, `node|node`. Null when the
    * types are not known: the file is JavaScript, its project has no compiler, or reading took too much time or memory. MUST NOT throw.
    */
-  read(graph: GraphExport): Promise<ReadonlyMap<string, TypeSchemas> | null>;
+  read(graph: ExportLocation): Promise<ReadonlyMap<string, TypeSchemas> | null>;
 }

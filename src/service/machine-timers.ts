@@ -1,4 +1,4 @@
-import type { TakeTimer } from "../../actors/thread-system.ts";
+import type { AdmitTimerRun } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isSameTimer, nextTimer } from "../model/timer.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -14,7 +14,7 @@ interface Deps {
 const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"]);
 
 /** Starts or queues the run of a thread's last assistant that takes the event of a due timer. */
-export function createTimerHandler({ journal, runs }: Deps): TakeTimer {
+export function createTimerHandler({ journal, runs }: Deps): AdmitTimerRun {
   return async (key, timer) => {
     const thread = await journal.thread(key);
     const next = thread === undefined ? null : nextTimer(thread);

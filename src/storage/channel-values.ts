@@ -32,7 +32,7 @@ const MAX_SPANS = 64;
  * continued that span already, or when the list was cut.
  * `at` names what this checkpoint writes; it is unique in the thread.
  */
-export function deriveChannels(
+export function deriveChannelRefs(
   draft: AppendDraft,
   ns: string,
   at: number,

@@ -1,6 +1,6 @@
 import type { ThreadKey, ThreadRecord } from "../model/thread.ts";
 import type { KeyedDelayedRun, KeyedTimer } from "../ports/journal.ts";
-import { DELAYED_RANGE, delayedKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
+import { DELAYED_RANGE, dueRunKey, parseDelayedKey, parseTimerKey, TIMERS_RANGE } from "./keys.ts";
 import type { KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
 
@@ -28,10 +28,10 @@ async function readFirst<T>(
 
 /** The changes of the index of delayed runs for a thread. */
 export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): WriteOperation[] {
-  const marked = new Set(before?.map(({ run, due }) => delayedKey(key, due, run)));
+  const marked = new Set(before?.map(({ run, due }) => dueRunKey(key, due, run)));
   const ops: WriteOperation[] = [];
   for (const { run, due } of after ?? []) {
-    const mark = delayedKey(key, due, run);
+    const mark = dueRunKey(key, due, run);
     if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT_MARK });
   }
   for (const mark of marked) ops.push({ key: mark, value: null });

@@ -56,7 +56,7 @@ import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
 import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
-import { removalOps, writeAppend, writeEvents } from "./append-writer.ts";
+import { removalOps, writeAppend, writeEvents } from "./append-operations.ts";
 
 /** The number of keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;

@@ -69,7 +69,7 @@ export const runOrderPrefix = (p: string): string => `${p}o/`;
 export const runOrderKey = (p: string, order: number, run: string): string =>
   `${p}o/${ordinal(order)}/${escapeSegment(run)}`;
 export const delayedStartPrefix = (p: string): string => `${p}s/`;
-export const delayedStartKey = (p: string, seq: number, run: string): string =>
+export const startedDelayedRunKey = (p: string, seq: number, run: string): string =>
   `${p}s/${ordinal(seq)}/${escapeSegment(run)}`;
 export const checkpointPrefix = (p: string, ns: string): string => `${p}c/${escapeSegment(ns)}/`;
 export const checkpointKey = (p: string, ns: string, id: string): string =>
@@ -240,7 +240,7 @@ export function parseThreadExpiryKey(key: string): { readonly due: number; reado
 
 /** Delayed runs of all tenants, by the time they are due. */
 export const DELAYED_RANGE = prefixRange("!due/");
-export const delayedKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
+export const dueRunKey = ({ tenant, thread }: ThreadKey, due: number, run: string): string =>
   `!due/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(thread)}/${escapeSegment(run)}`;
 export function parseDelayedKey(key: string): {
   readonly key: ThreadKey;

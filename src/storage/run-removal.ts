@@ -6,7 +6,7 @@ import {
   checkpointKey,
   journalEntryKey,
   kwargsKey,
-  delayedStartKey,
+  startedDelayedRunKey,
   runOrderKey,
   runKey,
   escapeSegment,
@@ -51,7 +51,8 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
     if (draft.head.thread?.temporary === null) {
       for (const at of runIndexKeys(key, stored)) draft.del(at);
     }
-    if (stored.due !== null && stored.seq_base > 0) draft.del(delayedStartKey(prefix, stored.seq_base, run));
+    if (stored.due !== null && stored.seq_base > 0)
+      draft.del(startedDelayedRunKey(prefix, stored.seq_base, run));
     draft.putSealed(sweepKey(key, run), PRESENT_MARK);
   }
   if (gone.size > 0) yield* removeCheckpoints(draft, gone, from);

@@ -7,7 +7,7 @@ import { unpackFacts } from "./event-fact-codec.ts";
 import { isUnsettled } from "./thread-heads.ts";
 import {
   activeKey,
-  delayedKey,
+  dueRunKey,
   eventsPrefix,
   threadRecordKey,
   escapeSegment,
@@ -181,7 +181,7 @@ export class ThreadCheck {
       return marked ? "it is marked as having work and has none" : "it has work and is not marked";
     }
     for (const { run, due } of thread.delayed ?? []) {
-      if ((await this.#kv.get(delayedKey(this.key, due, run))) === undefined)
+      if ((await this.#kv.get(dueRunKey(this.key, due, run))) === undefined)
         return `run ${run} is delayed and not marked`;
     }
     const places = await allOf(indexKeysOf(this.key, thread).map((at) => this.#kv.get(at)));

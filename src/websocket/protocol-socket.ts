@@ -7,7 +7,7 @@ import type { RawBody } from "../schemas/body.ts";
 import { mayBeLarge } from "../stream/protocol/render-protocol.ts";
 import { SubscriptionFeed } from "./subscriptions.ts";
 import { refuseSocket } from "./close-codes.ts";
-import { PendingCommands } from "./pending-commands.ts";
+import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { sendEvents } from "./send-events.ts";
 import { uuidOf } from "./socket-params.ts";
@@ -54,7 +54,7 @@ export async function openProtocolSocket(
     }
   }
 
-  const commands = new PendingCommands(
+  const commands = new CommandQueue(
     (_, body) => done(body),
     (id, cause) => say(errorAnswer(typeof id === "number" ? id : null, cause)),
     () => budget.share(accepted.budgetOwner).next(),

@@ -1,7 +1,7 @@
 import { packForClients } from "../codec/msgpack.ts";
 import type { JsonObject } from "../model/json.ts";
 import { failureDetailsOf } from "../schemas/error-responses.ts";
-import type { CommandId } from "./pending-commands.ts";
+import type { CommandId } from "./command-queue.ts";
 
 /** A message that is not an event, in the encoding of the socket. */
 export const encodeAnswer = (packed: boolean, answer: JsonObject): string | Uint8Array =>

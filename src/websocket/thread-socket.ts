@@ -6,7 +6,7 @@ import { frameFormat } from "../stream/websocket-frames.ts";
 import { showsRunEnds, threadRenderer } from "../stream/thread-rendering.ts";
 import { threadModesOf } from "../schemas/stream-params.ts";
 import { createCommandHandler } from "./command-handler.ts";
-import { PendingCommands } from "./pending-commands.ts";
+import { CommandQueue } from "./command-queue.ts";
 import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 import { type SendAnswer, sendEvents } from "./send-events.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
@@ -42,7 +42,7 @@ export async function openThreadSocket(
     });
   const answer = async (reply: JsonObject) => (await opened)?.(encodeAnswer(accepted.packed, reply));
   const command = createCommandHandler(deps, accepted, key);
-  const commands = new PendingCommands(
+  const commands = new CommandQueue(
     async (id, body) => {
       // Commands that come before the thread is found wait for it.
       await opened;

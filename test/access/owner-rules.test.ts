@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { UserRules } from "../../src/authorization/user-rules.ts";
+import { UserAuthorizer } from "../../src/authorization/user-authorizer.ts";
 import { labelOf, OwnerRules } from "../../src/access/owner-rules.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
 import { permitsOf } from "../../src/model/permission.ts";
@@ -7,7 +7,7 @@ import type { AuthEvent } from "../../src/ports/authorizer.ts";
 
 const alice: AuthUser = { identity: "alice", display_name: "A", permissions: [], is_authenticated: true };
 const decide = async (event: AuthEvent, value: Record<string, unknown> = {}) => {
-  const permission = await new UserRules(new OwnerRules(), alice).decide(event, value);
+  const permission = await new UserAuthorizer(new OwnerRules(), alice).decide(event, value);
   return { value, permits: permitsOf(permission) };
 };
 

@@ -5,7 +5,7 @@ import { silentLogger } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
-import { delayedKey } from "../../src/storage/keys.ts";
+import { dueRunKey } from "../../src/storage/keys.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
@@ -231,7 +231,7 @@ describe("a run with a delay", () => {
     const warned: string[] = [];
     const server = await Server.start(named, { kv, warned });
     const key = await server.thread();
-    const mark = delayedKey(key, server.clock.now() + 500, server.newId());
+    const mark = dueRunKey(key, server.clock.now() + 500, server.newId());
     await kv.batch([{ key: mark, value: PRESENT_MARK }], { sync: false });
     const run = await later(server, key, "late", 1_000);
     server.clock.advance(500);

@@ -6,11 +6,11 @@ import { ChildActors } from "../../actors/child-actors.ts";
 import type { RunEvent, RunInput, TaskEvent, ThreadEvent } from "../../actors/messages.ts";
 import { runChart, type RunEffects, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart, type Interpreter } from "../../actors/statechart-interpreter.ts";
-import { taskChart, taskConfig, type TaskLogic } from "../../actors/task-chart.ts";
+import { taskChart, taskChartConfig, type TaskLogic } from "../../actors/task-chart.ts";
 import {
   situationOf,
   threadChart,
-  threadConfig,
+  threadChartConfig,
   type ThreadLogic,
 } from "../../actors/thread/thread-chart.ts";
 import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
@@ -207,7 +207,7 @@ test.each(wakings)("a passive thread wakes in %s with %s", (rest, _, interpret) 
   const woken = createActor(logic, { input });
   const passive = createActor(logic, {
     input,
-    snapshot: logic.snapshotIn(rest, threadConfig.context({ input })),
+    snapshot: logic.snapshotIn(rest, threadChartConfig.context({ input })),
   });
   for (const actor of [woken, passive]) {
     actor.start();
@@ -376,7 +376,9 @@ describe.each(interpreters)("the task's chart with %s", (_, interpret) => {
       serializeState: (state) => JSON.stringify([state.value, state.status, names(state.children)]),
       limit: 20_000,
     });
-    expect(new Set(paths.map(({ state }) => state.value))).toEqual(new Set(Object.keys(taskConfig.states)));
+    expect(new Set(paths.map(({ state }) => state.value))).toEqual(
+      new Set(Object.keys(taskChartConfig.states)),
+    );
     for (const { state, steps } of paths) {
       const before = steps.map(({ event }) => event).filter(({ type }) => !type.startsWith("xstate.init"));
       for (const event of state.status === "active" ? events : [])

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defaultLimits } from "../../actors/create-system.ts";
-import { findInconsistency, REFUSED_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
+import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
 import { endedRun, newRun } from "../../actors/thread/record-changes.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunRecord } from "../../src/model/run.ts";
@@ -64,7 +64,7 @@ test("such a write is refused and logged, nothing of it is stored, and the threa
   const late = { ...record, status: "pending" as const };
   const written = liveThread.write({ kind: "parked", durable: true, runs: [late] }, (same) => same);
   await expect(written).rejects.toMatchObject({ code: "journal.conflict" });
-  expect(warned).toEqual([REFUSED_WRITE_MESSAGE]);
+  expect(warned).toEqual([INCONSISTENT_WRITE_MESSAGE]);
   expect(given).toHaveLength(1);
   expect(await server.record(key, done)).toEqual(record);
   const next = await server.admit(key);

@@ -56,7 +56,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "memory-level": ["src/storage/"],
   msgpackr: ["src/codec/msgpack.ts"],
   jose: ["src/access/jwt-auth.ts"],
-  esbuild: ["src/build/", "src/config/ui-bundler.ts", "src/graph-loader/load-error.ts"],
+  esbuild: ["src/build/", "src/config/ui-bundler.ts", "src/graph-loader/describe-load-error.ts"],
   "prom-client": ["src/metrics/exposition.ts"],
   croner: ["src/service/crons/cron-schedule.ts"],
   typebox: ["src/schemas/typebox.ts"],

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { packValue, unpackValue } from "../../src/codec/msgpack.ts";
 import { PlainPacker } from "../../src/codec/fast-msgpack.ts";
 import { MAX_ENCODED_BYTES } from "../../src/codec/size-limits.ts";
-import { STORED_SHAPES } from "../../src/codec/stored-shapes.ts";
+import { MSGPACK_STRUCTURES } from "../../src/codec/msgpack-structures.ts";
 import { toStorable } from "../../src/model/json.ts";
 import { sha256Hex } from "../../src/model/ids.ts";
 import { ClassInstance } from "../../src/model/class-instance.ts";
@@ -91,8 +91,8 @@ describe("a value comes back as it was", () => {
 describe("what is written in short", () => {
   const id = "01a20520-a4c2-7b89-a6fd-d54beb91d247";
 
-  test("an object of each shape", () => {
-    for (const names of STORED_SHAPES) {
+  test("an object of each structure", () => {
+    for (const names of MSGPACK_STRUCTURES) {
       const value = Object.fromEntries(
         names.map((name, i) => [name, i % 2 === 0 ? { [name]: [i + 60] } : id]),
       );
@@ -113,7 +113,7 @@ describe("what is written in short", () => {
   test("all beside one another, between texts of any length", () => {
     const texts = Array.from({ length: 300 }, (_, length) => (length % 3 === 0 ? "é" : "x").repeat(length));
     const whole = texts.map((text, i) => {
-      const names = STORED_SHAPES[i % STORED_SHAPES.length] as readonly string[];
+      const names = MSGPACK_STRUCTURES[i % MSGPACK_STRUCTURES.length] as readonly string[];
       return [
         id,
         Object.fromEntries(names.map((name, n) => [name, n % 2 === 0 ? text : id])),
@@ -124,8 +124,8 @@ describe("what is written in short", () => {
     expect(JSON.stringify(again(whole))).toBe(JSON.stringify(whole));
   });
 
-  test("no two shapes are the same", () => {
-    expect(new Set(STORED_SHAPES.map((names) => names.join())).size).toBe(STORED_SHAPES.length);
+  test("no two structures are the same", () => {
+    expect(new Set(MSGPACK_STRUCTURES.map((names) => names.join())).size).toBe(MSGPACK_STRUCTURES.length);
   });
 
   test("every number of one byte, and those about it", () => {
@@ -151,7 +151,7 @@ describe("what is written in short", () => {
     for (const text of near) expect(again([text])).toEqual([text]);
   });
 
-  test("is read as it was stored: the numbers of shapes do not change", () => {
+  test("is read as it was stored: the numbers of structures do not change", () => {
     const stored = "049345a36f6e65d84a01a20520a4c27b89a6fdd54beb91d2474dcc404f4e0156a5746f6b656e03a161";
     const value = [
       { graph_id: "one", assistant_id: id },
@@ -160,8 +160,8 @@ describe("what is written in short", () => {
     ];
     expect(unpackValue(Buffer.from(stored, "hex"), 0)).toEqual(value);
     expect(packValue(value, 0).toString("hex")).toBe(stored);
-    // The shapes of format 4; later ones are added at the end.
-    expect(sha256Hex(JSON.stringify(STORED_SHAPES.slice(0, 31)))).toBe(
+    // The structures of format 4; later ones are added at the end.
+    expect(sha256Hex(JSON.stringify(MSGPACK_STRUCTURES.slice(0, 31)))).toBe(
       "05878a8445fee99fbdc0d16cb27ecbb331c9e8ea869a96048fcd8141d88c9370",
     );
   });

@@ -44,9 +44,10 @@ async function onTerminal(options: string, env: Record<string, string> = {}) {
   return { server, thread_id, run_id };
 }
 
-/** Takes colours off. */
-// oxlint-disable-next-line no-control-regex
-const uncoloured = (text: string) => text.replaceAll(/\u001b\[\d+m/g, "");
+/** Takes off colours, and the line of progress that a slow start shows. */
+const uncoloured = (text: string) =>
+  // oxlint-disable-next-line no-control-regex
+  text.replaceAll(/\u001b\[\d+m|\r\u001b\[2K(?:opening the database[^\r]*)?/g, "");
 
 describe.runIf(hasTerminal)("on a terminal", () => {
   test("`heddle dev` greets with a banner, and logs coloured lines for people", async () => {

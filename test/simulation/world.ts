@@ -1,4 +1,4 @@
-import { REFUSED_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
+import { INCONSISTENT_WRITE_MESSAGE } from "../../actors/thread/write-check.ts";
 import type { LogFields, Logger } from "../../src/ports/logger.ts";
 import { checkConsistency } from "./consistency.ts";
 import { Clients } from "./clients.ts";
@@ -58,7 +58,7 @@ export class World {
       void this.lines.push(`${message} ${JSON.stringify(fields)}`);
     const error = (message: string, fields: LogFields = {}) => {
       log(message, fields);
-      if (message === REFUSED_WRITE_MESSAGE) this.observed.violation("errors", this.lines.at(-1) ?? "");
+      if (message === INCONSISTENT_WRITE_MESSAGE) this.observed.violation("errors", this.lines.at(-1) ?? "");
       // A dead server may log that its disk is gone.
       if (message === GIVEN_UP && this.#scheduler !== undefined && fields["cause"] !== DEAD)
         this.observed.violation("errors", this.lines.at(-1) ?? "");

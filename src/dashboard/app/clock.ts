@@ -9,7 +9,7 @@ const FAST = 100;
 export const now = signal(Date.now());
 
 /** The current time, rounded down to whole seconds, for texts that show no fractions. */
-export const nowInSeconds = computed(() => Math.floor(now.value / 1_000) * 1_000);
+export const nowTruncatedToSeconds = computed(() => Math.floor(now.value / 1_000) * 1_000);
 
 let movers = 0;
 let timer: ReturnType<typeof setInterval>;

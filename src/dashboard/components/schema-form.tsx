@@ -1,21 +1,21 @@
 import { useId } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
-import type { FormChecks } from "./form-checks.ts";
+import type { FormValidation } from "./use-form-validation.ts";
 import { JsonField } from "./json-field.tsx";
 import { simplifySchema, propertiesOf, fieldPath } from "./form-schema.ts";
 
 interface FieldsProps {
   readonly schema: JsonSchema;
   readonly value: JsonRecord;
-  readonly checks: FormChecks;
+  readonly validation: FormValidation;
   /** The path to the value; empty: the whole input. */
   readonly at?: string;
   readonly onChange: (value: JsonRecord) => void;
 }
 
 /** A form generated from a schema: one field for each property. */
-export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps) {
-  const entries = Object.entries(simplifySchema(schema, checks.root).properties ?? {});
+export function Fields({ schema, value, validation, at = "", onChange }: FieldsProps) {
+  const entries = Object.entries(simplifySchema(schema, validation.root).properties ?? {});
   const set = (name: string, inner: unknown) => {
     const { [name]: _, ...rest } = value;
     onChange(inner === undefined ? rest : { ...rest, [name]: inner });
@@ -29,7 +29,7 @@ export function Fields({ schema, value, checks, at = "", onChange }: FieldsProps
           schema={inner}
           isRequired={schema.required?.includes(name) ?? false}
           value={value[name]}
-          checks={checks}
+          validation={validation}
           at={fieldPath(at, name)}
           onChange={(given) => set(name, given)}
         />
@@ -43,17 +43,17 @@ interface FieldProps {
   readonly schema: JsonSchema;
   readonly isRequired: boolean;
   readonly value: unknown;
-  readonly checks: FormChecks;
+  readonly validation: FormValidation;
   readonly at: string;
   readonly onChange: (value: unknown) => void;
 }
 
-export function Field({ name, schema, isRequired, value, checks, at, onChange }: FieldProps) {
+export function Field({ name, schema, isRequired, value, validation, at, onChange }: FieldProps) {
   const id = useId();
-  const plain = simplifySchema(schema, checks.root);
+  const plain = simplifySchema(schema, validation.root);
   const properties = propertiesOf(plain, at);
-  const fault = checks.faults.get(at);
-  const wrong = fault !== undefined && (checks.isAsked || !fault.isMissing) ? fault.text : null;
+  const fault = validation.errors.get(at);
+  const wrong = fault !== undefined && (validation.isSubmitted || !fault.isMissing) ? fault.text : null;
   const hint = schema.description;
   const shared = {
     id,
@@ -105,7 +105,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
           placeholder={plain.default === undefined ? "" : String(plain.default)}
           onInput={({ currentTarget: { validity, value: text, valueAsNumber } }) => {
             // Some browsers accept any text here. The value of a text that is not a number is empty.
-            checks.onUnread(at, validity.badInput ? "must be a number" : null);
+            validation.onUnread(at, validity.badInput ? "must be a number" : null);
             onChange(text === "" ? undefined : valueAsNumber);
           }}
         />
@@ -124,7 +124,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
           <Fields
             schema={plain}
             value={isJsonRecord(value) ? value : {}}
-            checks={checks}
+            validation={validation}
             at={at}
             // An optional object becomes undefined when its last field is cleared.
             onChange={(given) => onChange(!isRequired && Object.keys(given).length === 0 ? undefined : given)}
@@ -137,7 +137,7 @@ export function Field({ name, schema, isRequired, value, checks, at, onChange }:
           placeholder={placeholderOf(plain)}
           isQuiet
           onChange={onChange}
-          onWrong={(why) => checks.onUnread(at, why)}
+          onWrong={(why) => validation.onUnread(at, why)}
         />
       )}
       {wrong !== null && (

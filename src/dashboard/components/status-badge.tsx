@@ -1,4 +1,4 @@
-import { nowInSeconds } from "../app/clock.ts";
+import { nowTruncatedToSeconds } from "../app/clock.ts";
 
 interface StatusProps {
   readonly of: string;
@@ -33,7 +33,7 @@ export function ageOf(since: string, at: number): string {
 
 /** The age of a timestamp; `isAgo`: as part of a sentence. */
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
-  const age = ageOf(since, nowInSeconds.value);
+  const age = ageOf(since, nowTruncatedToSeconds.value);
   return (
     <time dateTime={since} title={new Date(since).toLocaleString()}>
       {!isAgo ? age : age === "now" ? "just now" : `${age} ago`}

@@ -104,12 +104,12 @@ export function limitsOf(schema: OpenApiSchema): string {
 }
 
 /** Returns the schema with the members of an object, or of a list's items; undefined if there are none. */
-export function membersOf(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
+export function findObjectSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
   const whole = resolveSchema(api, schema);
   if (whole.properties !== undefined) return whole;
-  if (whole.items !== undefined) return membersOf(api, whole.items);
+  if (whole.items !== undefined) return findObjectSchema(api, whole.items);
   for (const one of whole.anyOf ?? []) {
-    const found = membersOf(api, one);
+    const found = findObjectSchema(api, one);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { limitsOf, membersOf, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
+import { limitsOf, findObjectSchema, type OpenApi, type OpenApiSchema, typeOf } from "./openapi.ts";
 
 /** Shows the members of an object with their types. Nested members expand on request. */
 export function SchemaView({ api, schema }: { readonly api: OpenApi; readonly schema: OpenApiSchema }) {
-  const whole = membersOf(api, schema);
+  const whole = findObjectSchema(api, schema);
   if (whole?.properties === undefined) return null;
   return (
     <ul class="members">
@@ -29,7 +29,7 @@ interface MemberProps {
 
 function Member({ api, name, schema, isNeeded }: MemberProps) {
   const [isOpen, setOpen] = useState(false);
-  const hasMore = membersOf(api, schema) !== undefined;
+  const hasMore = findObjectSchema(api, schema) !== undefined;
   return (
     <li>
       <code>{name}</code> <span class="type">{typeOf(schema)}</span>{" "}

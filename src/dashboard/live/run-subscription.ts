@@ -4,7 +4,7 @@ import { isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
-import { ChangeCounter } from "./change-counter.ts";
+import { RenderVersion } from "./render-version.ts";
 import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
@@ -31,7 +31,7 @@ export class RunSubscription {
   /** True if the server no longer stores the run's events: the trace is built from the thread's history. */
   readonly isRebuilt = signal(false);
   readonly model = new FeedModel();
-  readonly changes = new ChangeCounter();
+  readonly changes = new RenderVersion();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket | null;
   trace: Trace;

@@ -4,7 +4,7 @@ import { isDone, type Run, type Thread, type ThreadState } from "../api/records.
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
-import { ChangeCounter } from "./change-counter.ts";
+import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
@@ -31,7 +31,7 @@ export class ThreadSubscription {
   readonly model = new FeedModel();
   readonly traces = new Map<string, Trace>();
   /** Counts the changes of the traces and the actors. */
-  readonly changes = new ChangeCounter();
+  readonly changes = new RenderVersion();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket;
   readonly #records: Refresher<Records>;

@@ -1,6 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonSchema } from "../api/records.ts";
-import { missingIn, useChecks, useReport } from "../components/form-checks.ts";
+import { missingValues, useFormValidation, useReport } from "../components/use-form-validation.ts";
 import { simplifySchema } from "../components/form-schema.ts";
 import { Field, Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
@@ -110,9 +110,9 @@ interface FormAnswerProps extends AnswerProps {
 
 /** A form generated from the schema that the graph supplied with its question. */
 export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps) {
-  const checks = useChecks(schema, value);
+  const validation = useFormValidation(schema, value);
   const isWhole = value !== undefined || schema.properties !== undefined;
-  const { size } = checks.faults;
+  const { size } = validation.errors;
   useReport(() => {
     onChange(size === 0 && isWhole ? (value ?? {}) : undefined);
   }, [value, size, isWhole]);
@@ -124,14 +124,19 @@ export function FormAnswer({ schema, value, onEnter, onChange }: FormAnswerProps
         schema={schema}
         isRequired
         value={value}
-        checks={checks}
+        validation={validation}
         onChange={onEnter}
       />
     );
-  const missing = missingIn(checks.faults.values());
+  const missing = missingValues(validation.errors.values());
   return (
     <>
-      <Fields schema={schema} value={isJsonRecord(value) ? value : {}} checks={checks} onChange={onEnter} />
+      <Fields
+        schema={schema}
+        value={isJsonRecord(value) ? value : {}}
+        validation={validation}
+        onChange={onEnter}
+      />
       {missing.length > 0 && <p class="hint">Missing: {missing.join(", ")}.</p>}
     </>
   );

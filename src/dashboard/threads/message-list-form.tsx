@@ -1,6 +1,6 @@
 import { useId, useMemo, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
-import { useChecks, useReport } from "../components/form-checks.ts";
+import { useFormValidation, useReport } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
 import { JsonField } from "../components/json-field.tsx";
 import { Fields } from "../components/schema-form.tsx";
@@ -297,8 +297,8 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
   const [args, setArgs] = useState(call["args"]);
   const [isJson, setJson] = useState(!isJsonRecord(args) || Object.keys(args).length === 0);
   const schema = useMemo(() => schemaOfValues(isJsonRecord(args) ? args : {}), [isJson]);
-  const checks = useChecks(isJson ? null : schema, args);
-  const read = checks.faults.size > 0 ? undefined : args;
+  const validation = useFormValidation(isJson ? null : schema, args);
+  const read = validation.errors.size > 0 ? undefined : args;
   useReport(() => {
     if (read !== call["args"]) onChange({ ...call, args: read });
   }, [read]);
@@ -327,7 +327,12 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
           <JsonField id={`${id}-args`} value={args} isStrict onChange={setArgs} />
         </div>
       ) : (
-        <Fields schema={schema} value={isJsonRecord(args) ? args : {}} checks={checks} onChange={setArgs} />
+        <Fields
+          schema={schema}
+          value={isJsonRecord(args) ? args : {}}
+          validation={validation}
+          onChange={setArgs}
+        />
       )}
       <div>
         <button
@@ -336,7 +341,7 @@ function CallForm({ call, index, onChange, onRemove }: CallProps) {
           aria-pressed={isJson}
           disabled={!isJsonRecord(args)}
           onClick={() => {
-            checks.clear();
+            validation.clear();
             setJson(!isJson);
           }}
         >

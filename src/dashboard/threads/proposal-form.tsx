@@ -1,5 +1,5 @@
 import { useId, useMemo, useState } from "preact/hooks";
-import { useChecks, useReport } from "../components/form-checks.ts";
+import { useFormValidation, useReport } from "../components/use-form-validation.ts";
 import { schemaOfValues } from "../components/form-schema.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -44,8 +44,8 @@ function ActionForm({
   const [way, setWay] = useState<DecisionKind | null>(null);
   const [args, setArgs] = useState(action.args);
   const schema = useMemo(() => schemaOfValues(action.args), [action.args]);
-  const checks = useChecks(schema, args);
-  const isWrong = checks.faults.size > 0;
+  const validation = useFormValidation(schema, args);
+  const isWrong = validation.errors.size > 0;
   useReport(() => {
     if (way === "edit") onChange(isWrong ? undefined : { way, args });
   }, [way, args, isWrong]);
@@ -73,7 +73,7 @@ function ActionForm({
           </button>
         ))}
       </div>
-      {way === "edit" && <Fields schema={schema} value={args} checks={checks} onChange={setArgs} />}
+      {way === "edit" && <Fields schema={schema} value={args} validation={validation} onChange={setArgs} />}
       {way === "respond" && (
         <textarea
           id={id}

@@ -3,7 +3,7 @@ import { getSchemas } from "../api/client.ts";
 import { type Assistant, isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { assistantLabel } from "../components/use-assistants.ts";
-import { useChecks } from "../components/form-checks.ts";
+import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -65,18 +65,18 @@ export function RunForm({
     [schema, talk],
   );
   const isText = isJsonWanted || schema?.properties === undefined;
-  const checks = useChecks(isText ? null : rest, input);
+  const validation = useFormValidation(isText ? null : rest, input);
   const hasFields = Object.keys(rest?.properties ?? {}).length > 0;
   const given = isJsonWanted || talk === null || text.trim() === "" ? input : withMessage(input, talk, text);
   const request = { assistant_id: assistant ?? "", input: given, ...runFieldsOf(settings, isBusy) };
   const begin = () => {
     setInput({});
-    checks.clear();
+    validation.clear();
     setRound((before) => before + 1);
   };
   const run = async () => {
     if (isSending) return;
-    if (!checks.ask()) {
+    if (!validation.validate()) {
       setOpen(true);
       requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
       return;
@@ -120,7 +120,7 @@ export function RunForm({
               if (schemas.error !== null) setJsonWanted(true);
               setInput(isJsonRecord(value) ? value : {});
             }}
-            onWrong={(why) => checks.onUnread("", why)}
+            onWrong={(why) => validation.onUnread("", why)}
           />
         )
       ) : (
@@ -143,7 +143,7 @@ export function RunForm({
             />
           )}
           {isOpen && hasFields && rest !== null && (
-            <Fields key={round} schema={rest} value={input} checks={checks} onChange={setInput} />
+            <Fields key={round} schema={rest} value={input} validation={validation} onChange={setInput} />
           )}
         </>
       )}
@@ -182,7 +182,7 @@ export function RunForm({
             onClick={() => {
               if (!isJsonWanted && talk !== null && text.trim() !== "") setInput(given);
               setJsonWanted(!isJsonWanted);
-              checks.clear();
+              validation.clear();
             }}
           >
             JSON

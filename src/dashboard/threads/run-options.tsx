@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.ts";
 import { Dialog } from "../components/dialogs.tsx";
-import { useChecks } from "../components/form-checks.ts";
+import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 
@@ -64,7 +64,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
   const [isOpen, setOpen] = useState(false);
   const count = Object.keys(runFieldsOf(settings, false)).length;
   const schema = context?.properties === undefined ? null : context;
-  const checks = useChecks(schema, settings.context ?? {});
+  const validation = useFormValidation(schema, settings.context ?? {});
   return (
     <>
       {isBusy && (
@@ -115,7 +115,7 @@ export function RunOptions({ settings, isBusy, context, onChange }: RunOptionsPr
                 <Fields
                   schema={schema}
                   value={settings.context ?? {}}
-                  checks={checks}
+                  validation={validation}
                   onChange={(context) => onChange(put(settings, "context", context))}
                 />
               </fieldset>

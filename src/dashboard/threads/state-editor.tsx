@@ -4,7 +4,7 @@ import { isJsonRecord, type JsonRecord, type JsonSchema } from "../api/records.t
 import { runAction, showNotice } from "../app/notices.ts";
 import { Dialog } from "../components/dialogs.tsx";
 import { Diff } from "../components/diff.tsx";
-import { useChecks } from "../components/form-checks.ts";
+import { useFormValidation } from "../components/use-form-validation.ts";
 import { Fields } from "../components/schema-form.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -135,7 +135,7 @@ function ChangeForm({
   const shown = useMemo(() => fieldsOf(schema, values), [schema, values]);
   const changes = useMemo(() => changesOf(shown, values, fields), [shown, values, fields]);
   const messages = useMemo(() => findMessageChanges(stored, edited), [stored, edited]);
-  const checks = useChecks(shown, changes);
+  const validation = useFormValidation(shown, changes);
   const hasFields = Object.keys(shown.properties ?? {}).length > 0;
   const hasOthers = hasFields || Object.keys(stored).length > 0;
   const wrong = restFault(rest, stored);
@@ -147,7 +147,7 @@ function ChangeForm({
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!checks.ask() || wrong !== null || messages.isInvalid) return;
+        if (!validation.validate() || wrong !== null || messages.isInvalid) return;
         void onSubmit({ update, lists: messages.lists, asNode });
       }}
     >
@@ -159,7 +159,7 @@ function ChangeForm({
           onChange={(after) => setEdited((now) => ({ ...now, [name]: after }))}
         />
       ))}
-      {hasFields && <Fields schema={shown} value={fields} checks={checks} onChange={setFields} />}
+      {hasFields && <Fields schema={shown} value={fields} validation={validation} onChange={setFields} />}
       <div class="field">
         <label for="edit-values">{hasOthers ? "Other changes, as JSON" : "Changes, as JSON"}</label>
         <JsonField
@@ -169,7 +169,7 @@ function ChangeForm({
           rows={hasOthers ? 2 : 6}
           placeholder={'{"topic": "coffee"}'}
           onChange={(value) => setRest(value === undefined ? {} : isJsonRecord(value) ? value : null)}
-          onWrong={(why) => checks.onUnread("", why)}
+          onWrong={(why) => validation.onUnread("", why)}
         />
         {wrong !== null && (
           <p class="hint bad" role="alert">
@@ -203,7 +203,7 @@ function ChangeForm({
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button class="primary" disabled={wrong !== null || messages.isInvalid || checks.faults.has("")}>
+        <button class="primary" disabled={wrong !== null || messages.isInvalid || validation.errors.has("")}>
           {submit}
         </button>
       </div>

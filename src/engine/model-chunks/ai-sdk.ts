@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { countDetails } from "../../graph/token-usage.ts";
+import { usageDetails } from "../../graph/token-usage.ts";
 import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 type PartReader = (part: ModelChunk, message: MessageDraft) => void;
@@ -125,11 +125,11 @@ function usageOf(usage: JsonObject) {
     input_tokens: countOf(isObject(inputTokens) ? inputTokens["total"] : inputTokens),
     output_tokens: countOf(isObject(outputTokens) ? outputTokens["total"] : outputTokens),
     total_tokens: countOf(total),
-    ...countDetails("input_token_details", {
+    ...usageDetails("input_token_details", {
       cache_read: input["cacheReadTokens"] ?? input["cacheRead"] ?? usage["cachedInputTokens"],
       cache_creation: input["cacheWriteTokens"] ?? input["cacheWrite"],
     }),
-    ...countDetails("output_token_details", {
+    ...usageDetails("output_token_details", {
       reasoning: output["reasoningTokens"] ?? output["reasoning"] ?? usage["reasoningTokens"],
     }),
   };

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../model/json.ts";
-import { countDetails } from "../../graph/token-usage.ts";
+import { usageDetails } from "../../graph/token-usage.ts";
 import type { ModelChunkReader, MessageDraft } from "../model-chunk-types.ts";
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -57,11 +57,11 @@ function usageOf(usage: JsonObject) {
     input_tokens: countOf(usage["prompt_tokens"]),
     output_tokens: countOf(usage["completion_tokens"]),
     total_tokens: countOf(usage["total_tokens"]),
-    ...countDetails("input_token_details", {
+    ...usageDetails("input_token_details", {
       audio: input["audio_tokens"],
       cache_read: input["cached_tokens"],
     }),
-    ...countDetails("output_token_details", {
+    ...usageDetails("output_token_details", {
       audio: output["audio_tokens"],
       reasoning: output["reasoning_tokens"],
     }),

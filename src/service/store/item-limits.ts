@@ -39,7 +39,7 @@ export function checkLabels(namespace: unknown, at: string): asserts namespace i
 }
 
 /** Checks the namespace and key of an item that is put or deleted. */
-export function checkNamespaceAndKey({ namespace, key }: ItemKey, at: string): void {
+export function checkItemKey({ namespace, key }: ItemKey, at: string): void {
   checkLabels(namespace, `${at}namespace`);
   if (namespace.length === 0) {
     const message = "Namespace is required";
@@ -47,10 +47,10 @@ export function checkNamespaceAndKey({ namespace, key }: ItemKey, at: string): v
   }
   if (namespace[0] === RESERVED)
     refuseOperation(`${at}namespace[0]`, `cannot be "${RESERVED}": it is kept for the platform`);
-  checkItemKey(key, `${at}key`);
+  checkKeyText(key, `${at}key`);
 }
 
-export function checkItemKey(key: unknown, at: string): void {
+export function checkKeyText(key: unknown, at: string): void {
   if (typeof key !== "string") refuseOperation(at, "must be a string");
   if (key === "") refuseOperation(at, "cannot be empty");
   if (key.length > ITEM_LIMITS.key) refuseOperation(at, `is longer than ${ITEM_LIMITS.key} characters`);

@@ -10,10 +10,10 @@ import type { Store, StoreCaller } from "../../ports/store.ts";
 import {
   checkCount,
   checkIndex,
-  checkItemKey,
+  checkKeyText,
   checkLabels,
   checkPage,
-  checkNamespaceAndKey,
+  checkItemKey,
   checkTtl,
   checkValue,
   MAX_BATCH_OPS,
@@ -131,7 +131,7 @@ export function createStore(deps: StoreDeps): Store {
     switch (op.kind) {
       case "get":
         checkLabels(op.namespace, `${at}namespace`);
-        checkItemKey(op.key, `${at}key`);
+        checkKeyText(op.key, `${at}key`);
         return async (now) => {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
@@ -157,7 +157,7 @@ export function createStore(deps: StoreDeps): Store {
         return (now) =>
           listNamespaces(items, tenant, op, now, permission && new ItemPermissionFilter(permission));
       case "put": {
-        checkNamespaceAndKey(op, at);
+        checkItemKey(op, at);
         checkTtl(op.ttl, `${at}ttl`);
         checkIndex(op.index, `${at}index`);
         const value = checkValue(op.value, `${at}value`);
@@ -171,7 +171,7 @@ export function createStore(deps: StoreDeps): Store {
         return undefined;
       }
       case "delete":
-        checkNamespaceAndKey(op, at);
+        checkItemKey(op, at);
         writes.push({ kind: "delete", namespace: op.namespace, key: op.key });
         return undefined;
       default:

@@ -25,7 +25,7 @@ const METADATA_EVENTS: ReadonlySet<AuthEvent> = new Set([
 ]);
 
 /** The project's rules, applied to one user. */
-export class UserRules {
+export class UserAuthorizer {
   readonly user: AuthUser;
   readonly #authorizer: Authorizer;
   #stored: JsonObject | undefined;

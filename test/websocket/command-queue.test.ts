@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PendingCommands } from "../../src/websocket/pending-commands.ts";
+import { CommandQueue } from "../../src/websocket/command-queue.ts";
 
 const LARGE = 100_000;
 
@@ -7,7 +7,7 @@ const LARGE = 100_000;
 function pendingCommands() {
   const log: string[] = [];
   const turns: (() => void)[] = [];
-  const commands = new PendingCommands(
+  const commands = new CommandQueue(
     async (id) => void log.push(`done ${id}`),
     (id, cause) => void log.push(`refused ${id}: ${(cause as Error).message}`),
     () => new Promise((resolve) => turns.push(resolve)),

@@ -1,6 +1,6 @@
 /** The server's answer differs from what a check expects. */
-export class Difference extends Error {
-  override readonly name = "Difference";
+export class MismatchError extends Error {
+  override readonly name = "MismatchError";
   /** As JSON; a pattern is described in words. */
   readonly expected: unknown;
   readonly actual: unknown;

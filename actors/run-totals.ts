@@ -29,7 +29,7 @@ const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 
 /** Counters of runs and threads. They are plain numbers, so counting costs a run nothing. */
-export class RunCounters {
+export class RunTotals {
   woken = 0;
   withdrawn = 0;
   readonly graphs = new Map<string, GraphRunCounts>();

@@ -3,18 +3,18 @@ import type { JsonSchema } from "../api/records.ts";
 import { type FormError, formErrors } from "./form-schema.ts";
 
 /** The validation state of a form, for its fields to show. */
-export interface FormChecks {
+export interface FormValidation {
   readonly root: JsonSchema;
-  readonly faults: ReadonlyMap<string, FormError>;
+  readonly errors: ReadonlyMap<string, FormError>;
   /** True after a submit attempt: missing values are shown from then on. */
-  readonly isAsked: boolean;
+  readonly isSubmitted: boolean;
   /** Reports a text that cannot be parsed and is therefore not in the value; null: the text is valid again. */
   readonly onUnread: (at: string, why: string | null) => void;
 }
 
-interface Checked extends FormChecks {
+interface FormValidationState extends FormValidation {
   /** Returns whether the form is valid. Missing values are shown from now on. */
-  ask(): boolean;
+  validate(): boolean;
   /** Resets the form's validation. */
   clear(): void;
 }
@@ -23,19 +23,19 @@ const NONE: ReadonlyMap<string, string> = new Map();
 const ANYTHING: JsonSchema = {};
 
 /** Validates input against a schema; null: anything is valid. */
-export function useChecks(schema: JsonSchema | null, value: unknown): Checked {
+export function useFormValidation(schema: JsonSchema | null, value: unknown): FormValidationState {
   const [unread, setUnread] = useState(NONE);
-  const [isAsked, setAsked] = useState(false);
+  const [isSubmitted, setSubmitted] = useState(false);
   const root = schema ?? ANYTHING;
-  const faults = useMemo(() => {
+  const errors = useMemo(() => {
     const all = formErrors(root, value).map((fault) => [fault.at, fault] as const);
     const texts = [...unread].map(([at, text]) => [at, { at, text, isMissing: false }] as const);
     return new Map([...all, ...texts]);
   }, [root, value, unread]);
   return {
     root,
-    faults,
-    isAsked,
+    errors,
+    isSubmitted,
     onUnread(at, why) {
       setUnread((before) => {
         if (why === (before.get(at) ?? null)) return before;
@@ -45,13 +45,13 @@ export function useChecks(schema: JsonSchema | null, value: unknown): Checked {
         return next;
       });
     },
-    ask() {
-      setAsked(true);
-      return faults.size === 0;
+    validate() {
+      setSubmitted(true);
+      return errors.size === 0;
     },
     clear() {
       setUnread(NONE);
-      setAsked(false);
+      setSubmitted(false);
     },
   };
 }
@@ -64,5 +64,5 @@ export const useReport = (report: () => void, inputs: readonly unknown[]): void 
   useLayoutEffect(report, [...inputs]);
 
 /** Returns the names of required values that are missing. */
-export const missingIn = (faults: Iterable<FormError>): readonly string[] =>
-  [...faults].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));
+export const missingValues = (errors: Iterable<FormError>): readonly string[] =>
+  [...errors].filter(({ isMissing }) => isMissing).map(({ at }) => (at === "" ? "the answer" : at));

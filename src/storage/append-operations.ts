@@ -6,7 +6,7 @@ import type { ThreadRecord } from "../model/thread.ts";
 import { SmallMap } from "../model/small-map.ts";
 import { andThen, forEachInOrder, runSteps, type Eventually } from "../ports/eventually.ts";
 import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journal.ts";
-import { deriveChannels } from "./channel-values.ts";
+import { deriveChannelRefs } from "./channel-values.ts";
 import { delayedIndexOps } from "./due-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
 import { sealFacts } from "./event-fact-codec.ts";
@@ -19,7 +19,7 @@ import {
   eventsPrefix,
   threadRecordKey,
   kwargsKey,
-  delayedStartKey,
+  startedDelayedRunKey,
   idempotencyRecordKey,
   idempotencyExpiryKey,
   runOrderKey,
@@ -213,7 +213,7 @@ function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
 /** Records the start of a delayed run separately, because it starts out of the order of admission. */
 function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<void> {
   const { prefix } = draft.head;
-  const late = delayedStartKey(prefix, run.seq_base, run.run_id);
+  const late = startedDelayedRunKey(prefix, run.seq_base, run.run_id);
   return andThen(draft.get(late), (known) => {
     if (known !== undefined) return;
     draft.putSealed(late, PRESENT_MARK);
@@ -250,7 +250,7 @@ function writeCheckpoints(
     const at = seq * CHECKPOINTS_PER_APPEND + i;
     const before = parent === null ? NO_REFS : parentRefs(draft, latest, ns, parent);
     return andThen(before, (parentChannels) =>
-      andThen(deriveChannels(draft, ns, at, parentChannels, changes), (refs) => {
+      andThen(deriveChannelRefs(draft, ns, at, parentChannels, changes), (refs) => {
         draft.put(checkpointKey(draft.head.prefix, ns, id), checkpointRow(checkpoint, at, refs));
         latest.set(ns, { id, refs });
       }),

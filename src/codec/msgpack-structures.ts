@@ -1,9 +1,9 @@
 /**
- * Shapes of objects that are stored often: the names of their members, in order. Such an object is stored as the number of
- * its shape and the values of its members. Shapes MUST NOT change, since stored data has their numbers; new ones go to
- * the end, up to {@link MAX_SHAPES}. An object with other names, or in another order, is stored with its names.
+ * Structures, as msgpackr calls them: the names of the members of objects that are stored often, in order. Such an object is stored as the number of
+ * its structure and the values of its members. Structures MUST NOT change, since stored data has their numbers; new ones go to
+ * the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is stored with its names.
  */
-export const STORED_SHAPES: readonly (readonly string[])[] = [
+export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   // The arguments of a run (`kwargs`).
   [
     "input",
@@ -75,18 +75,19 @@ export const STORED_SHAPES: readonly (readonly string[])[] = [
   ],
 ];
 
-/** The most shapes: byte values 0x40 to 0x7f are free for them. */
-const MAX_SHAPES = 0x40;
-if (STORED_SHAPES.length > MAX_SHAPES) throw new RangeError(`More than ${MAX_SHAPES} shapes`);
+/** The most structures: byte values 0x40 to 0x7f are free for them. */
+const MAX_STRUCTURES = 0x40;
+if (MSGPACK_STRUCTURES.length > MAX_STRUCTURES)
+  throw new RangeError(`More than ${MAX_STRUCTURES} structures`);
 
 type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
 
-/** Shape numbers by their first name, then by the number of names. */
+/** Structure numbers by their first name, then by the number of names. */
 const NUMBERS: Numbers = numbered();
 
 function numbered(): Numbers {
   const begin = new Map<string, Map<number, number[]>>();
-  for (const [number, names] of STORED_SHAPES.entries()) {
+  for (const [number, names] of MSGPACK_STRUCTURES.entries()) {
     const first = names[0] as string;
     const lengths = begin.get(first) ?? new Map<number, number[]>();
     lengths.set(names.length, [...(lengths.get(names.length) ?? []), number]);
@@ -95,15 +96,15 @@ function numbered(): Numbers {
   return begin;
 }
 
-/** The number of the shape with these names; -1 if there is none. */
-export function shapeNumber(names: readonly string[]): number {
+/** The number of the structure with these names; -1 if there is none. */
+export function structureNumber(names: readonly string[]): number {
   const { length } = names;
   const numbers = NUMBERS.get(names[0] as string)?.get(length);
   if (numbers === undefined) return -1;
   for (const number of numbers) {
-    const shape = STORED_SHAPES[number] as readonly string[];
+    const structure = MSGPACK_STRUCTURES[number] as readonly string[];
     let i = 1;
-    while (i < length && names[i] === shape[i]) i++;
+    while (i < length && names[i] === structure[i]) i++;
     if (i === length) return number;
   }
   return -1;

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 
 /** A counter of changes that rises at most once per animation frame, however many changes occur. */
-export class ChangeCounter {
+export class RenderVersion {
   readonly #count = signal(0);
   #due = false;
 

@@ -35,7 +35,7 @@ const busy = new ServiceError(
  * The commands of one socket, executed sequentially in the order of arrival, so that a cancel finds the run that was started before it.
  * Each is answered exactly once, when its change is stored.
  */
-export class PendingCommands {
+export class CommandQueue {
   readonly #do: Do;
   readonly #refuse: Refuse;
   readonly #turn: () => Promise<void>;
