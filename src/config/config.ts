@@ -362,7 +362,8 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFile {
+/** Reads `./file.ts:export`. The export is `default` unless it is named. */
+export function readGraphFile(entryPath: string, base: string, refuse: Refuse): GraphFile {
   // The last colon, but not that of a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =
