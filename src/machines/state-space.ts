@@ -1,5 +1,13 @@
 import { guardName } from "./machine-drawing.ts";
-import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate.ts";
+import { pureFunctions } from "./inert-machine.ts";
+import {
+  allStates,
+  type Machine,
+  type Snapshot,
+  type StateNode,
+  type Transition,
+  type XStateLibrary,
+} from "./xstate.ts";
 
 /** Why a machine's states cannot be explored. */
 export class UnexploredError extends Error {}
@@ -37,13 +45,9 @@ export interface StateSpace {
 }
 
 /** The parts of XState 5 that an exploration needs. */
-export interface ExploringLibrary {
-  initialTransition(machine: Machine, input: unknown): Result;
-  transition(machine: Machine, snapshot: Snapshot, event: object): Result;
+export interface ExploringLibrary extends XStateLibrary {
   createMachine(config: object): Machine;
 }
-
-type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
 
 /** Guards of one macrostep: more means that the machine does not come to rest. */
 const MAX_GUARDS = 100;
@@ -64,9 +68,10 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
   const guards = new GuardChoices();
   const selfSent = selfSentEvents(machine);
   const explored = xstate.createMachine(withoutData(machine, machine.root, guards));
+  const pure = pureFunctions(xstate, explored);
   const places = new Map<string, Place>();
   const found = new Map<string, Snapshot>();
-  const outcomesOf = (compute: () => Result): readonly Outcome[] => {
+  const outcomesOf = (compute: () => ReturnType<typeof pure.begin>): readonly Outcome[] => {
     const outcomes = new Map<string, Outcome>();
     for (const { result, asked } of guards.all(compute)) {
       const [snapshot, actions] = result;
@@ -86,14 +91,14 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
     const all = [...outcomes.values()];
     return all.length === 1 ? all.map((one) => ({ ...one, guards: [] })) : all;
   };
-  const initial = outcomesOf(() => xstate.initialTransition(explored, undefined));
+  const initial = outcomesOf(() => pure.begin(undefined));
   // A map that grows is walked to its end.
   for (const [key, snapshot] of found) {
     const events = snapshot.status === "active" ? eventsOf(snapshot) : [];
     const steps = events
       .map((event) => {
         const type = event === "*" ? ANY_EVENT : event;
-        return { event, outcomes: outcomesOf(() => xstate.transition(explored, snapshot, { type })) };
+        return { event, outcomes: outcomesOf(() => pure.take(snapshot, { type })) };
       })
       .filter(({ outcomes }) => outcomes.some(({ to, entered }) => to !== key || entered.size > 0));
     // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states

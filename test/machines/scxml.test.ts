@@ -77,7 +77,7 @@ function uninterrupted({ machine, steps }: ScxmlCase) {
   actor.start();
   for (const [event] of steps) {
     if (typeof event === "number") clock.increment(event);
-    else actor.send({ type: event });
+    else if (actor.getSnapshot().status === "active") actor.send({ type: event });
   }
   return JSON.parse(JSON.stringify(actor.getPersistedSnapshot())) as { readonly value: unknown };
 }
