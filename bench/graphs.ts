@@ -1,4 +1,5 @@
 import { graph, messages } from "../src/index.ts";
+import { setup } from "xstate";
 import { z } from "zod";
 import { customData } from "./servers/bodies.ts";
 
@@ -13,6 +14,16 @@ export const one = graph({
   state: { value: z.number().optional(), text: z.string().optional() },
   nodes: { work: async (state) => ({ value: (state.value ?? 0) + 1 }) },
   edges: { start: "work" },
+});
+
+/** The same as a machine: its beginning is its end. */
+export const machine = setup({
+  types: { context: {} as { value: number }, input: {} as { value: number } },
+}).createMachine({
+  id: "machine",
+  context: ({ input }) => ({ value: input.value + 1 }),
+  initial: "done",
+  states: { done: { type: "final" } },
 });
 
 /** A conversation: each run adds a question and an answer to a list that is never shortened. */

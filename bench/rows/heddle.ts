@@ -16,7 +16,7 @@ export const body = (graph: string, input: unknown, more: object = {}) =>
 const WARM_UP_RUNS = 8_000;
 
 /** Runs before a measurement: afterwards the code is optimised, LevelDB has files, and connections have been opened. */
-export async function warmUp(bench: Bench, server: Server): Promise<void> {
+export async function warmUp(bench: Bench, server: Server, graph = "one"): Promise<void> {
   const count = Math.max(20, Math.round(WARM_UP_RUNS * bench.scale));
   const threads = await makeThreads(bench, server, count);
   await perform(bench, server, {
@@ -24,7 +24,7 @@ export async function warmUp(bench: Bench, server: Server): Promise<void> {
     method: "POST",
     paths: threads.map(waitPath),
     total: count,
-    body: body("one", { value: 1 }),
+    body: body(graph, { value: 1 }),
     answer: "text",
   });
 }
@@ -34,15 +34,16 @@ function wait(
   clients: number,
   total: number,
   threads: "new" | "same",
-  more: Partial<Row>,
+  { graph = "one", ...more }: Partial<Row> & { readonly graph?: string },
 ): Row {
+  const kind = graph === "one" ? "one-node graph" : "machine that ends in its first macrostep";
   return {
     name,
-    what: `runs/wait of a one-node graph, ${clients} client(s), ${threads === "new" ? "a new thread each time" : "one thread each"}`,
+    what: `runs/wait of a ${kind}, ${clients} client(s), ${threads === "new" ? "a new thread each time" : "one thread each"}`,
     run: (bench) =>
       withServer(bench.heddle(), async (server) => {
         const count = Math.max(clients, Math.round(total * bench.scale));
-        await warmUp(bench, server);
+        await warmUp(bench, server, graph);
         const ids = await makeThreads(bench, server, threads === "new" ? count : clients);
         const request: Request = {
           connections: clients,
@@ -50,7 +51,7 @@ function wait(
           paths: ids.map(waitPath),
           total: count,
           sticky: threads === "same",
-          body: body("one", { value: 1 }),
+          body: body(graph, { value: 1 }),
           answer: "text",
         };
         return (await measure(bench, server, request)).figures;
@@ -135,6 +136,18 @@ export const heddleRows: readonly Row[] = [
       { row: "level-256", figure: "per_s" },
     ],
   }),
+  ...[1, 256].map((clients) =>
+    wait(`machine-${clients}`, clients, clients === 1 ? 2_000 : 12_000, "new", {
+      graph: "machine",
+      target: "at most 1.3 times the CPU of the same run of a one-node graph",
+      goals: [{ figure: "cpu_us", to: `wait-${clients}`, most: 1.3 }],
+      against: [
+        { row: `wait-${clients}`, figure: "cpu_us" },
+        { row: `wait-${clients}`, figure: "p50_ms" },
+        { row: `wait-${clients}`, figure: "per_s" },
+      ],
+    }),
+  ),
   streams({
     name: "stream-1",
     what: "runs/stream of a one-node graph, one client: first event and end to end",

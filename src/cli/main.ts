@@ -84,6 +84,9 @@ async function run(invocation: Invocation): Promise<void> {
       if ((await checkConformance(invocation, say, show)) > 0) process.exitCode = 1;
       return;
     }
+    case "prove":
+      process.exitCode = await (await import("./prove.ts")).prove(invocation, process.cwd(), say);
+      return;
     case "backup": {
       const { backup } = await import("./maintenance.ts");
       await withProgress((_, onProgress) => backup(invocation.data, invocation.target, onProgress));
@@ -102,6 +105,8 @@ async function runToEnd(invocation: Invocation): Promise<void> {
   process.once("exit", fail);
   await run(invocation);
   process.off("exit", fail);
+  // The file of a machine may have opened something that keeps the process alive.
+  if (invocation.command === "prove") process.exit();
 }
 
 /** Runs the command that the process was started with. A failure is printed to stderr, and ends the process with exit code 1. */
@@ -117,7 +122,7 @@ export function main(): void {
           ? cause.stack
           : String(cause);
     stderr.write(shown(`heddle: ${text}\n`, stderr));
-    process.exit(1);
+    process.exit(invocation.command === "prove" ? 2 : 1);
   });
 }
 

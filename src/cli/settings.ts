@@ -84,6 +84,14 @@ export type Invocation =
       readonly chapters: readonly string[];
       readonly json: boolean;
     }
+  | {
+      readonly command: "prove";
+      /** The machine, as `FILE` or `FILE:name`. */
+      readonly machine: string;
+      readonly claim: string;
+      /** The file to draw the chart into. */
+      readonly draw: string | undefined;
+    }
   | { readonly command: "refused"; readonly why: string };
 
 export const HELP = `Usage: heddle COMMAND [options]
@@ -104,6 +112,10 @@ Commands
   conformance    Check a server against the interface, with --url URL: any server that serves the graphs of test/conformance;
                  --chapter NAME[,NAME] checks some chapters only, --key KEY is the server's key, --json prints all results
                  (HEDDLE_API_KEY: the key)
+  prove FILE CLAIM
+                 Prove a claim about an XState machine, or print a counterexample: "never STATE without EVENT", "never STATE",
+                 "eventually STATE" or "reachable STATE"; several states or events are joined by "or". FILE:name names one of
+                 several machines of a file; --draw FILE.mmd draws the chart, with the example marked, as a Mermaid flowchart
 
 Options
   --config FILE      Configuration file; default: heddle.json, then langgraph.json, in this directory
@@ -118,9 +130,9 @@ Options
   --help, --version
 
 Exit codes
-  0  Done; after check and repair: nothing is damaged; after conformance: everything holds
-  1  Something is damaged (check), damage is left (repair), or differs (conformance); or the command failed, and stderr says why
-  2  The command line is wrong
+  0  Done; after check and repair: nothing is damaged; after conformance: everything holds; after prove: the claim is proved
+  1  check found damage, repair left some, conformance found a difference, or prove refuted the claim; or the command failed
+  2  The command line is wrong; after prove also: the claim could not be decided, or the machine not be loaded
 
 Environment
   An option wins over a variable, and a variable over the configuration file.
@@ -157,6 +169,7 @@ const OPTIONS = {
   key: { type: "string" },
   chapter: { type: "string" },
   json: { type: "boolean" },
+  draw: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
@@ -172,6 +185,7 @@ const COMMANDS = {
   backup: ["data"],
   inspect: ["host", "port", "data", "relay"],
   conformance: ["url", "key", "chapter", "json"],
+  prove: ["draw"],
 } as const satisfies { readonly [command: string]: readonly (keyof Flags)[] };
 
 type Command = keyof typeof COMMANDS;
@@ -199,8 +213,10 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   // Refused: an empty path would be the current directory, and an empty host all addresses.
   const empty = Object.entries(flags).find(([, value]) => value === "");
   if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
-  const hasTarget = command === "backup" || command === "inspect" || command === "init";
-  const [target, extra] = hasTarget ? rest : [undefined, ...rest];
+  const hasTarget =
+    command === "backup" || command === "inspect" || command === "init" || command === "prove";
+  const [target, ...others] = hasTarget ? rest : [undefined, ...rest];
+  const [claim, extra] = command === "prove" ? others : [undefined, ...others];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
   const data = given(flags, env, "data", "HEDDLE_DATA")?.value ?? ".heddle";
   switch (command) {
@@ -238,6 +254,16 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       // A chapter's name may be written without its spaces, which a shell would take for the end of the argument.
       const chapters = (listOf(given(flags, env, "chapter")) ?? []).map((name) => name.replaceAll("-", " "));
       return { command, url: url.replace(/\/+$/, ""), key, chapters, json: flags.json === true };
+    }
+    case "prove": {
+      if (target === undefined || claim === undefined)
+        return refused(
+          'name the machine and the claim: heddle prove ./order.ts "never paid without APPROVE"',
+        );
+      const draw = given(flags, env, "draw")?.value;
+      if (draw !== undefined && !draw.endsWith(".mmd"))
+        return refused(`--draw "${draw}" is no Mermaid file: let its name end in .mmd`);
+      return { command, machine: target, claim, draw };
     }
     case "dev":
     case "start":

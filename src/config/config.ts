@@ -356,7 +356,8 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-function readExportLocation(entryPath: string, base: string, refuse: Refuse): ExportLocation {
+/** Reads `./file.ts:export`. The export is `default` unless it is named. */
+export function readExportLocation(entryPath: string, base: string, refuse: Refuse): ExportLocation {
   // The last colon, but not that of a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =

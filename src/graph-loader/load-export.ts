@@ -32,11 +32,25 @@ export async function loadProjectExport<T>(
   const refuse = (what: string, cause?: unknown): never => {
     throw new ServiceError("config.invalid", `${setting}: ${what}`, { cause });
   };
+  const module = await loadModule(file, dirname(config), options, refuse);
+  const found = read(exportNamed(module, name));
+  if (found !== undefined) return found;
+  const others = `it exports: ${exportNames(module).join(", ") || "nothing"}`;
+  return refuse(`the export "${name}" of ${file} is no ${needed}; ${others}`);
+}
+
+/** Loads a file of the user's project. `directory`: where its `tsconfig.json` is looked for, and in the folders above. */
+export async function loadModule(
+  file: string,
+  directory: string,
+  options: LoadOptions,
+  refuse: (what: string, cause?: unknown) => never,
+): Promise<unknown> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
   // A fresh load goes through tsx as well, since its namespaces separate one load from another.
   const modules =
     options.fresh === true || TYPESCRIPT_EXTENSIONS.has(extname(file))
-      ? await typescriptModuleLoader(dirname(config), options)
+      ? await typescriptModuleLoader(directory, options)
       : await nodeModuleLoader([file]);
   const module = await withLoadTimeout(modules.load(pathToFileURL(file).href), options).catch(
     async (cause: unknown) => {
@@ -45,8 +59,5 @@ export async function loadProjectExport<T>(
     },
   );
   modules.report?.();
-  const found = read(exportNamed(module, name));
-  if (found !== undefined) return found;
-  const others = `it exports: ${exportNames(module).join(", ") || "nothing"}`;
-  return refuse(`the export "${name}" of ${file} is no ${needed}; ${others}`);
+  return module;
 }

@@ -26,7 +26,7 @@ export function loadMachine(machine: Machine, files: readonly string[]): GraphDe
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });
 
-function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
+export function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
   const found: XStateLibrary[] = [];
   for (const file of files) {
     try {

@@ -81,7 +81,7 @@ function chartTransitions({ target = [], guard }: Transition): readonly ChartTra
   }));
 }
 
-function guardName(guard: unknown): string {
+export function guardName(guard: unknown): string {
   if (typeof guard === "string") return guard;
   const { type, name } = guard as { readonly type?: string; readonly name?: string };
   return type ?? (name || "guarded");

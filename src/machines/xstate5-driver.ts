@@ -10,10 +10,12 @@ import type {
   Taken,
 } from "./machine-driver.ts";
 import { kindOfActor, logicOf } from "./actor-kinds.ts";
+import { pureFunctions } from "./inert-machine.ts";
 import type { Action, XStateActor, Machine, Snapshot, XStateLibrary } from "./xstate.ts";
 
 /** The driver of machines written for XState 5, over its pure functions. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
+  const pure = pureFunctions(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot): Snapshot => {
     // A copy: XState puts its references to actors into the context.
     const snapshot = structuredClone({ ...rest, value, context });
@@ -34,8 +36,8 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   };
   return {
     hash: md5Hex(JSON.stringify(machine.definition, describeFunction)),
-    begin: (input) => taken(xstate.initialTransition(machine, input)),
-    take: (stored, event) => taken(xstate.transition(machine, restore(stored), event)),
+    begin: (input) => taken(pure.begin(input)),
+    take: (stored, event) => taken(pure.take(restore(stored), event)),
     waiting(stored) {
       const snapshot = restore(stored);
       // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states

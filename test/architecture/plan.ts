@@ -113,6 +113,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/cli/maintenance.ts",
     "src/cli/address-file.ts",
     "src/cli/init.ts",
+    "src/cli/prove.ts",
     "src/cli/container-files.ts",
     "src/graph-loader/",
     "src/graph-types/project-program.ts",

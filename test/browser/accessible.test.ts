@@ -1,6 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import order from "../../src/demo/order.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -36,12 +37,14 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
   beforeAll(buildPages, 60_000);
 
   test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {
-    const { url } = await serve();
+    const { url } = await serve({ graphs: { order } });
     const thread = await newThread(url);
     const asks = await newThread(url);
+    const awaits = await newThread(url);
     const input = { messages: [{ role: "user", content: "count these words" }] };
     await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "agent", input });
     await postJson(`${url}/threads/${asks}/runs/wait`, { assistant_id: "approval", input: {} });
+    await postJson(`${url}/threads/${awaits}/runs/wait`, { assistant_id: "order", input: {} });
     const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
     const [waits] = (await (await fetch(`${url}/threads/${asks}/runs`)).json()) as { run_id: string }[];
     const timeline = `#/threads/${thread}/runs/${run?.run_id}?step=1`;
@@ -49,6 +52,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       ["#/new", ".run-form"],
       [`#/threads/${thread}`, ".bubble"],
       [`#/threads/${asks}`, ".question"],
+      [`#/threads/${awaits}`, ".question"],
       [`#/threads/${thread}?tab=runs`, ".runs li"],
       [`#/threads/${thread}?tab=history`, ".diff"],
       [`#/threads/${thread}?tab=graph`, ".graphs svg"],

@@ -98,7 +98,7 @@ describe("heddle", () => {
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
     expect(parseCommandLine(["--version"], {})).toEqual({ command: "version" });
-    const commands = "init, build, dev, start, check, repair, backup, inspect, conformance";
+    const commands = "init, build, dev, start, check, repair, backup, inspect, conformance, prove";
     expect(parseCommandLine([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
     expect(parseCommandLine(["serve"], {})).toMatchObject({
       why: `there is no command "serve"; there are: ${commands}`,

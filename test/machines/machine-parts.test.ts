@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import * as xstate from "xstate";
 import {
   createMachine,
   fromCallback,
@@ -10,7 +11,8 @@ import {
 import { kindOfActor } from "../../src/machines/actor-kinds.ts";
 import { LiveActors } from "../../src/machines/live-actors.ts";
 import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
-import { isMachine } from "../../src/machines/xstate.ts";
+import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
+import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
 
 describe("isHandled", () => {
   test.each([
@@ -49,6 +51,22 @@ test.each([
   [false, fromPromise(async () => 1)],
 ])("isMachine: %s", (is, value) => {
   expect(isMachine(value)).toBe(is);
+});
+
+test("the driver computes a context once, with the input", () => {
+  const inputs: unknown[] = [];
+  const machine = createMachine({
+    context: ({ input }) => {
+      inputs.push(input);
+      return {};
+    },
+    on: { t: { actions: () => undefined } },
+  });
+  const driver = xstate5Driver(xstate as unknown as XStateLibrary, machine as unknown as Machine);
+  const { snapshot } = driver.begin(1);
+  driver.take(snapshot, { type: "t" });
+  driver.begin(undefined);
+  expect(inputs).toEqual([1, undefined]);
 });
 
 describe("LiveActors", () => {

@@ -8,6 +8,7 @@ import { KeyValueFields } from "./key-value-fields.tsx";
 
 /** The input methods for an answer. */
 export const ANSWER_METHODS = {
+  event: "Events",
   choice: "Choices",
   form: "Form",
   action: "Actions",

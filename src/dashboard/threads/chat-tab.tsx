@@ -8,6 +8,7 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { errorLine } from "../components/value-text.ts";
 import { runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
+import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
 
 /** The chat: the current conversation and state, the messages being streamed, and the input area. */
@@ -70,6 +71,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
             ))}
           </ol>
         )}
+        <MachineTimers values={values} />
         {Object.keys(rest).length > 0 && (
           <section class="card state" aria-label="State">
             <h3>State</h3>

@@ -4,6 +4,7 @@ import { formErrors } from "../components/form-schema.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/value-text.ts";
+import { awaitedEvents, AwaitingState, EventAnswer } from "./event-answer.tsx";
 import { proposalOf } from "./proposed-actions.ts";
 import { ProposalForm } from "./proposal-form.tsx";
 import {
@@ -102,14 +103,17 @@ function Asking({
   const schema = formOf(question.response_schema);
   const proposal = proposalOf(question.value);
   const choices = choicesOf(schema);
+  const events = awaitedEvents(question);
   const ways: readonly AnswerMethod[] =
-    proposal !== null
-      ? ["action", "json"]
-      : choices !== null
-        ? ["choice", "json"]
-        : schema !== null
-          ? ["form", "json"]
-          : ["fields", "text", "yes", "json"];
+    events !== null
+      ? ["event", "json"]
+      : proposal !== null
+        ? ["action", "json"]
+        : choices !== null
+          ? ["choice", "json"]
+          : schema !== null
+            ? ["form", "json"]
+            : ["fields", "text", "yes", "json"];
   const [way, setWay] = useState<AnswerMethod>(ways.length > 2 ? "json" : (ways[0] ?? "json"));
   const [entered, setEntered] = useState<unknown>(undefined);
   const from = question.ns?.at(-1)?.split(":")[0];
@@ -123,7 +127,11 @@ function Asking({
       <legend>
         <span class="dot interrupted" aria-hidden="true" /> {from === undefined ? "It asks" : `${from} asks`}
       </legend>
-      {way === "action" ? null : <Asked value={question.value} />}
+      {way === "action" ? null : events === null ? (
+        <Asked value={question.value} />
+      ) : (
+        <AwaitingState value={question.value} />
+      )}
       <div class="ways" role="group" aria-label="How to answer">
         {ways.map((name) => (
           <button
@@ -138,6 +146,7 @@ function Asking({
         ))}
       </div>
       {way === "action" && proposal !== null && <ProposalForm proposal={proposal} onChange={onChange} />}
+      {way === "event" && events !== null && <EventAnswer events={events} onChange={onChange} />}
       {way === "choice" && choices !== null && <ChoiceButtons choices={choices} onChange={onChange} />}
       {way === "form" && schema !== null && (
         <FormAnswer schema={schema} value={entered} onEnter={setEntered} onChange={onChange} />

@@ -1,0 +1,28 @@
+import { writeFileSync } from "node:fs";
+import { loadMachineFile } from "../graph-loader/load-machine.ts";
+import { proveClaim } from "../machines/proof.ts";
+import { systemRandom } from "../platform/random.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import type { Invocation } from "./settings.ts";
+
+type Asked = Extract<Invocation, { command: "prove" }>;
+
+const EXIT_CODES = { proved: 0, refuted: 1, undecided: 2 } as const;
+
+/**
+ * Decides a claim about a machine, prints the result, and draws the machine where that was asked for.
+ * @returns the exit code
+ * @throws ServiceError `config.invalid` when the machine cannot be loaded, or the claim is not understood
+ */
+export async function prove(
+  { machine: text, claim, draw }: Asked,
+  directory: string,
+  say: (line: string) => void,
+): Promise<number> {
+  const options = { random: systemRandom(), scheduler: systemScheduler };
+  const { file, machine } = await loadMachineFile(text, directory, options);
+  const { result, lines, chart } = proveClaim(machine, claim, [file]);
+  for (const line of lines) say(line);
+  if (draw !== undefined) writeFileSync(draw, chart);
+  return EXIT_CODES[result];
+}

@@ -1,0 +1,74 @@
+import { useState } from "preact/hooks";
+import { type InterruptQuestion, isJsonRecord, type JsonRecord } from "../api/records.ts";
+import { JsonTree } from "../components/json-tree.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { findQuestionTextKey } from "../components/value-text.ts";
+import { KeyValueFields } from "./key-value-fields.tsx";
+
+/** The events that a machine waits for, such as `APPROVE` and `order.*`; null if it is no machine that asks. */
+export function awaitedEvents({ value }: InterruptQuestion): readonly string[] | null {
+  if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
+  const { events } = value;
+  const isList = Array.isArray(events) && events.every((event) => typeof event === "string");
+  return isList ? events : null;
+}
+
+/** The state in which a machine waits, below the questions that its `meta` has. */
+export function AwaitingState({ value }: { readonly value: unknown }) {
+  const { events: _, ...state } = value as JsonRecord;
+  const metas = isJsonRecord(state["meta"]) ? Object.entries(state["meta"]) : [];
+  const questions = metas.flatMap(([id, meta]) => {
+    const key = findQuestionTextKey(meta);
+    return key === undefined ? [] : [{ id, text: String((meta as JsonRecord)[key]) }];
+  });
+  return (
+    <>
+      {questions.map(({ id, text }) => (
+        <Markdown key={id} text={text} class="asked" />
+      ))}
+      <JsonTree value={state} open={1} />
+    </>
+  );
+}
+
+interface EventAnswerProps {
+  readonly events: readonly string[];
+  readonly onChange: (answer: unknown) => void;
+}
+
+/** A button for each event that a machine can take, a field for the type where it takes any of a kind, and fields for the event's data. */
+export function EventAnswer({ events, onChange }: EventAnswerProps) {
+  const [type, setType] = useState("");
+  const [data, setData] = useState<unknown>(undefined);
+  const enter = (nextType: string, nextData: unknown) => {
+    setType(nextType);
+    setData(nextData);
+    onChange(nextType === "" ? undefined : { ...(nextData as object | undefined), type: nextType });
+  };
+  const named = events.filter((event) => !event.endsWith("*"));
+  const open = events.filter((event) => event.endsWith("*"));
+  if (events.length === 0) return <p class="hint">It waits for a timer, and takes no event.</p>;
+  return (
+    <>
+      <div class="ways" role="group" aria-label="Event">
+        {named.map((event) => (
+          <button key={event} type="button" aria-pressed={type === event} onClick={() => enter(event, data)}>
+            {event}
+          </button>
+        ))}
+        {open.length > 0 && (
+          <input
+            aria-label="Type of another event"
+            placeholder={open.join(", ")}
+            value={named.includes(type) ? "" : type}
+            onInput={({ currentTarget }) => enter(currentTarget.value, data)}
+          />
+        )}
+      </div>
+      <details>
+        <summary>Data of the event</summary>
+        <KeyValueFields onChange={(given) => enter(type, given)} />
+      </details>
+    </>
+  );
+}

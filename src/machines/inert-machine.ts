@@ -1,0 +1,29 @@
+import type { Action, Machine, Snapshot, XStateLibrary } from "./xstate.ts";
+
+interface Logic extends Machine {
+  getInitialSnapshot(scope: unknown, input: unknown): unknown;
+}
+
+interface PureFunctions {
+  begin(input: unknown): readonly [Snapshot, readonly Action[]];
+  take(snapshot: Snapshot, event: object): readonly [Snapshot, readonly Action[]];
+}
+
+/**
+ * The pure functions of XState, without the actor's beginning. They make an actor for each call, which computes the machine's initial state
+ * without an input: that took more CPU than the call itself, above all where the context cannot be made without one, and throws (104 of 174
+ * us, 2026-11-26).
+ */
+export function pureFunctions(xstate: XStateLibrary, machine: Machine): PureFunctions {
+  const logic = machine as Logic;
+  // The input is wrapped, to tell the call that needs the initial state from that of the actor.
+  const getInitialSnapshot = (scope: unknown, given: { readonly input: unknown } | undefined) =>
+    given === undefined ? NOT_BEGUN : logic.getInitialSnapshot(scope, given.input);
+  const inert = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
+  return {
+    begin: (input) => xstate.initialTransition(inert, { input }),
+    take: (snapshot, event) => xstate.transition(inert, snapshot, event),
+  };
+}
+
+const NOT_BEGUN = Object.freeze({ status: "active", output: undefined, error: undefined });

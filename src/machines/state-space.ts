@@ -1,0 +1,248 @@
+import { guardName } from "./machine-drawing.ts";
+import { pureFunctions } from "./inert-machine.ts";
+import {
+  allStates,
+  type Machine,
+  type Snapshot,
+  type StateNode,
+  type Transition,
+  type XStateLibrary,
+} from "./xstate.ts";
+
+/** Why a machine's states cannot be explored. */
+export class UnexploredError extends Error {}
+
+/** A configuration of active states: where the machine is after a macrostep. */
+export interface Place {
+  /** The paths of the innermost active states. */
+  readonly active: readonly string[];
+  readonly steps: readonly Step[];
+}
+
+/** What may happen next in a place. */
+export interface Step {
+  /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
+  readonly event: string;
+  /** What it may lead to. Which of several, guards decide. */
+  readonly outcomes: readonly Outcome[];
+}
+
+export interface Outcome {
+  /** The key of the place that it leads to. */
+  readonly to: string;
+  /** The ids of all states that are entered on the way, also of those that are left again. */
+  readonly entered: ReadonlySet<string>;
+  /** How the guards have to be, such as `isAffordable holds`. Empty if they do not matter. */
+  readonly guards: readonly string[];
+}
+
+export interface StateSpace {
+  readonly places: ReadonlyMap<string, Place>;
+  /** The ways in which the machine may begin. */
+  readonly initial: readonly Outcome[];
+  /** The types of events that the machine sends to itself with a delay or by `sendTo`; null: any type, since a function makes them. */
+  readonly selfSent: ReadonlySet<string> | null;
+}
+
+/** The parts of XState 5 that an exploration needs. */
+export interface ExploringLibrary extends XStateLibrary {
+  createMachine(config: object): Machine;
+}
+
+/** Guards of one macrostep: more means that the machine does not come to rest. */
+const MAX_GUARDS = 100;
+/** Outcomes of one macrostep. */
+const MAX_OUTCOMES = 1_000;
+
+/** The type of the action by which the explored machine shows that it enters a state. */
+const ENTERED = "heddle.entered";
+/** Stands for an event that only `*` handles: XState takes no event of the type `*`. */
+const ANY_EVENT = "any other event";
+
+/**
+ * Explores all places that a machine can be in. Its data are left out: each guard may hold or not, each actor may succeed or fail, and each
+ * timer that is set may be the next to fire. So everything that the machine can do is found, and perhaps more.
+ * @throws UnexploredError if there are more than `maxPlaces`, or the machine has actions whose events cannot be known
+ */
+export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPlaces: number): StateSpace {
+  const guards = new GuardChoices();
+  const selfSent = selfSentEvents(machine);
+  const explored = xstate.createMachine(withoutData(machine, machine.root, guards));
+  const pure = pureFunctions(xstate, explored);
+  const places = new Map<string, Place>();
+  const found = new Map<string, Snapshot>();
+  const outcomesOf = (compute: () => ReturnType<typeof pure.begin>): readonly Outcome[] => {
+    const outcomes = new Map<string, Outcome>();
+    for (const { result, asked } of guards.all(compute)) {
+      const [snapshot, actions] = result;
+      if (snapshot.status === "error") throw new UnexploredError((snapshot.error as Error).message);
+      const key = keyOf(snapshot);
+      const entered = new Set(
+        actions.flatMap(({ type, params }) => (type === ENTERED ? [(params as { id: string }).id] : [])),
+      );
+      const same = JSON.stringify([key, ...[...entered].toSorted()]);
+      if (!outcomes.has(same)) outcomes.set(same, { to: key, entered, guards: asked });
+      if (!found.has(key)) found.set(key, snapshot);
+      if (found.size > maxPlaces)
+        throw new UnexploredError(
+          `the machine has more than ${maxPlaces.toLocaleString("en")} combinations of active states`,
+        );
+    }
+    const all = [...outcomes.values()];
+    return all.length === 1 ? all.map((one) => ({ ...one, guards: [] })) : all;
+  };
+  const initial = outcomesOf(() => pure.begin(undefined));
+  // A map that grows is walked to its end.
+  for (const [key, snapshot] of found) {
+    const events = snapshot.status === "active" ? eventsOf(snapshot) : [];
+    const steps = events
+      .map((event) => {
+        const type = event === "*" ? ANY_EVENT : event;
+        return { event, outcomes: outcomesOf(() => pure.take(snapshot, { type })) };
+      })
+      .filter(({ outcomes }) => outcomes.some(({ to, entered }) => to !== key || entered.size > 0));
+    // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
+    const innermost = snapshot._nodes.filter(({ type }) => type === "atomic" || type === "final");
+    places.set(key, { active: innermost.map(({ path }) => path.join(".")), steps });
+  }
+  return { places, initial, selfSent };
+}
+
+/** The descriptors of events that may come in a place. XState raises those of states that are done by itself. */
+function eventsOf(snapshot: Snapshot): readonly string[] {
+  // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
+  const all = new Set(snapshot._nodes.flatMap(({ ownEvents }) => ownEvents));
+  return [...all].filter((type) => type !== "" && !type.startsWith("xstate.done.state."));
+}
+
+function keyOf(snapshot: Snapshot): string {
+  const { value, historyValue = {} } = snapshot as Snapshot & {
+    readonly historyValue?: { readonly [id: string]: readonly StateNode[] };
+  };
+  const history = Object.entries(historyValue).map(([id, nodes]) => [id, nodes.map((node) => node.id)]);
+  return JSON.stringify(history.length === 0 ? [value] : [value, history]);
+}
+
+/** Answers for guards. A computation is repeated until each combination of answers was tried. */
+class GuardChoices {
+  #answers: readonly boolean[] = [];
+  #asked: { readonly name: string; readonly holds: boolean }[] = [];
+
+  /** A guard that answers for the guard of this name. */
+  guard(name: string): () => boolean {
+    return () => {
+      const holds = this.#answers[this.#asked.length] ?? true;
+      this.#asked.push({ name, holds });
+      if (this.#asked.length > MAX_GUARDS) throw new RangeError("too many guards");
+      return holds;
+    };
+  }
+
+  *all<T>(compute: () => T): Generator<{ readonly result: T; readonly asked: readonly string[] }> {
+    const pending: (readonly boolean[])[] = [[]];
+    let count = 0;
+    for (let answers = pending.pop(); answers !== undefined; answers = pending.pop()) {
+      if (++count > MAX_OUTCOMES)
+        throw new UnexploredError(`one event asks guards that have more than ${MAX_OUTCOMES} combinations`);
+      this.#answers = answers;
+      this.#asked = [];
+      const result = compute();
+      const asked = this.#asked;
+      // XState catches what a guard throws.
+      if (asked.length > MAX_GUARDS)
+        throw new UnexploredError(
+          `one event asks guards more than ${MAX_GUARDS} times, the last time for ${asked.at(-1)?.name}`,
+        );
+      for (let index = answers.length; index < asked.length; index++)
+        pending.push([...asked.slice(0, index).map(({ holds }) => holds), false]);
+      yield {
+        result,
+        asked: asked.map(({ name, holds }) => `${name} ${holds ? "holds" : "does not hold"}`),
+      };
+    }
+  }
+}
+
+/** The configuration of a machine with the same states and transitions, whose guards are choices, and without context, actors and timers. */
+function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
+  const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({
+    ...(target !== undefined && { target: target.map(({ id }) => `#${id}`) }),
+    ...(guard !== undefined && { guard: isStateIn(guard) ? guard : guards.guard(guardName(guard)) }),
+    actions: raises(machine, node, actions),
+    reenter: reenter ?? false,
+  });
+  const { id, type, entry, exit, always } = node;
+  const { history, target } = (node as unknown as { readonly config: HistoryConfig }).config;
+  if (type === "history") return { id, type, history, ...(target !== undefined && { target }) };
+  const states = Object.entries(node.states).map(([key, inner]) => [
+    key,
+    withoutData(machine, inner, guards),
+  ]);
+  const on = [...node.transitions].map(([event, list]) => [event, list.map(transition)]);
+  const [first] = type === "compound" ? node.initial.target : [];
+  return {
+    id,
+    ...((type === "parallel" || type === "final") && { type }),
+    ...(first !== undefined && {
+      initial: { target: first.key, actions: raises(machine, node, node.initial.actions) },
+    }),
+    entry: [{ type: ENTERED, params: { id } }, ...raises(machine, node, entry)],
+    exit: raises(machine, node, exit),
+    on: Object.fromEntries(on),
+    ...(always !== undefined && { always: always.map(transition) }),
+    ...(states.length > 0 && { states: Object.fromEntries(states) }),
+  };
+}
+
+interface HistoryConfig {
+  readonly history?: unknown;
+  readonly target?: unknown;
+}
+
+/** A guard that asks for active states only, so that it needs no data. */
+const isStateIn = (guard: unknown) => typeof guard === "function" && "stateValue" in guard;
+
+/** A built-in action of XState, as the function that `raise` or `sendTo` returns. */
+interface BuiltIn {
+  readonly type?: string;
+  readonly event?: unknown;
+  readonly delay?: unknown;
+  readonly to?: unknown;
+}
+
+/** An action as it is implemented: built-in actions may have a name too. */
+function resolved(machine: Machine, action: unknown): BuiltIn {
+  const { actions = {} } = machine.implementations as { readonly actions?: { [name: string]: unknown } };
+  const name = typeof action === "object" ? (action as { readonly type?: string }).type : action;
+  return ((typeof name === "string" ? actions[name] : action) ?? {}) as BuiltIn;
+}
+
+/** The actions that raise events within a macrostep. All others need data or do not change the state. */
+function raises(machine: Machine, node: StateNode, actions: readonly unknown[]): readonly unknown[] {
+  return actions.flatMap((action) => {
+    const { type, event, delay } = resolved(machine, action);
+    if (type === "xstate.enqueueActions")
+      throw new UnexploredError(`#${node.id} has enqueueActions, and what they raise depends on data`);
+    if (type !== "xstate.raise" || delay !== undefined) return [];
+    if (typeof event === "function")
+      throw new UnexploredError(`#${node.id} raises an event that a function makes`);
+    return [resolved(machine, action)];
+  });
+}
+
+function selfSentEvents(machine: Machine): StateSpace["selfSent"] {
+  const types = new Set<string>();
+  for (const node of allStates(machine.root)) {
+    const transitions = [...node.transitions.values(), node.always ?? []].flat();
+    const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
+    for (const action of actions) {
+      const { type, event, delay, to } = resolved(machine, action);
+      // The names of other actors are strings; a function may return the machine itself.
+      const isSent = type === "xstate.sendTo" ? typeof to !== "string" : type === "xstate.raise";
+      if (!isSent || (type === "xstate.raise" && delay === undefined)) continue;
+      if (typeof event !== "object" || event === null) return null;
+      types.add((event as { readonly type: string }).type);
+    }
+  }
+  return types;
+}

@@ -1,0 +1,89 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { assign, setup } from "xstate";
+import { serve } from "../e2e/support/server.ts";
+import { get, newThread, post } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const order = setup({
+  types: {
+    context: {} as { by: string | null },
+    events: {} as { type: "APPROVE"; by?: string } | { type: "REJECT" } | { type: "order.lost" },
+  },
+}).createMachine({
+  id: "order",
+  context: { by: null },
+  initial: "reviewing",
+  states: {
+    reviewing: {
+      meta: { question: "Approve the *order*?" },
+      on: {
+        APPROVE: { target: "approved", actions: assign({ by: ({ event }) => event.by ?? null }) },
+        REJECT: "rejected",
+        "order.*": "lost",
+      },
+      after: { [2 * 60 * 60 * 1_000]: "rejected", [24 * 60 * 60 * 1_000]: "lost" },
+    },
+    approved: { on: { REJECT: "rejected" } },
+    rejected: { type: "final" },
+    lost: { after: { [60 * 60 * 1_000]: "rejected" } },
+  },
+});
+
+/** The page of a thread whose machine waits. */
+async function waiting() {
+  const { url } = await serve({ graphs: { order } });
+  const thread = await newThread(url);
+  await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "order", input: {} });
+  const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+  await page.waitForSelector(".question");
+  const values = async () => {
+    const state = (await (await get(`${url}/threads/${thread}/state`)).json()) as { values: object };
+    return state.values;
+  };
+  const send = async () => page.getByRole("button", { name: "Send answer" }).click();
+  return { page, wrong, values, send };
+}
+
+describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("has a button for each event, which may have data", async () => {
+    const { page, wrong, values, send } = await waiting();
+    const buttons = page.getByRole("group", { name: "Event" }).getByRole("button");
+    expect(await buttons.allInnerTexts()).toEqual(["APPROVE", "REJECT"]);
+    expect(await page.innerText(".question .asked em")).toBe("order");
+    expect(await page.getByRole("button", { name: "Send answer" }).isDisabled()).toBe(true);
+    await buttons.getByText("APPROVE").click();
+    await page.getByText("Data of the event").click();
+    await page.getByLabel("Name of field 1").fill("by");
+    await page.getByLabel("Value of field 1").fill("Ada");
+    await send();
+    await expect.poll(values).toMatchObject({ __state__: "approved", by: "Ada" });
+    // The next question has the next events.
+    await expect.poll(() => buttons.allInnerTexts()).toEqual(["REJECT"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("takes an event of a kind by its type, and says where it takes none", async () => {
+    const { page, wrong, values, send } = await waiting();
+    const other = page.getByLabel("Type of another event");
+    expect(await other.getAttribute("placeholder")).toBe("order.*");
+    await other.fill("order.lost");
+    await send();
+    await expect.poll(values).toMatchObject({ __state__: "lost" });
+    await page.getByText("It waits for a timer, and takes no event.").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  test("shows its timers with the time that is left, the next one first", async () => {
+    const { page, wrong } = await waiting();
+    const timers = page.getByRole("region", { name: "Timers" }).getByRole("listitem");
+    expect(await timers.allInnerTexts()).toEqual([
+      expect.stringMatching(/^after 7200000\.order\.reviewing in 1 h 59 m$/),
+      expect.stringMatching(/^after 86400000\.order\.reviewing in 23 h 59 m$/),
+    ]);
+    expect(wrong).toEqual([]);
+  });
+});
