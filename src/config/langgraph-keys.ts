@@ -1,3 +1,4 @@
+import { similarName } from "../model/similar-name.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 
 /**
@@ -173,8 +174,11 @@ export function checkKeys(root: JsonObject, refuse: (what: string) => never): re
     for (const [key, value] of Object.entries(holder)) {
       const name = above + key;
       const stance = Object.hasOwn(keys, key) ? keys[key] : undefined;
-      if (stance === undefined) notes.push(`${name} is no key that Heddle knows`);
-      else if (stance === "served" || stance === "moot" || saysNothing(value)) continue;
+      if (stance === undefined) {
+        const meant = similarName(key, Object.keys(keys));
+        const hint = meant === undefined ? "" : `; did you mean ${above}${meant}?`;
+        notes.push(`${name} is no key that Heddle knows${hint}`);
+      } else if (stance === "served" || stance === "moot" || saysNothing(value)) continue;
       else if ("refused" in stance) refuse(`${name} ${stance.refused}`);
       else if ("each" in stance) {
         for (const [each, one] of Object.entries(isObject(value) ? value : {}))

@@ -24,12 +24,25 @@ export async function openTransport(kind?: Transport["kind"]): Promise<Transport
     const choice: ChosenTransport = { kind: "uws", why: name };
     return Object.assign<TransportOpener, ChosenTransport>((...args) => open(...args), choice);
   } catch (cause) {
-    const why = `no uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;
-    if (kind === "uws") {
-      throw new ServiceError("unsupported", `There is ${why}; choose the transport "node"`, { cause });
-    }
+    const why = whyUwsDoesNotLoad(cause);
+    if (kind === "uws")
+      throw new ServiceError(
+        "unsupported",
+        `uWebSockets cannot be used: ${why}; choose the transport "node"`,
+        { cause },
+      );
     return viaNode(why);
   }
+}
+
+/** The cause in one sentence: a system library that is too old, or no binary. */
+export function whyUwsDoesNotLoad(cause: unknown): string {
+  const causes: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const build = `uWebSockets for Node ${process.version} on ${process.platform} ${process.arch}`;
+  const glibc = /GLIBC_([\d.]+)' not found/.exec(causes.map(String).join("\n"))?.[1];
+  return glibc === undefined
+    ? `no ${build} is installed`
+    : `${build} needs glibc ${glibc} or later, which this system does not have`;
 }
 
 /** A transport that does not listen anywhere. */

@@ -126,7 +126,7 @@ describe("a configuration file", () => {
       "node_loader is left out: TypeScript is loaded by tsx",
       "store.cache is no key that Heddle knows",
       expect.stringMatching(/^checkpointer\.backend is left out: /),
-      "grahps is no key that Heddle knows",
+      "grahps is no key that Heddle knows; did you mean graphs?",
       expect.stringMatching(/^store\.index is left out: .*"openai:text-embedding-3-small"/),
     ]);
   });
@@ -140,9 +140,9 @@ describe("a configuration file", () => {
     });
     expect(readConfig(path).notes).toEqual([
       "graphs.b.entry is no key that Heddle knows",
-      "http.cors.allow_orgins is no key that Heddle knows",
-      "webhooks.allow_internl is no key that Heddle knows",
-      "webhooks.url.requir_https is no key that Heddle knows",
+      "http.cors.allow_orgins is no key that Heddle knows; did you mean http.cors.allow_origins?",
+      "webhooks.allow_internl is no key that Heddle knows; did you mean webhooks.allow_internal?",
+      "webhooks.url.requir_https is no key that Heddle knows; did you mean webhooks.url.require_https?",
       'runs.max_per_graph: there is no graph "aa"',
     ]);
   });
