@@ -101,6 +101,10 @@ function inTermsOfEvents(cause: unknown): unknown {
   if (cause.code === "resume.invalid")
     return new ServiceError(cause.code, "The machine of this thread waits for no event", { cause });
   const [field] = cause.fields;
+  if (field?.at === "command") {
+    const message = field.message.replace("command.resume", "event");
+    return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
+  }
   if (field?.at !== "command.resume") return cause;
   const { message } = field;
   return new ServiceError(cause.code, `type ${message}`, { cause, fields: [{ at: "type", message }] });

@@ -3,7 +3,7 @@ import { ServiceError } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
-import { Slots } from "./slots.ts";
+import { Slots } from "../ports/slots.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 

@@ -40,7 +40,7 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { PRESENT_MARK, threadRows } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
-import { TenantSlots } from "./slots.ts";
+import { TenantSlots } from "../ports/slots.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 

@@ -167,6 +167,16 @@ describe("an event", () => {
     expect([await record(), await runs()]).toEqual(before);
   });
 
+  test("with data that cannot be stored is refused in the words of the event", async () => {
+    const { begin, send } = await onThread(await serve({ graphs: { order } }));
+    await begin();
+    const refused = await send(JSON.parse('{"type": "APPROVE", "by": {"__proto__": {"admin": true}}}'));
+    expect([refused.status, await refused.json()]).toMatchObject([
+      422,
+      { detail: expect.stringMatching(/^event\.by\.__proto__ cannot be stored/), errors: [{ at: "event" }] },
+    ]);
+  });
+
   test("that the machine cannot take when its turn comes fails its run, and the question stays for the next", async () => {
     const { graphs, calls, waiting } = heldOrder();
     const { begin, possible, record, sent, join, runs } = await onThread(await serve({ graphs }));

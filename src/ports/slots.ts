@@ -1,4 +1,4 @@
-import { TenantQueues } from "../ports/time-budget.ts";
+import { TenantQueues } from "./time-budget.ts";
 
 /** Bounds how much work of one kind runs at the same time. Work that waits begins by turns of its tenants. */
 export class Slots {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TenantSlots } from "../../src/storage/slots.ts";
+import { TenantSlots } from "../../src/ports/slots.ts";
 
 /** Searches whose ends are chosen. */
 function searches() {
