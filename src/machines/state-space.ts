@@ -51,6 +51,8 @@ export interface ExploringLibrary extends XStateLibrary {
 
 /** Guards of one macrostep: more means that the machine does not come to rest. */
 const MAX_GUARDS = 100;
+/** Transitions without a guard that are considered in one macrostep. */
+const MAX_TRANSITIONS = 1_000;
 /** Outcomes of one macrostep. */
 const MAX_OUTCOMES = 1_000;
 
@@ -73,9 +75,8 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
   const found = new Map<string, Snapshot>();
   const outcomesOf = (compute: () => ReturnType<typeof pure.begin>): readonly Outcome[] => {
     const outcomes = new Map<string, Outcome>();
-    for (const { result, asked } of guards.all(compute)) {
+    for (const { result, asked } of guards.all(() => macrostep(compute))) {
       const [snapshot, actions] = result;
-      if (snapshot.status === "error") throw new UnexploredError((snapshot.error as Error).message);
       const key = keyOf(snapshot);
       const entered = new Set(
         actions.flatMap(({ type, params }) => (type === ENTERED ? [(params as { id: string }).id] : [])),
@@ -108,6 +109,21 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
   return { places, initial, selfSent };
 }
 
+/** Computes a macrostep. XState throws what goes wrong in it, or gives it back in a snapshot. */
+function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T {
+  let failure: unknown;
+  try {
+    const result = compute();
+    if (result[0].status !== "error") return result;
+    failure = result[0].error;
+  } catch (thrown) {
+    failure = thrown;
+  }
+  // XState puts where it happened before what has happened.
+  const why = (failure as Error).message.split("\n").at(-1);
+  throw new UnexploredError(`the machine fails or does not come to rest: ${why}`);
+}
+
 /** The descriptors of events that may come in a place. XState raises those of states that are done by itself. */
 function eventsOf(snapshot: Snapshot): readonly string[] {
   // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
@@ -128,12 +144,22 @@ class GuardChoices {
   #answers: readonly boolean[] = [];
   #asked: { readonly name: string; readonly holds: boolean }[] = [];
 
+  #transitions = 0;
+
+  /** The guard of a transition without one. It ends a macrostep that would never end. */
+  readonly none = (): boolean => {
+    if (++this.#transitions > MAX_TRANSITIONS)
+      throw new RangeError(`one event takes more than ${MAX_TRANSITIONS} transitions`);
+    return true;
+  };
+
   /** A guard that answers for the guard of this name. */
   guard(name: string): () => boolean {
     return () => {
       const holds = this.#answers[this.#asked.length] ?? true;
       this.#asked.push({ name, holds });
-      if (this.#asked.length > MAX_GUARDS) throw new RangeError("too many guards");
+      if (this.#asked.length > MAX_GUARDS)
+        throw new RangeError(`one event asks guards more than ${MAX_GUARDS} times`);
       return holds;
     };
   }
@@ -146,13 +172,9 @@ class GuardChoices {
         throw new UnexploredError(`one event asks guards that have more than ${MAX_OUTCOMES} combinations`);
       this.#answers = answers;
       this.#asked = [];
+      this.#transitions = 0;
       const result = compute();
       const asked = this.#asked;
-      // XState catches what a guard throws.
-      if (asked.length > MAX_GUARDS)
-        throw new UnexploredError(
-          `one event asks guards more than ${MAX_GUARDS} times, the last time for ${asked.at(-1)?.name}`,
-        );
       for (let index = answers.length; index < asked.length; index++)
         pending.push([...asked.slice(0, index).map(({ holds }) => holds), false]);
       yield {
@@ -167,7 +189,7 @@ class GuardChoices {
 function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
   const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({
     ...(target !== undefined && { target: target.map(({ id }) => `#${id}`) }),
-    ...(guard !== undefined && { guard: isStateIn(guard) ? guard : guards.guard(guardName(guard)) }),
+    guard: guard === undefined ? guards.none : isStateIn(guard) ? guard : guards.guard(guardName(guard)),
     actions: raises(machine, node, actions),
     reenter: reenter ?? false,
   });

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type AnyStateMachine,
@@ -7,10 +8,12 @@ import {
   enqueueActions,
   fromCallback,
   fromPromise,
+  initialTransition,
   raise,
   sendTo,
   setup,
   stateIn,
+  transition,
 } from "xstate";
 import order from "../../src/demo/order.ts";
 import { proveClaim } from "../../src/machines/proof.ts";
@@ -174,6 +177,19 @@ describe("guards may hold or not", () => {
   });
 });
 
+test("a machine that never comes to rest is undecided", () => {
+  const machine = createMachine({
+    initial: "a",
+    states: {
+      a: { on: { GO: "b" } },
+      b: { entry: raise({ type: "AGAIN" }), on: { AGAIN: { target: "b", reenter: true } } },
+    },
+  });
+  expect(prove(machine, "never b").lines[1]).toMatch(
+    /does not come to rest: one event takes more than 1000 transitions$/,
+  );
+});
+
 test("a state that is left within the same macrostep counts", () => {
   const machine = createMachine({
     initial: "idle",
@@ -311,4 +327,85 @@ describe("what cannot be explored is undecided, with its reason", () => {
       "proved: never r0.b without SET_r0 (256 combinations of active states)",
     ]);
   });
+});
+
+/** A step of a generated machine: from a state, by an event, to another; its guard is for even or odd counts. */
+const steps = fc.array(
+  fc.record({
+    from: fc.nat(5),
+    event: fc.constantFrom("A", "B", "always", "after"),
+    to: fc.nat(5),
+    guard: fc.constantFrom(undefined, 0, 1),
+    raises: fc.constantFrom(undefined, undefined, "A"),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+
+interface Walked {
+  readonly n: number;
+  readonly entered: readonly string[];
+}
+
+test("what a machine does is never proved impossible", () => {
+  const walk = fc.array(fc.constantFrom("A", "B", "after"), { maxLength: 8 });
+  fc.assert(
+    fc.property(steps, walk, fc.boolean(), (all, events, isParallel) => {
+      const count = assign(({ context }) => ({ n: (context as Walked).n + 1 })) as never;
+      const state = (index: number) => {
+        const on = (event: string) =>
+          all
+            // Those without an event only lead on, so that the machine comes to rest.
+            .filter(
+              (one) => one.from === index && one.event === event && (event !== "always" || one.to > index),
+            )
+            .map(({ to, guard, raises }) => ({
+              target: `s${to}`,
+              ...(guard !== undefined && {
+                guard: ({ context }: { context: Walked }) => context.n % 2 === guard,
+              }),
+              actions: [
+                count,
+                ...(raises === undefined || event === "always" || to <= index
+                  ? []
+                  : [raise({ type: raises } as never)]),
+              ],
+            }));
+        const note = assign(({ context }) => ({ entered: [...(context as Walked).entered, `s${index}`] }));
+        return {
+          entry: note,
+          on: { A: on("A"), B: on("B") },
+          always: on("always"),
+          after: { 10: on("after") },
+        };
+      };
+      const region = {
+        initial: "s0",
+        states: Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`s${index}`, state(index)])),
+      };
+      const context: Walked = { n: 0, entered: [] };
+      const root = isParallel
+        ? { type: "parallel", states: { p: region, q: { initial: "x", states: { x: {} } } } }
+        : region;
+      const machine = createMachine({
+        id: "m",
+        context,
+        on: { A: { actions: count }, B: { actions: count } },
+        ...root,
+      } as never);
+      let [snapshot] = initialTransition(machine);
+      for (const event of events) {
+        const at = (snapshot.value as { p?: string }).p ?? (snapshot.value as string);
+        const type = event === "after" ? `xstate.after.10.m.${isParallel ? "p." : ""}${at}` : event;
+        [snapshot] = transition(machine, snapshot, { type });
+      }
+      const sent = new Set(events);
+      for (const name of new Set((snapshot.context as Walked).entered)) {
+        expect(resultOf(machine, `never ${name}`)).not.toBe("proved");
+        expect(resultOf(machine, `reachable ${name}`)).not.toBe("refuted");
+        if (!sent.has("A")) expect(resultOf(machine, `never ${name} without A`)).not.toBe("proved");
+        if (!sent.has("B")) expect(resultOf(machine, `never ${name} without B`)).not.toBe("proved");
+      }
+    }),
+    { numRuns: 30 },
+  );
 });
