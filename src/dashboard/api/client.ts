@@ -2,8 +2,11 @@ import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
+  AssistantVersion,
+  Cron,
   FoundRun,
   RunListFilter,
+  StoreItem,
   WebhookRow,
   JsonRecord,
   ThreadListOrder,
@@ -165,6 +168,22 @@ export const deleteRun = (id: string, run: string) =>
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
   fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
+/** The fields of an assistant that a form sets. */
+export type AssistantFields = Partial<
+  Pick<Assistant, "graph_id" | "name" | "config" | "context" | "metadata"> & { readonly description: string }
+>;
+
+export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
+  fetchJson("assistants", { body: fields });
+/** Makes a new version. */
+export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
+  fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
+export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
+/** Newest first. */
+export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersion[]> =>
+  fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
+export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
+  fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
@@ -174,3 +193,65 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
+
+/** The namespaces of the store below a prefix, one label deeper. */
+export async function listNamespaces(
+  prefix: readonly string[],
+  limit: number,
+): Promise<readonly (readonly string[])[]> {
+  const body = { prefix, max_depth: prefix.length + 1, limit };
+  const { namespaces } = await fetchJson<{ readonly namespaces: readonly (readonly string[])[] }>(
+    "store/namespaces",
+    { body, isRead: true },
+  );
+  return namespaces.filter(({ length }) => length > prefix.length);
+}
+
+export interface StoreSearch {
+  readonly namespace_prefix: readonly string[];
+  readonly filter?: JsonRecord;
+  readonly query?: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Reads items of the store, the last changed first, and leaves their time to live as it is. */
+export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
+  const body = { ...search, refresh_ttl: false };
+  return (
+    await fetchJson<{ readonly items: readonly StoreItem[] }>("store/items/search", { body, isRead: true })
+  ).items;
+}
+
+export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
+
+/** Null: there is none. */
+export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
+  const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
+  return fetchJson(`store/items?${query}`);
+}
+
+/** `ttl`: minutes; null for no end, absent for the server's default. */
+export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
+  sendRequest("store/items", { method: "PUT", body: item });
+export const deleteItem = ({ namespace, key }: ItemPlace) =>
+  sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
+
+/** Newest first. */
+export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
+  fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
+export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>
+  fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
+export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
+
+/** Starts a run as the cron does. Where each run has a thread of its own, that is kept, so that the outcome can be seen. */
+export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+  const body = {
+    multitask_strategy: "enqueue",
+    ...payload,
+    assistant_id,
+    metadata: { ...metadata, cron_id },
+    ...(thread_id === null && { on_completion: "keep" }),
+  };
+  return fetchJson(thread_id === null ? "runs" : `threads/${part(thread_id)}/runs`, { body });
+}

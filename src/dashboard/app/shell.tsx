@@ -7,6 +7,7 @@ import { RunsPage } from "../all-runs/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
+import { StorePage } from "../store/page.tsx";
 import { ThreadPage } from "../threads/page.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
@@ -20,6 +21,7 @@ const NAV = [
   ["inbox", "Inbox"],
   ["runs", "Runs"],
   ["graphs", "Graphs"],
+  ["store", "Store"],
   ["system", "System"],
 ] as const;
 
@@ -105,6 +107,7 @@ function Content() {
   if (place === "inbox") return <InboxPage />;
   if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
+  if (place === "store") return <StorePage query={query} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
   if (place !== "threads" || !isThere)
