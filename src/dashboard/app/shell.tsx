@@ -4,6 +4,7 @@ import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
 import { InboxPage } from "../inbox/page.tsx";
 import { RunsPage } from "../all-runs/page.tsx";
+import { CronsPage } from "../crons/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
@@ -21,6 +22,7 @@ const NAV = [
   ["inbox", "Inbox"],
   ["runs", "Runs"],
   ["graphs", "Graphs"],
+  ["crons", "Crons"],
   ["store", "Store"],
   ["system", "System"],
 ] as const;
@@ -107,6 +109,7 @@ function Content() {
   if (place === "inbox") return <InboxPage />;
   if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
+  if (place === "crons") return <CronsPage query={query} />;
   if (place === "store") return <StorePage query={query} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
