@@ -4,6 +4,7 @@ import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
 import { InboxPage } from "../inbox/page.tsx";
 import { RunsPage } from "../all-runs/page.tsx";
+import { AssistantsPage } from "../assistants/page.tsx";
 import { CronsPage } from "../crons/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
@@ -22,6 +23,7 @@ const NAV = [
   ["inbox", "Inbox"],
   ["runs", "Runs"],
   ["graphs", "Graphs"],
+  ["assistants", "Assistants"],
   ["crons", "Crons"],
   ["store", "Store"],
   ["system", "System"],
@@ -109,6 +111,7 @@ function Content() {
   if (place === "inbox") return <InboxPage />;
   if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
+  if (place === "assistants") return <AssistantsPage chosen={id} query={query} />;
   if (place === "crons") return <CronsPage query={query} />;
   if (place === "store") return <StorePage query={query} />;
   if (place === "system") return <SystemPage />;
