@@ -159,8 +159,17 @@ const SHOWN = {
   stream_subgraphs: true,
 };
 
+/** Marks the runs that are started here: the list of runs shows where each comes from. */
+export const FROM_DASHBOARD = { started_from: "dashboard" };
+
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
-  fetchJson(`threads/${part(id)}/runs`, { body: { ...request, ...SHOWN } });
+  fetchJson(`threads/${part(id)}/runs`, {
+    body: {
+      ...request,
+      ...SHOWN,
+      metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
+    },
+  });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>
@@ -245,13 +254,14 @@ export const updateCron = (id: string, change: { readonly enabled: boolean }): P
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
 
 /** Starts a run as the cron does. Where each run has a thread of its own, that is kept, so that the outcome can be seen. */
-export function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+export async function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+  // The thread is made first: one that is made for a run would hand the run's origin down to all its later runs.
+  const thread = thread_id ?? (await createThread({})).thread_id;
   const body = {
     multitask_strategy: "enqueue",
     ...payload,
     assistant_id,
-    metadata: { ...metadata, cron_id },
-    ...(thread_id === null && { on_completion: "keep" }),
+    metadata: { ...metadata, cron_id, ...FROM_DASHBOARD },
   };
-  return fetchJson(thread_id === null ? "runs" : `threads/${part(thread_id)}/runs`, { body });
+  return fetchJson(`threads/${part(thread)}/runs`, { body });
 }

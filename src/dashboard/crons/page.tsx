@@ -4,6 +4,7 @@ import type { Assistant, Cron, FoundRun } from "../api/records.ts";
 import { nowInSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
+import { cronOrigin } from "../all-runs/run-filter.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
@@ -174,7 +175,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
             </li>
           ))}
           <li>
-            <a href={hrefOf(["runs"], { of: `cron_id=${id}` })}>All its runs</a>
+            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>All its runs</a>
           </li>
         </ul>
       )}

@@ -120,7 +120,7 @@ interface TableProps {
 
 function ItemTable({ items, within, onOpen }: TableProps) {
   return (
-    <table class="rows">
+    <table class="listing">
       <thead>
         <tr>
           <th>Key</th>
