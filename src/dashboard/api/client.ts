@@ -62,14 +62,14 @@ export async function listThreads(
   return { rows, total };
 }
 
-/** Lists threads that wait for an answer. The API has no order by the time of a question: the last change of such a thread is nearest to it. */
+/** Lists threads that wait for an answer, the longest wait first: the state of such a thread changed last when it asked. */
 export const listWaitingThreads = (
   offset: number,
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly WaitingThread[]> => {
-  const order = { sort_by: "updated_at", sort_order: "asc" };
-  const select = ["thread_id", "updated_at", "metadata", "interrupts"];
+  const order = { sort_by: "state_updated_at", sort_order: "asc" };
+  const select = ["thread_id", "updated_at", "state_updated_at", "metadata", "interrupts"];
   const body = { status: "interrupted", offset, limit, ...order, select };
   return fetchJson("threads/search", { body, isRead: true, signal });
 };

@@ -46,7 +46,10 @@ export interface Thread extends ThreadRow {
 }
 
 /** A thread that waits for an answer. */
-export type WaitingThread = Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts">;
+export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
+  /** When it asked, or when its state was edited since. */
+  readonly state_updated_at: string;
+}
 
 export interface Run {
   readonly run_id: string;

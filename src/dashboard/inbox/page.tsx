@@ -139,7 +139,7 @@ interface RowProps {
 
 function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
   const { thread, question } = row;
-  const { thread_id: id, updated_at } = thread;
+  const { thread_id: id, state_updated_at } = thread;
   const text =
     question === null
       ? "Paused, without a question"
@@ -149,7 +149,7 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
         <span class={`text ${question === null ? "dim" : ""}`}>{text}</span>
         <span class="wait">
-          <Age since={updated_at} />
+          <Age since={state_updated_at} />
         </span>
       </button>
       <p class="from dim">
