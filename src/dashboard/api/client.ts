@@ -99,6 +99,9 @@ export async function getThread(id: string, signal?: AbortSignal): Promise<Threa
   if (thread === undefined) throw new RequestError(404, `Thread with ID ${id} not found`);
   return thread;
 }
+/** Members of the metadata are added and replaced; the others stay. */
+export const updateThread = (id: string, metadata: JsonRecord) =>
+  sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
