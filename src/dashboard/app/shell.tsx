@@ -16,6 +16,7 @@ import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
+import { KeyHelp } from "./key-help.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
@@ -66,6 +67,7 @@ export function Shell() {
             Inspector
           </a>
         </nav>
+        <KeyHelp />
         <ThemeButton />
       </header>
       <div
