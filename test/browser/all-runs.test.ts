@@ -51,6 +51,7 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await page.getByLabel("part of the error").fill("no such thing");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".empty").innerText()).toContain("No run matches.");
+    expect(await page.getByRole("link", { name: "Show all runs" }).getAttribute("href")).toBe("#/runs");
     await page.goBack();
     await expect.poll(() => statuses(page)).toEqual(["error", "error"]);
 

@@ -130,7 +130,15 @@ export function AllRunsList({ query, assistants }: Props) {
         {resultText(results.value, working.value)}
       </p>
       {shown.length === 0 ? (
-        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."} />
+        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."}>
+          {isFiltered ? (
+            <a href={hrefOf(["runs"])}>Show all runs</a>
+          ) : (
+            <a class="button primary" href={hrefOf(["new"])}>
+              Start one on a new thread
+            </a>
+          )}
+        </EmptyState>
       ) : (
         <table>
           <thead>

@@ -95,7 +95,14 @@ function QuestionList({ page }: { readonly page: number }) {
         )
       ) : rows.length === 0 ? (
         <EmptyState title={page === 0 ? "Nothing waits for an answer." : "There are no more questions."}>
-          {page > 0 && <a href={hrefOf(["inbox"])}>To the first page</a>}
+          {page > 0 ? (
+            <a href={hrefOf(["inbox"])}>To the first page</a>
+          ) : (
+            <p class="dim">
+              A node asks with <code>ctx.interrupt</code> (in LangGraph.js: <code>interrupt</code>); its
+              question appears here by itself.
+            </p>
+          )}
         </EmptyState>
       ) : (
         <ol ref={box} class="questions" aria-label="Open questions">
