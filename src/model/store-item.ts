@@ -15,6 +15,10 @@ export interface Item<V extends JsonObject = JsonObject> extends ItemKey {
   readonly created_at: number;
   /** Epoch milliseconds of the last put. */
   readonly updated_at: number;
+  /** Minutes that it lives after a put or a refresh; absent: it does not expire. */
+  readonly ttl?: number;
+  /** Epoch milliseconds at which it expires; absent: never. */
+  readonly expires_at?: number;
 }
 
 export interface FoundItem<V extends JsonObject = JsonObject> extends Item<V> {

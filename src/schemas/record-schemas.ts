@@ -146,6 +146,8 @@ const records = {
     value: object,
     created_at: time,
     updated_at: time,
+    ttl: Type.Optional(Type.Number()),
+    expires_at: Type.Optional(time),
     score: Type.Optional(orNull(Type.Number())),
   }),
   Delivery: Type.Object({

@@ -25,6 +25,9 @@ async function faults(page: Page, where: string): Promise<string[]> {
     );
 }
 
+const send = (address: string, method: string, body: unknown) =>
+  fetch(address, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
 /** Opens the form of a state, with a message that calls a tool. */
 async function editState(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
@@ -47,6 +50,13 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
     await postJson(`${url}/threads/${awaits}/runs/wait`, { assistant_id: "order", input: {} });
     const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
     const [waits] = (await (await fetch(`${url}/threads/${asks}/runs`)).json()) as { run_id: string }[];
+    const { assistant_id } = await postJson<{ assistant_id: string }>(`${url}/assistants`, {
+      graph_id: "agent",
+      context: { a: 1 },
+    });
+    await send(`${url}/assistants/${assistant_id}`, "PATCH", { context: { a: 2 } });
+    await postJson(`${url}/runs/crons`, { assistant_id, schedule: "0 9 * * MON", input });
+    await send(`${url}/store/items`, "PUT", { namespace: ["a", "b"], key: "k", value: { a: 1 }, ttl: 60 });
     const timeline = `#/threads/${thread}/runs/${run?.run_id}?step=1`;
     const places: readonly (readonly [hash: string, there: string])[] = [
       ["#/new", ".run-form"],
@@ -60,6 +70,10 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       [`#/threads/${asks}/runs/${waits?.run_id}`, ".note"],
       ["#/inbox", ".questions"],
       ["#/runs", ".all-runs tbody tr"],
+      ["#/assistants", ".empty"],
+      [`#/assistants/${assistant_id}?with=1`, ".diff"],
+      ["#/crons", ".crons li"],
+      ["#/store", ".store tbody tr"],
       ["#/system", ".tile"],
     ];
     const { page, wrong } = await opened(await browser(), `${url}/`);

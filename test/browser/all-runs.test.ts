@@ -51,6 +51,7 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await page.getByLabel("part of the error").fill("no such thing");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".empty").innerText()).toContain("No run matches.");
+    expect(await page.getByRole("link", { name: "Show all runs" }).getAttribute("href")).toBe("#/runs");
     await page.goBack();
     await expect.poll(() => statuses(page)).toEqual(["error", "error"]);
 
@@ -70,6 +71,35 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     expect(await rows(page).first().innerText()).toContain("Deleted");
     await page.getByLabel("Status", { exact: true }).selectOption("");
     await expect.poll(() => statuses(page)).toEqual(["success", "success", "success"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("each run tells where it comes from, and runs are found by it", async () => {
+    const { work } = fragile();
+    const { url } = await serve({ graphs: { work } });
+    const thread = await newThread(url);
+    const input = { name: "good" };
+    const cron = { assistant_id: "work", schedule: "0 9 * * MON", input };
+    const { cron_id } = await postJson<{ cron_id: string }>(`${url}/threads/${thread}/runs/crons`, cron);
+    await run(url, thread, "good");
+    // As the cron itself starts it.
+    await postJson(`${url}/threads/${thread}/runs/wait`, {
+      assistant_id: "work",
+      input,
+      metadata: { cron_id },
+    });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    const origins = () => page.locator(".all-runs tbody .from").allInnerTexts();
+    await expect.poll(origins).toEqual(["cron", "API"]);
+    await page.getByLabel("Select all runs of this page").check();
+    await page.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => page.locator(".run-results").innerText()).toBe("Done for 2.");
+    await page.getByLabel("Started from").selectOption("dashboard");
+    await expect.poll(origins).toEqual(["dashboard", "dashboard"]);
+    await page.getByLabel("Started from").selectOption("from cron 0 9 * * MON");
+    await expect.poll(origins).toEqual(["cron"]);
+    await page.reload();
+    await expect.poll(origins).toEqual(["cron"]);
     expect(wrong).toEqual([]);
   });
 

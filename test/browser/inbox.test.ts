@@ -65,6 +65,12 @@ describe.skipIf(isMissing)("the inbox in a real browser", { timeout: 60_000 }, (
       assistant_id: "hosted",
       input: { about: "a room" },
     });
+    // A question waits since it was asked, whatever happens to the thread's metadata.
+    await fetch(`${url}/threads/${tea}`, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ metadata: { seen: true } }),
+    });
     const { page, wrong } = await opened(await browser(), `${url}/#/inbox`);
     await expect.poll(() => questions(page)).toEqual(["Send tea?", "Book a flight?", "Book a room?"]);
     expect(await page.innerText("h1")).toBe("Inbox 3");

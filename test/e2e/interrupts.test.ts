@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { graph, list, value } from "../../src/index.ts";
+import { toIso } from "../../src/model/time.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
 import { type Client, lines } from "./support/clients.ts";
 import { differs } from "./support/suite-variant.ts";
 import { serve } from "./support/server.ts";
-import { HEX32, newThread, post } from "./support/wire.ts";
+import { get, HEX32, newThread, post } from "./support/wire.ts";
 
 interface Question {
   readonly id: string;
@@ -351,4 +353,26 @@ test("the refusal of a plain answer is told as a detail, with its code", async (
       code: "resume.ambiguous",
     });
   }
+});
+
+test("the state of a thread changes when it asks, however long the node took before", async () => {
+  const clock = new SimulatedClock();
+  const slow = graph({
+    state: { answer: value<unknown>(null) },
+    nodes: {
+      before: async () => ({}),
+      ask: async (_, ctx) => {
+        clock.advance(60_000);
+        return { answer: await ctx.interrupt("what?") };
+      },
+    },
+    edges: { start: "before", before: "ask" },
+  });
+  const { url } = await serve({ clock, graphs: { slow } });
+  const thread = await newThread(url);
+  await (await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "slow", input: {} })).text();
+  expect(await (await get(`${url}/threads/${thread}`)).json()).toMatchObject({
+    status: "interrupted",
+    state_updated_at: toIso(clock.now()),
+  });
 });

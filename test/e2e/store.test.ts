@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Ctx, graph, list, ServiceError, value } from "../../src/index.ts";
+import { toIso } from "../../src/model/time.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { lines } from "./support/clients.ts";
 import { latch } from "./support/latches.ts";
@@ -83,9 +84,15 @@ describe.each(lines)("the store over %s", (_, connect) => {
     await store.putItem(["t"], "default", {});
     await store.putItem(["t"], "short", {}, { ttl: 1 });
     await store.putItem(["t"], "ever", {}, { ttl: null });
+    const [ever, short] = [await store.getItem(["t"], "ever"), await store.getItem(["t"], "short")];
+    expect(ever).not.toHaveProperty("expires_at");
+    expect(short).toMatchObject({ ttl: 1, expires_at: toIso(clock.now() + 60_000) });
     clock.advance(60_000);
     expect(await store.getItem(["t"], "short")).toBeNull();
-    expect(await store.getItem(["t"], "default", { refreshTtl: true })).not.toBeNull();
+    expect(await store.getItem(["t"], "default", { refreshTtl: true })).toMatchObject({
+      ttl: 10,
+      expires_at: toIso(clock.now() + 600_000),
+    });
     clock.advance(9.5 * 60_000);
     expect((await store.searchItems(["t"])).items.map(({ key }) => key).toSorted()).toEqual([
       "default",

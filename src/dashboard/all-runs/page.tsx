@@ -1,14 +1,20 @@
+import { listCrons } from "../api/client.ts";
 import { RUN_STATUSES } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { useResource } from "../components/use-resource.ts";
 import { freeWords } from "../threads/thread-search-filter.ts";
-import { PERIODS } from "./run-filter.ts";
+import { cronOrigin, PERIODS } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
+
+/** Crons by which the list can be filtered. */
+const MAX_CRONS = 100;
 
 /** The runs of all threads. What is shown is in the address. */
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const assistants = useAssistants();
   const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))];
+  const { value: crons = [] } = useResource(() => listCrons(MAX_CRONS, 0), []);
   const valueOf = (name: string) => query.get(name) ?? "";
   const want = (name: string, value: string) =>
     // With another filter, the list begins at its newest run.
@@ -52,6 +58,11 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         {choice("assistant", "Assistant", [
           ["", "any assistant"],
           ...assistants.map((one) => [one.assistant_id, assistantLabel(one)] as const),
+        ])}
+        {choice("from", "Started from", [
+          ["", "from anywhere"],
+          ["dashboard", "from the dashboard"],
+          ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `from cron ${schedule}`] as const),
         ])}
         {text("error", "part of the error")}
         {text("of", "thread id, or name=value")}

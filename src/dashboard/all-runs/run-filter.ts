@@ -1,4 +1,5 @@
-import { RUN_STATUSES, type RunListFilter } from "../api/records.ts";
+import { FROM_DASHBOARD } from "../api/client.ts";
+import { type JsonRecord, RUN_STATUSES, type RunListFilter } from "../api/records.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
 /** How far back a list of runs goes: the value in the address, its label, and milliseconds. */
@@ -13,6 +14,7 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
   const valueOf = (name: string) => query.get(name) ?? "";
   const status = RUN_STATUSES.find((one) => one === valueOf("status"));
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
+  const from = originFilterOf(valueOf("from"));
   const period = PERIODS.find(([name]) => name === valueOf("since"));
   return {
     ...(status !== undefined && { status }),
@@ -20,7 +22,18 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
     ...(valueOf("assistant") !== "" && { assistant_id: valueOf("assistant") }),
     ...(valueOf("error") !== "" && { error: valueOf("error") }),
     ...(thread_id !== undefined && { thread_id }),
-    ...(metadata !== undefined && { metadata }),
+    ...((metadata !== undefined || from !== null) && { metadata: { ...metadata, ...from } }),
     ...(period !== undefined && { created_after: new Date(now - period[2]).toISOString() }),
   };
+}
+
+const CRON = "cron:";
+
+/** The value in the address for the runs of a cron. */
+export const cronOrigin = (id: string): string => `${CRON}${id}`;
+
+/** The metadata of the runs that come from the dashboard or from a cron; null: from anywhere. */
+function originFilterOf(from: string): JsonRecord | null {
+  if (from === "dashboard") return FROM_DASHBOARD;
+  return from.startsWith(CRON) ? { cron_id: from.slice(CRON.length) } : null;
 }

@@ -11,7 +11,7 @@ import { Age, formatDuration, shortId, StatusBadge } from "../components/status-
 import { ApiKeyRequired } from "../request-errors.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
-import { runFilterOf } from "./run-filter.ts";
+import { cronOrigin, runFilterOf } from "./run-filter.ts";
 
 const PAGE_SIZE = 50;
 /** The largest number of new runs that is counted. */
@@ -130,7 +130,15 @@ export function AllRunsList({ query, assistants }: Props) {
         {resultText(results.value, working.value)}
       </p>
       {shown.length === 0 ? (
-        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."} />
+        <EmptyState title={isFiltered ? "No run matches." : "There is no run yet."}>
+          {isFiltered ? (
+            <a href={hrefOf(["runs"])}>Show all runs</a>
+          ) : (
+            <a class="button primary" href={hrefOf(["new"])}>
+              Start one on a new thread
+            </a>
+          )}
+        </EmptyState>
       ) : (
         <table>
           <thead>
@@ -148,6 +156,7 @@ export function AllRunsList({ query, assistants }: Props) {
               <th>Status</th>
               <th>Run</th>
               <th>Graph</th>
+              <th>From</th>
               <th>Error</th>
               <th>Created</th>
               <th>Duration</th>
@@ -274,12 +283,9 @@ function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps
       <td class="graph">
         {run.graph_id}
         {isOwn && <span class="dim"> {assistant.name}</span>}
-        {typeof metadata["cron_id"] === "string" && (
-          <span class="dim" title={`Started by cron ${metadata["cron_id"]}`}>
-            {" "}
-            cron
-          </span>
-        )}
+      </td>
+      <td class="from dim">
+        <Origin metadata={metadata} />
       </td>
       <td class="problem" title={text}>
         {text.split("\n", 1)[0]}
@@ -290,6 +296,18 @@ function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps
       <td class="took">{durationOf(run)}</td>
       <td class={run.attempt > 1 ? "tried" : "tried once"}>{run.attempt}</td>
     </tr>
+  );
+}
+
+/** Where a run comes from. A run over a socket is not told from one over HTTP. */
+function Origin({ metadata }: Pick<FoundRun, "metadata">) {
+  const { cron_id: cron, started_from: from } = metadata;
+  if (from === "dashboard") return <>dashboard</>;
+  if (typeof cron !== "string") return <>API</>;
+  return (
+    <a href={hrefOf(["runs"], { from: cronOrigin(cron) })} title={`Cron ${cron}`}>
+      cron
+    </a>
   );
 }
 

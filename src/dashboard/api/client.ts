@@ -2,8 +2,11 @@ import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
+  AssistantVersion,
+  Cron,
   FoundRun,
   RunListFilter,
+  StoreItem,
   WebhookRow,
   JsonRecord,
   ThreadListOrder,
@@ -59,17 +62,30 @@ export async function listThreads(
   return { rows, total };
 }
 
-/** Lists threads that wait for an answer. The API has no order by the time of a question: the last change of such a thread is nearest to it. */
-export const listWaitingThreads = (
+export interface WaitingThreads {
+  readonly threads: readonly WaitingThread[];
+  readonly total: number;
+}
+
+/**
+ * The number of waiting threads up to which they are ordered by when they asked: the server reads all of them for that (35 ms for 1,000,
+ * 2026-11-26). It has an index by the last change, which differs where metadata were edited since.
+ */
+const MAX_EXACT_ORDER = 1_000;
+
+/** Lists threads that wait for an answer, the longest wait first: the state of such a thread changed last when it asked. */
+export async function listWaitingThreads(
   offset: number,
   limit: number,
   signal: AbortSignal,
-): Promise<readonly WaitingThread[]> => {
-  const order = { sort_by: "updated_at", sort_order: "asc" };
-  const select = ["thread_id", "updated_at", "metadata", "interrupts"];
-  const body = { status: "interrupted", offset, limit, ...order, select };
-  return fetchJson("threads/search", { body, isRead: true, signal });
-};
+): Promise<WaitingThreads> {
+  const total = await getThreadCount({ status: "interrupted" }, signal);
+  const sort_by = total > MAX_EXACT_ORDER ? "updated_at" : "state_updated_at";
+  const select = ["thread_id", "updated_at", "state_updated_at", "metadata", "interrupts"];
+  const body = { status: "interrupted", offset, limit, sort_by, sort_order: "asc", select };
+  const threads = await fetchJson<readonly WaitingThread[]>("threads/search", { body, isRead: true, signal });
+  return { threads, total };
+}
 
 /** Reads the values at these paths in each of the threads. */
 export const extractValues = (
@@ -81,8 +97,8 @@ export const extractValues = (
     isRead: true,
   });
 
-export const getThreadCount = (filter: ThreadListFilter): Promise<number> =>
-  fetchJson("threads/count", { body: filter, isRead: true });
+export const getThreadCount = (filter: ThreadListFilter, signal?: AbortSignal): Promise<number> =>
+  fetchJson("threads/count", { body: filter, isRead: true, signal });
 
 export const createThread = (metadata: JsonRecord): Promise<Thread> =>
   fetchJson("threads", { body: { metadata } });
@@ -96,6 +112,9 @@ export async function getThread(id: string, signal?: AbortSignal): Promise<Threa
   if (thread === undefined) throw new RequestError(404, `Thread with ID ${id} not found`);
   return thread;
 }
+/** Members of the metadata are added and replaced; the others stay. */
+export const updateThread = (id: string, metadata: JsonRecord) =>
+  sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
@@ -156,8 +175,17 @@ const SHOWN = {
   stream_subgraphs: true,
 };
 
+/** Marks the runs that are started here: the list of runs shows where each comes from. */
+export const FROM_DASHBOARD = { started_from: "dashboard" };
+
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
-  fetchJson(`threads/${part(id)}/runs`, { body: { ...request, ...SHOWN } });
+  fetchJson(`threads/${part(id)}/runs`, {
+    body: {
+      ...request,
+      ...SHOWN,
+      metadata: { ...(request["metadata"] as object | undefined), ...FROM_DASHBOARD },
+    },
+  });
 export const cancelRun = (id: string, run: string, action: "interrupt" | "rollback") =>
   sendRequest(`threads/${part(id)}/runs/${part(run)}/cancel?action=${action}`, { method: "POST" });
 export const deleteRun = (id: string, run: string) =>
@@ -165,6 +193,22 @@ export const deleteRun = (id: string, run: string) =>
 
 export const listAssistants = (): Promise<readonly Assistant[]> =>
   fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
+/** The fields of an assistant that a form sets. */
+export type AssistantFields = Partial<
+  Pick<Assistant, "graph_id" | "name" | "config" | "context" | "metadata"> & { readonly description: string }
+>;
+
+export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
+  fetchJson("assistants", { body: fields });
+/** Makes a new version. */
+export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
+  fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
+export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
+/** Newest first. */
+export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersion[]> =>
+  fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
+export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
+  fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
@@ -174,3 +218,66 @@ export const retryDelivery = (id: string): Promise<WebhookRow> =>
   fetchJson(`webhooks/deliveries/${part(id)}/retry`, { method: "POST" });
 export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
+
+/** The namespaces of the store below a prefix, one label deeper. */
+export async function listNamespaces(
+  prefix: readonly string[],
+  limit: number,
+): Promise<readonly (readonly string[])[]> {
+  const body = { prefix, max_depth: prefix.length + 1, limit };
+  const { namespaces } = await fetchJson<{ readonly namespaces: readonly (readonly string[])[] }>(
+    "store/namespaces",
+    { body, isRead: true },
+  );
+  return namespaces.filter(({ length }) => length > prefix.length);
+}
+
+export interface StoreSearch {
+  readonly namespace_prefix: readonly string[];
+  readonly filter?: JsonRecord;
+  readonly query?: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Reads items of the store, the last changed first, and leaves their time to live as it is. */
+export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
+  const body = { ...search, refresh_ttl: false };
+  return (
+    await fetchJson<{ readonly items: readonly StoreItem[] }>("store/items/search", { body, isRead: true })
+  ).items;
+}
+
+export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
+
+/** Null: there is none. */
+export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
+  const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
+  return fetchJson(`store/items?${query}`);
+}
+
+/** `ttl`: minutes; null for no end, absent for the server's default. */
+export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
+  sendRequest("store/items", { method: "PUT", body: item });
+export const deleteItem = ({ namespace, key }: ItemPlace) =>
+  sendRequest("store/items", { method: "DELETE", body: { namespace, key } });
+
+/** Newest first. */
+export const listCrons = (limit: number, offset: number): Promise<readonly Cron[]> =>
+  fetchJson("runs/crons/search", { body: { limit, offset }, isRead: true });
+export const updateCron = (id: string, change: { readonly enabled: boolean }): Promise<Cron> =>
+  fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
+export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
+
+/** Starts a run as the cron does. Where each run has a thread of its own, that is kept, so that the outcome can be seen. */
+export async function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
+  // The thread is made first: one that is made for a run would hand the run's origin down to all its later runs.
+  const thread = thread_id ?? (await createThread({})).thread_id;
+  const body = {
+    multitask_strategy: "enqueue",
+    ...payload,
+    assistant_id,
+    metadata: { ...metadata, cron_id, ...FROM_DASHBOARD },
+  };
+  return fetchJson(`threads/${part(thread)}/runs`, { body });
+}

@@ -46,7 +46,10 @@ export interface Thread extends ThreadRow {
 }
 
 /** A thread that waits for an answer. */
-export type WaitingThread = Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts">;
+export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
+  /** When it asked, or when its state was edited since. */
+  readonly state_updated_at: string;
+}
 
 export interface Run {
   readonly run_id: string;
@@ -123,7 +126,13 @@ export interface Assistant {
   readonly description?: string | null;
   readonly metadata: JsonRecord;
   readonly config: JsonRecord;
-  readonly version?: number;
+  readonly context: JsonRecord;
+  readonly version: number;
+}
+
+/** A version of an assistant; `created_at` is when it was made. */
+export interface AssistantVersion extends Assistant {
+  readonly created_at: string;
 }
 
 /** JSON Schema, with the keywords that forms use. */
@@ -173,4 +182,35 @@ export interface WebhookRow {
   readonly created_at: string;
   readonly last_status: number | null;
   readonly last_error: string | null;
+}
+
+/** An item of the store. */
+export interface StoreItem {
+  readonly namespace: readonly string[];
+  readonly key: string;
+  readonly value: JsonRecord;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Minutes that it lives after a change; absent: it does not expire. */
+  readonly ttl?: number;
+  readonly expires_at?: string;
+  /** Similarity to a query; null without an index. */
+  readonly score?: number | null;
+}
+
+/** A schedule on which runs start. */
+export interface Cron {
+  readonly cron_id: string;
+  readonly assistant_id: string;
+  /** Null: each run gets a thread of its own. */
+  readonly thread_id: string | null;
+  readonly on_run_completed: "delete" | "keep" | null;
+  readonly schedule: string;
+  readonly timezone: string | null;
+  readonly end_time: string | null;
+  /** Null: it has ended, or is paused. */
+  readonly next_run_date: string | null;
+  readonly enabled: boolean;
+  readonly payload: JsonRecord;
+  readonly metadata: JsonRecord;
 }

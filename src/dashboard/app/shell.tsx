@@ -4,15 +4,19 @@ import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
 import { InboxPage } from "../inbox/page.tsx";
 import { RunsPage } from "../all-runs/page.tsx";
+import { AssistantsPage } from "../assistants/page.tsx";
+import { CronsPage } from "../crons/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
+import { StorePage } from "../store/page.tsx";
 import { ThreadPage } from "../threads/page.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { ApiKeyDialog } from "./api-key-dialog.tsx";
 import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
+import { KeyHelp } from "./key-help.tsx";
 import { ThemeButton } from "./theme-button.tsx";
 
 const NAV = [
@@ -20,6 +24,9 @@ const NAV = [
   ["inbox", "Inbox"],
   ["runs", "Runs"],
   ["graphs", "Graphs"],
+  ["assistants", "Assistants"],
+  ["crons", "Crons"],
+  ["store", "Store"],
   ["system", "System"],
 ] as const;
 
@@ -60,6 +67,7 @@ export function Shell() {
             Inspector
           </a>
         </nav>
+        <KeyHelp />
         <ThemeButton />
       </header>
       <div
@@ -105,6 +113,9 @@ function Content() {
   if (place === "inbox") return <InboxPage />;
   if (place === "runs" && id === undefined) return <RunsPage query={query} />;
   if (place === "graphs") return <GraphsPage chosen={id} />;
+  if (place === "assistants") return <AssistantsPage chosen={id} query={query} />;
+  if (place === "crons") return <CronsPage query={query} />;
+  if (place === "store") return <StorePage query={query} />;
   if (place === "system") return <SystemPage />;
   const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
   if (place !== "threads" || !isThere)

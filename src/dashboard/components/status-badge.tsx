@@ -31,6 +31,12 @@ export function ageOf(since: string, at: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
+/** How long it takes until a time. */
+export function timeUntil(then: string, at: number): string {
+  const age = ageOf(new Date(at).toISOString(), Date.parse(then));
+  return age === "now" ? "now" : `in ${age}`;
+}
+
 /** The age of a timestamp; `isAgo`: as part of a sentence. */
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowTruncatedToSeconds.value);

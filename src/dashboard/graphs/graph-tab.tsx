@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { fetchJson } from "../requests.ts";
-import { navigate } from "../app/page-location.ts";
+import { navigate, threadHref } from "../app/page-location.ts";
 import type { ChartDefinition } from "../inspector/chart-model.ts";
 import { stateLabel } from "../inspector/chart-model.ts";
 import { type Actor, isLive, type FeedModel } from "../inspector/feed-model.ts";
@@ -21,7 +21,12 @@ export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
   const recalled = useRecalled(watch.id, known === undefined ? latest?.run_id : undefined);
   const trace = known ?? recalled;
   const graph = watch.record.value?.metadata["graph_id"];
-  if (typeof graph !== "string") return <EmptyState title="No graph has run on this thread yet." />;
+  if (typeof graph !== "string")
+    return (
+      <EmptyState title="No graph has run on this thread yet.">
+        <a href={threadHref(watch.id)}>Start a run</a>
+      </EmptyState>
+    );
   return (
     <ActorsGraph
       model={watch.model}

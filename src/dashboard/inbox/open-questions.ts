@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { getThreadCount, listWaitingThreads } from "../api/client.ts";
+import { listWaitingThreads, type WaitingThreads } from "../api/client.ts";
 import type { ApiInterrupt, WaitingThread } from "../api/records.ts";
 import { errorMessage, isKeyMissing } from "../app/notices.ts";
 import { Refresher } from "../live/refresher.ts";
@@ -19,26 +19,20 @@ export interface OpenQuestion {
   readonly question: ApiInterrupt | null;
 }
 
-type Found = readonly [threads: readonly WaitingThread[], total: number];
-
 /** One live page of the questions that wait for an answer. Only this page is read. */
 export class OpenQuestions {
   readonly rows = signal<readonly OpenQuestion[] | null>(null);
   /** The number of threads that wait. */
   readonly total = signal(0);
   readonly error = signal<string | null>(null);
-  readonly #refresher: Refresher<Found>;
+  readonly #refresher: Refresher<WaitingThreads>;
   readonly #poll: ReturnType<typeof setInterval>;
 
   /** `page`: from 0. */
   constructor(page: number) {
-    this.#refresher = new Refresher<Found>({
-      read: (signal) =>
-        Promise.all([
-          listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),
-          getThreadCount({ status: "interrupted" }),
-        ]),
-      take: ([threads, total]) => {
+    this.#refresher = new Refresher<WaitingThreads>({
+      read: (signal) => listWaitingThreads(page * PAGE_SIZE, PAGE_SIZE, signal),
+      take: ({ threads, total }) => {
         this.rows.value = threads.flatMap(rowsOf);
         this.total.value = Math.max(total, page * PAGE_SIZE + threads.length);
         this.error.value = null;

@@ -95,7 +95,14 @@ function QuestionList({ page }: { readonly page: number }) {
         )
       ) : rows.length === 0 ? (
         <EmptyState title={page === 0 ? "Nothing waits for an answer." : "There are no more questions."}>
-          {page > 0 && <a href={hrefOf(["inbox"])}>To the first page</a>}
+          {page > 0 ? (
+            <a href={hrefOf(["inbox"])}>To the first page</a>
+          ) : (
+            <p class="dim">
+              A node asks with <code>ctx.interrupt</code> (in LangGraph.js: <code>interrupt</code>); its
+              question appears here by itself.
+            </p>
+          )}
         </EmptyState>
       ) : (
         <ol ref={box} class="questions" aria-label="Open questions">
@@ -139,7 +146,7 @@ interface RowProps {
 
 function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
   const { thread, question } = row;
-  const { thread_id: id, updated_at } = thread;
+  const { thread_id: id, state_updated_at } = thread;
   const text =
     question === null
       ? "Paused, without a question"
@@ -149,7 +156,7 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>
         <span class={`text ${question === null ? "dim" : ""}`}>{text}</span>
         <span class="wait">
-          <Age since={updated_at} />
+          <Age since={state_updated_at} />
         </span>
       </button>
       <p class="from dim">

@@ -1,7 +1,7 @@
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { ThreadState } from "../api/records.ts";
 import { getHistory } from "../api/client.ts";
-import { replaceQuery, currentLocation } from "../app/page-location.ts";
+import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { CheckpointView } from "./checkpoint-view.tsx";
@@ -24,7 +24,12 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
       </p>
     );
   const all = value.toReversed();
-  if (all.length === 0) return <EmptyState title="The thread has no state yet." />;
+  if (all.length === 0)
+    return (
+      <EmptyState title="The thread has no state yet.">
+        <a href={threadHref(watch.id)}>Start a run</a>
+      </EmptyState>
+    );
   const wanted = currentLocation.value.query.get("at");
   const branches = branchesOf(all);
   const branch =

@@ -19,7 +19,12 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
   const record = watch.record.value;
   const waiting = record === null ? null : pausedRunOf(record, runs);
   const queue = watch.queue.map(({ run_id }) => run_id);
-  if (runs.length === 0) return <EmptyState title="This thread has no runs yet." />;
+  if (runs.length === 0)
+    return (
+      <EmptyState title="This thread has no runs yet.">
+        <a href={threadHref(watch.id)}>Start one</a>
+      </EmptyState>
+    );
   const act = (work: () => Promise<unknown>, said: string) =>
     runAction(async () => {
       await work();

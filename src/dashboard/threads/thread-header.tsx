@@ -7,6 +7,9 @@ import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Age, StatusBadge } from "../components/status-badge.tsx";
+import { toLine } from "../components/value-text.ts";
+import { ownMetadata, ThreadDetails } from "./thread-details.tsx";
+import { threadTitle } from "./thread-title.ts";
 
 /** The header of a thread: its id, its status, and its actions. */
 export function ThreadHeader({
@@ -16,9 +19,12 @@ export function ThreadHeader({
   readonly watch: ThreadSubscription;
   readonly record: Thread;
 }) {
+  const [isEditing, setEditing] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const { thread_id: id, status, metadata, created_at } = record;
-  const graph = metadata["graph_id"];
+  const { graph_id: graph = "no run yet" } = metadata;
+  const title = threadTitle(record);
+  const others = Object.entries(ownMetadata(metadata));
   const { active, queue } = watch;
   const stoppable = active ?? queue[0];
   const cancel = () =>
@@ -39,14 +45,20 @@ export function ThreadHeader({
       </a>
       <div class="which">
         <h2>
-          {typeof graph === "string" ? graph : "New thread"} <StatusBadge of={status} />
+          {title} <StatusBadge of={status} />
           <Connection watch={watch} />
         </h2>
         <p class="dim">
           <code>{id}</code> <CopyButton text={id} label="thread id" /> · created{" "}
           <Age since={created_at} isAgo />
+          {title !== graph && ` · ${String(graph)}`}
           {queue.length > 0 && ` · ${queue.length} in the queue`}
         </p>
+        {others.length > 0 && (
+          <p class="dim metadata">
+            {others.map(([name, value]) => `${name}=${toLine(value, 60)}`).join(" · ")}
+          </p>
+        )}
       </div>
       <div class="actions">
         {stoppable !== undefined && (
@@ -54,6 +66,9 @@ export function ThreadHeader({
             Cancel run
           </button>
         )}
+        <button type="button" class="quiet" title="Its title and metadata" onClick={() => setEditing(true)}>
+          Edit
+        </button>
         <a class="button quiet" href={`inspector?thread_id=${id}`} title="The statecharts of its actors">
           Statecharts
         </a>
@@ -61,6 +76,9 @@ export function ThreadHeader({
           Delete
         </button>
       </div>
+      {isEditing && (
+        <ThreadDetails thread={record} onChanged={() => watch.refresh()} onClose={() => setEditing(false)} />
+      )}
       {isDeleting && (
         <Confirm
           title="Delete the thread?"

@@ -130,7 +130,20 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
         </div>
       )}
       {total === 0 ? (
-        <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."} />
+        <EmptyState title={isFiltered ? "No thread matches." : "There is no thread yet."}>
+          {isFiltered ? (
+            <button
+              type="button"
+              onClick={() => {
+                want({ text: "", status: "", graph: "" });
+              }}
+            >
+              Show all threads
+            </button>
+          ) : (
+            <a href={hrefOf(["new"])}>Start the first one</a>
+          )}
+        </EmptyState>
       ) : (
         <VirtualThreadList
           list={list}

@@ -1,4 +1,4 @@
-import type { ThreadListFilter, ApiThreadStatus } from "../api/records.ts";
+import type { ThreadListFilter, ApiThreadStatus, JsonRecord } from "../api/records.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -12,14 +12,25 @@ const wordsOf = (text: string): readonly string[] => text.split(/\s+/).filter((w
 
 /** Returns the words of a search text that are neither a complete id nor `name=value`. */
 export const freeWords = (text: string): readonly string[] =>
-  wordsOf(text).filter((word) => !UUID.test(word) && pairOf(word) === null);
+  searchTermsOf(text).words.filter((word) => !UUID.test(word));
+
+/** Splits a search text into its `name=value` pairs and all other words. */
+export function searchTermsOf(text: string): {
+  readonly words: readonly string[];
+  readonly pairs: JsonRecord;
+} {
+  const words = wordsOf(text);
+  return {
+    words: words.filter((word) => pairOf(word) === null),
+    pairs: Object.fromEntries(words.map(pairOf).filter((pair) => pair !== null)),
+  };
+}
 
 /** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */
 export function threadFilterOf({ text, status, graph }: ThreadSearchTerms): ThreadListFilter {
-  const words = wordsOf(text);
+  const { words, pairs } = searchTermsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
-  const pairs = words.map(pairOf).filter((pair) => pair !== null);
-  const metadata = Object.fromEntries([...(graph === "" ? [] : [["graph_id", graph] as const]), ...pairs]);
+  const metadata = { ...(graph !== "" && { graph_id: graph }), ...pairs };
   return {
     ...(status !== "" && { status }),
     ...(ids.length > 0 && { ids }),

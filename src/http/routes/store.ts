@@ -83,8 +83,13 @@ export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route
   ];
 }
 
-function itemOf({ namespace, key, value, created_at, updated_at }: Item): object {
-  return { namespace, key, value, created_at: toIso(created_at), updated_at: toIso(updated_at) };
+function itemOf({ created_at, updated_at, expires_at, ...item }: Item): object {
+  return {
+    ...item,
+    created_at: toIso(created_at),
+    updated_at: toIso(updated_at),
+    ...(expires_at !== undefined && { expires_at: toIso(expires_at) }),
+  };
 }
 
-const foundOf = (item: FoundItem): object => ({ ...itemOf(item), score: item.score });
+const foundOf = ({ score, ...item }: FoundItem): object => ({ ...itemOf(item), score });

@@ -80,19 +80,27 @@ export function createStore(deps: StoreDeps): Store {
     return vectors;
   }
 
-  /** Restarts the lifetime of items that were read. A failure is logged and does not fail the read. */
+  /**
+   * Restarts the lifetime of items that were read. A failure is logged and does not fail the read. Resolves with the time from which they
+   * live anew; undefined: their lifetime goes on.
+   */
   async function refresh(
     tenant: string,
     read: readonly ItemRecord[],
     asked: boolean | undefined,
-  ): Promise<void> {
-    if (!(asked ?? policy.refreshOnRead)) return;
+  ): Promise<number | undefined> {
+    if (!(asked ?? policy.refreshOnRead)) return undefined;
     const mortal = read.filter(({ ttl }) => ttl !== null);
-    if (mortal.length === 0) return;
+    if (mortal.length === 0) return undefined;
     const changes = mortal.map(({ namespace, key }) => ({ kind: "refresh" as const, namespace, key }));
-    await items.change(tenant, changes, { now: clock.now(), durable: false }).catch((cause: unknown) => {
+    const now = clock.now();
+    try {
+      await items.change(tenant, changes, { now, durable: false });
+      return now;
+    } catch (cause) {
       logger.warn("the lifetime of items that were read could not be restarted", { error: String(cause) });
-    });
+      return undefined;
+    }
   }
 
   async function search(
@@ -113,12 +121,12 @@ export function createStore(deps: StoreDeps): Store {
       at,
       share: budget.share(tenant),
     });
-    await refresh(
+    const refreshed = await refresh(
       tenant,
       found.map(({ record }) => record),
       op.refresh_ttl,
     );
-    return found.map(({ record, score }) => ({ ...shown(record), score }));
+    return found.map(({ record, score }) => ({ ...shown(record, refreshed), score }));
   }
 
   /** Checks an operation. Returns the function that reads it; a write is added to `writes` instead, and undefined returned. */
@@ -138,8 +146,7 @@ export function createStore(deps: StoreDeps): Store {
           if (found === undefined || !isUnexpired(found, now)) return null;
           // Treated as missing, so that the caller does not learn whether the item exists.
           if (permission !== undefined && !allowsItem(permission, found)) return null;
-          await refresh(tenant, [found], op.refresh_ttl);
-          return shown(found);
+          return shown(found, await refresh(tenant, [found], op.refresh_ttl));
         };
       case "search": {
         checkLabels(op.namespace_prefix, `${at}namespace_prefix`);
@@ -239,6 +246,10 @@ export function createStore(deps: StoreDeps): Store {
   return { batch: batch as Store["batch"] };
 }
 
-function shown({ namespace, key, value, created_at, updated_at }: ItemRecord): Item {
-  return { namespace, key, value, created_at, updated_at };
+/** `refreshed`: the time from which its lifetime began anew. */
+function shown(record: ItemRecord, refreshed: number | undefined): Item {
+  const { namespace, key, value, created_at, updated_at, ttl, expires_at } = record;
+  const item = { namespace, key, value, created_at, updated_at };
+  if (ttl === null || expires_at === null) return item;
+  return { ...item, ttl: ttl / MINUTE, expires_at: refreshed === undefined ? expires_at : refreshed + ttl };
 }

@@ -1,0 +1,99 @@
+import { useState } from "preact/hooks";
+import { Dialog } from "../components/dialogs.tsx";
+import { useKeys } from "../components/use-keys.ts";
+import { navigate } from "./page-location.ts";
+
+/** Pages that open with `g` and this letter. */
+const PAGES: Readonly<Record<string, string>> = {
+  t: "threads",
+  n: "new",
+  i: "inbox",
+  r: "runs",
+  g: "graphs",
+  a: "assistants",
+  c: "crons",
+  s: "store",
+  y: "system",
+};
+
+const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: string, what: string])[]])[] =
+  [
+    [
+      "Everywhere",
+      [
+        ["?", "these keys"],
+        ...Object.entries(PAGES).map(
+          ([key, page]) => [`g ${key}`, page === "new" ? "new thread" : page] as const,
+        ),
+      ],
+    ],
+    ["Threads", [["↓ ↑", "next and previous thread, in the list"]]],
+    [
+      "A message or an input",
+      [
+        ["Enter", "sends"],
+        ["Shift Enter", "a new line"],
+      ],
+    ],
+    [
+      "Inbox",
+      [
+        ["j ↓", "next question"],
+        ["k ↑", "previous question"],
+        ["Esc", "closes the question"],
+      ],
+    ],
+    [
+      "Timeline of a run",
+      [
+        ["j ↓", "next task"],
+        ["k ↑", "previous task"],
+        ["+ −", "larger, smaller"],
+        ["/", "search"],
+        ["Esc", "closes the task"],
+      ],
+    ],
+  ];
+
+/** The keys of all pages: `?` lists them, and `g` with a letter opens a page. */
+export function KeyHelp() {
+  const [isOpen, setOpen] = useState(false);
+  const [isGoing, setGoing] = useState(false);
+  useKeys((key) => {
+    // In a dialog, keys belong to it.
+    if (document.querySelector("dialog[open]") !== null) return false;
+    const page = isGoing ? PAGES[key] : undefined;
+    setGoing(key === "g" && !isGoing);
+    if (key === "?") setOpen(true);
+    else if (page !== undefined) navigate([page]);
+    return key === "?" || page !== undefined;
+  });
+  return (
+    <>
+      <button type="button" class="quiet" title="Keys (?)" aria-label="Keys" onClick={() => setOpen(true)}>
+        ?
+      </button>
+      {isOpen && (
+        <Dialog title="Keys" onClose={() => setOpen(false)}>
+          <div class="key-help">
+            {KEYS.map(([place, keys]) => (
+              <section key={place}>
+                <h3>{place}</h3>
+                <dl>
+                  {keys.map(([key, what]) => (
+                    <div key={key}>
+                      <dt>
+                        <kbd>{key}</kbd>
+                      </dt>
+                      <dd>{what}</dd>
+                    </div>
+                  ))}
+                </dl>
+              </section>
+            ))}
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,224 @@
+import { useState } from "preact/hooks";
+import {
+  createAssistant,
+  deleteAssistant,
+  listAssistantVersions,
+  setAssistantVersion,
+  updateAssistant,
+} from "../api/client.ts";
+import type { Assistant, AssistantVersion } from "../api/records.ts";
+import { runAction, showNotice } from "../app/notices.ts";
+import { hrefOf, navigate } from "../app/page-location.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Confirm } from "../components/dialogs.tsx";
+import { Diff } from "../components/diff.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { Age } from "../components/status-badge.tsx";
+import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
+import { useResource } from "../components/use-resource.ts";
+import { AssistantForm } from "./assistant-form.tsx";
+
+/** Versions that are listed. */
+const MAX_VERSIONS = 200;
+
+interface PageProps {
+  /** The id of an assistant, or `new`. */
+  readonly chosen: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/** The assistants: graphs with settings of their own, in versions. */
+export function AssistantsPage({ chosen, query }: PageProps) {
+  const list = useAssistantList();
+  const assistants = list.value ?? [];
+  const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen);
+  const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))].toSorted();
+  return (
+    <article class="page sided">
+      <aside class="pad" aria-label="Assistants">
+        <div class="bar">
+          <h1 class="space">Assistants</h1>
+          <a class="button primary" href={hrefOf(["assistants", "new"])}>
+            New
+          </a>
+        </div>
+        {list.error !== null && <LoadFailure text={list.error} onRetry={list.reload} />}
+        <ul>
+          {assistants.map((one) => (
+            <li key={one.assistant_id}>
+              <a
+                href={hrefOf(["assistants", one.assistant_id])}
+                aria-current={one === assistant ? "true" : undefined}
+              >
+                {assistantLabel(one)}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </aside>
+      <div class="pad main">
+        {list.value === undefined ? null : chosen === "new" ? (
+          <>
+            <h2>New assistant</h2>
+            <AssistantForm
+              assistant={null}
+              graphs={graphs}
+              onSave={async (fields) => {
+                const { assistant_id } = await createAssistant(fields);
+                showNotice("The assistant is made.");
+                list.reload();
+                navigate(["assistants", assistant_id]);
+              }}
+            />
+          </>
+        ) : assistant !== undefined ? (
+          <AssistantDetail
+            key={assistant.assistant_id}
+            assistant={assistant}
+            graphs={graphs}
+            compared={query.get("with")}
+            onChanged={list.reload}
+          />
+        ) : list.isReading ? null : (
+          <EmptyState
+            title={chosen === undefined ? "Choose an assistant, or make one." : "There is no such assistant."}
+          >
+            <p class="dim">
+              An assistant is a graph with settings of its own. Each graph has a default one; each change
+              makes a new version.
+            </p>
+          </EmptyState>
+        )}
+      </div>
+    </article>
+  );
+}
+
+interface DetailProps {
+  readonly assistant: Assistant;
+  readonly graphs: readonly string[];
+  /** The number of the version that is compared with the current one. */
+  readonly compared: string | null;
+  readonly onChanged: () => void;
+}
+
+function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps) {
+  const { assistant_id: id, version, metadata } = assistant;
+  const [isDeleting, setDeleting] = useState(false);
+  const remove = () =>
+    runAction(async () => {
+      await deleteAssistant(id);
+      showNotice("The assistant is deleted.");
+      onChanged();
+      navigate(["assistants"]);
+    });
+  return (
+    <>
+      <div class="bar">
+        <h2 class="space">
+          {assistantLabel(assistant)} <span class="dim">version {version}</span>{" "}
+          <CopyButton text={id} label="assistant id" />
+        </h2>
+        <a class="button" href={hrefOf(["new"], { graph: id })}>
+          Start a thread
+        </a>
+        <a class="button quiet" href={hrefOf(["runs"], { assistant: id })}>
+          Its runs
+        </a>
+        <a class="button quiet" href={hrefOf(["graphs", id])}>
+          Graph
+        </a>
+        {metadata["created_by"] !== "system" && (
+          <button type="button" class="quiet" onClick={() => setDeleting(true)}>
+            Delete
+          </button>
+        )}
+      </div>
+      <AssistantForm
+        // With another version, the form begins with its settings.
+        key={version}
+        assistant={assistant}
+        graphs={graphs}
+        onSave={async (fields) => {
+          const after = await updateAssistant(id, fields);
+          showNotice(`Version ${after.version} is made.`);
+          onChanged();
+        }}
+      />
+      <Versions assistant={assistant} compared={compared} onChanged={onChanged} />
+      {isDeleting && (
+        <Confirm
+          title="Delete the assistant?"
+          text="It is gone for good, with all its versions. Its threads and runs stay; its crons are deleted."
+          yes="Delete it"
+          onYes={() => void remove()}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function Versions({ assistant, compared, onChanged }: Omit<DetailProps, "graphs">) {
+  const { assistant_id: id, version: current } = assistant;
+  const versions = useResource(() => listAssistantVersions(id, MAX_VERSIONS), [current]);
+  const rows = versions.value ?? [];
+  const other = rows.find(({ version }) => String(version) === compared);
+  const set = (version: number) =>
+    void runAction(async () => {
+      await setAssistantVersion(id, version);
+      showNotice(`The assistant is set to version ${version}.`);
+      onChanged();
+    });
+  return (
+    <section class="versions">
+      <h3>Versions</h3>
+      {versions.error !== null && <LoadFailure text={versions.error} onRetry={versions.reload} />}
+      <ol>
+        {rows.map(({ version, name, created_at }) => (
+          <li key={version} class="bar">
+            <strong>{version}</strong>
+            <span>{name}</span>
+            <span class="dim space">
+              <Age since={created_at} isAgo />
+            </span>
+            {version === current ? (
+              <span class="dim">current</span>
+            ) : (
+              <>
+                <a
+                  href={hrefOf(["assistants", id], { with: version })}
+                  aria-current={version === other?.version ? "true" : undefined}
+                >
+                  Compare with {version}
+                </a>
+                <button type="button" onClick={() => set(version)}>
+                  Set to version {version}
+                </button>
+              </>
+            )}
+          </li>
+        ))}
+      </ol>
+      {other !== undefined && other.version !== current && (
+        <>
+          <h4>
+            From version {other.version} to version {current}
+          </h4>
+          <Diff before={settingsOf(other)} after={settingsOf(assistant)} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function settingsOf({
+  graph_id,
+  name,
+  description,
+  config,
+  context,
+  metadata,
+}: Assistant | AssistantVersion) {
+  return { graph_id, name, description, config, context, metadata };
+}

@@ -1,0 +1,196 @@
+import { useEffect, useState } from "preact/hooks";
+import { deleteCron, findRuns, listCrons, runCron, updateCron } from "../api/client.ts";
+import type { Assistant, Cron, FoundRun } from "../api/records.ts";
+import { nowInSeconds } from "../app/clock.ts";
+import { runAction, showNotice } from "../app/notices.ts";
+import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
+import { cronOrigin } from "../all-runs/run-filter.ts";
+import { Confirm } from "../components/dialogs.tsx";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { JsonTree } from "../components/json-tree.tsx";
+import { Age, shortId, StatusBadge, timeUntil } from "../components/status-badge.tsx";
+import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { useResource } from "../components/use-resource.ts";
+import { errorLine } from "../components/value-text.ts";
+
+const PAGE_SIZE = 20;
+/** Runs of each cron that are shown. */
+const LAST_RUNS = 5;
+/** Milliseconds between two reads. */
+const POLL_MS = 5_000;
+
+interface ListedCron {
+  readonly cron: Cron;
+  /** Newest first. */
+  readonly runs: readonly FoundRun[];
+}
+
+async function readCrons(page: number): Promise<{ readonly rows: readonly ListedCron[]; hasMore: boolean }> {
+  const crons = await listCrons(PAGE_SIZE + 1, page * PAGE_SIZE);
+  const rows = crons.slice(0, PAGE_SIZE).map(async (cron) => {
+    const { runs } = await findRuns({ metadata: { cron_id: cron.cron_id } }, LAST_RUNS, null);
+    return { cron, runs };
+  });
+  return { rows: await Promise.all(rows), hasMore: crons.length > PAGE_SIZE };
+}
+
+/** The schedules: when each fires next, and what came of its last runs. */
+export function CronsPage({ query }: { readonly query: URLSearchParams }) {
+  const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
+  const assistants = useAssistants();
+  const crons = useResource(() => readCrons(page), [page]);
+  useEffect(() => {
+    const poll = setInterval(() => {
+      if (!document.hidden) crons.reload();
+    }, POLL_MS);
+    return () => clearInterval(poll);
+  }, []);
+  const [deleting, setDeleting] = useState<Cron | null>(null);
+  const act = (work: () => Promise<unknown>, said: string) =>
+    void runAction(async () => {
+      await work();
+      showNotice(said);
+      crons.reload();
+    });
+  const { rows = [], hasMore = false } = crons.value ?? {};
+  return (
+    <article class="page crons pad">
+      <h1>Crons</h1>
+      <p class="dim">Schedules on which runs start.</p>
+      {crons.error !== null && <LoadFailure text={crons.error} onRetry={crons.reload} />}
+      {crons.value === undefined && crons.error === null && (
+        <p class="dim" aria-busy="true">
+          Reading…
+        </p>
+      )}
+      {crons.value !== undefined && rows.length === 0 && <NoCron isFirst={page === 0} />}
+      <ul>
+        {rows.map(({ cron, runs }) => (
+          <CronCard
+            key={cron.cron_id}
+            cron={cron}
+            runs={runs}
+            assistant={assistants.find(({ assistant_id }) => assistant_id === cron.assistant_id)}
+            onRun={() => act(() => runCron(cron), "The run is started.")}
+            onEnable={(enabled) =>
+              act(
+                () => updateCron(cron.cron_id, { enabled }),
+                enabled ? "The cron is resumed." : "The cron is paused.",
+              )
+            }
+            onDelete={() => setDeleting(cron)}
+          />
+        ))}
+      </ul>
+      <nav class="bar" aria-label="Pages of crons">
+        {page > 0 && (
+          <a class="button" href={hrefOf(["crons"], { page: page - 1 })}>
+            Newer crons
+          </a>
+        )}
+        {hasMore && (
+          <a class="button" href={hrefOf(["crons"], { page: page + 1 })}>
+            Older crons
+          </a>
+        )}
+      </nav>
+      {deleting !== null && (
+        <Confirm
+          title="Delete the cron?"
+          text="It starts no more runs. Those that it has started stay."
+          yes="Delete it"
+          onYes={() => act(() => deleteCron(deleting.cron_id), "The cron is deleted.")}
+          onClose={() => setDeleting(null)}
+        />
+      )}
+    </article>
+  );
+}
+
+function NoCron({ isFirst }: { readonly isFirst: boolean }) {
+  if (!isFirst) return <EmptyState title="There are no more crons." />;
+  return (
+    <EmptyState title="There is no cron yet.">
+      <p class="dim">A client makes one, for a thread or with a thread for each run:</p>
+      <pre class="code">{`await client.crons.create("agent", { schedule: "0 9 * * MON", input: {} })`}</pre>
+      <a href="docs">To the guide</a>
+    </EmptyState>
+  );
+}
+
+interface CardProps extends ListedCron {
+  readonly assistant: Assistant | undefined;
+  readonly onRun: () => void;
+  readonly onEnable: (enabled: boolean) => void;
+  readonly onDelete: () => void;
+}
+
+function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProps) {
+  const { cron_id: id, schedule, timezone, thread_id: thread, next_run_date: next, enabled } = cron;
+  return (
+    <li class="card">
+      <div class="bar">
+        <h2>
+          <code>{schedule}</code> <span class="dim">{timezone ?? "UTC"}</span>
+        </h2>
+        {!enabled && <StatusBadge of="interrupted" words="paused" />}
+        <span class="space" />
+        <button type="button" onClick={onRun}>
+          Run now
+        </button>
+        <button type="button" onClick={() => onEnable(!enabled)}>
+          {enabled ? "Pause" : "Resume"}
+        </button>
+        <button type="button" class="quiet" onClick={onDelete}>
+          Delete
+        </button>
+      </div>
+      <p>
+        {assistant === undefined ? `assistant …${shortId(cron.assistant_id)}` : assistantLabel(assistant)} ·{" "}
+        {thread === null ? (
+          "a thread for each run"
+        ) : (
+          <a href={threadHref(thread)}>thread …{shortId(thread)}</a>
+        )}{" "}
+        · {next === null ? enabled ? "ended" : "no next run" : <NextRun at={next} />}
+      </p>
+      {runs.length === 0 ? (
+        <p class="dim">
+          {cron.on_run_completed === "delete"
+            ? "No runs: each is deleted with its thread when it ends (on_run_completed)."
+            : "No runs yet."}
+        </p>
+      ) : (
+        <ul class="last-runs" aria-label="Last runs">
+          {runs.map((run) => (
+            <li key={run.run_id}>
+              <StatusBadge of={run.status} />{" "}
+              <a href={runHref(run.thread_id, run.run_id)}>…{shortId(run.run_id)}</a>{" "}
+              <span class="dim">
+                <Age since={run.created_at} isAgo />
+              </span>{" "}
+              {run.error !== null && (
+                <span class="bad">{errorLine(run.error.error, run.error.message).split("\n", 1)[0]}</span>
+              )}
+            </li>
+          ))}
+          <li>
+            <a href={hrefOf(["runs"], { from: cronOrigin(id) })}>All its runs</a>
+          </li>
+        </ul>
+      )}
+      <details class="more">
+        <summary>What it runs</summary>
+        <JsonTree value={{ cron_id: id, ...cron.payload, metadata: cron.metadata }} open={2} />
+      </details>
+    </li>
+  );
+}
+
+function NextRun({ at }: { readonly at: string }) {
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      next run {timeUntil(at, nowInSeconds.value)}
+    </time>
+  );
+}

@@ -1,0 +1,153 @@
+import { useState } from "preact/hooks";
+import { deleteItem, getItem, putItem } from "../api/client.ts";
+import { isJsonRecord, type StoreItem } from "../api/records.ts";
+import { showNotice } from "../app/notices.ts";
+import { Confirm, Dialog } from "../components/dialogs.tsx";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { JsonField } from "../components/json-field.tsx";
+import { Age } from "../components/status-badge.tsx";
+import { useSubmit } from "../components/use-submit.ts";
+
+interface ItemDialogProps {
+  /** Null: a new item. */
+  readonly item: StoreItem | null;
+  /** The namespace of a new item. */
+  readonly namespace: readonly string[];
+  /** Called with the namespace of an item that was put; null: an item was deleted. */
+  readonly onChanged: (namespace: readonly string[] | null) => void;
+  readonly onClose: () => void;
+}
+
+/** The form of an item of the store. */
+export function ItemDialog({ item, namespace, onChanged, onClose }: ItemDialogProps) {
+  const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
+  const [key, setKey] = useState(item?.key ?? "");
+  const [value, setValue] = useState<unknown>(item?.value);
+  const [ttl, setTtl] = useState(item?.ttl === undefined ? "" : String(item.ttl));
+  const [isDeleting, setDeleting] = useState(false);
+  const submit = useSubmit();
+  const save = () =>
+    submit.start(async () => {
+      if (!isJsonRecord(value)) throw new Error("The value must be an object, as JSON.");
+      const place = { namespace: labels.split("."), key };
+      const before = await getItem(place);
+      if (item === null && before !== null)
+        throw new Error("There is an item with this key already. Open it to change it.");
+      if (item !== null && before?.updated_at !== item.updated_at)
+        throw new Error("The item has been changed by somebody else meanwhile. Open it again.");
+      await putItem({ ...place, value, ...ttlOf(ttl, item) });
+      showNotice("The item is stored.");
+      onChanged(place.namespace);
+      onClose();
+    });
+  const remove = (gone: StoreItem) =>
+    submit.start(async () => {
+      await deleteItem(gone);
+      showNotice("The item is deleted.");
+      onChanged(null);
+      onClose();
+    });
+  return (
+    <Dialog title={item === null ? "New item" : "Item"} wide onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <div class="fields">
+          <Text
+            label="Namespace (labels with periods between them)"
+            value={labels}
+            isFixed={item !== null}
+            onChange={setLabels}
+          />
+          <Text label="Key" value={key} isFixed={item !== null} onChange={setKey} />
+          <div class="field">
+            <label for="item-value">Value</label>
+            <JsonField
+              id="item-value"
+              value={item?.value}
+              rows={6}
+              placeholder={'{"text": "likes tea"}'}
+              isStrict
+              onChange={setValue}
+            />
+          </div>
+          <div class="field">
+            <label for="item-ttl">Expires after (minutes)</label>
+            <input
+              id="item-ttl"
+              type="number"
+              min="0"
+              step="any"
+              value={ttl}
+              placeholder={item === null ? "the server's default" : "never"}
+              onInput={({ currentTarget }) => setTtl(currentTarget.value)}
+            />
+            {item !== null && (
+              <p class="hint">
+                {item.expires_at === undefined
+                  ? "It does not expire."
+                  : `It expires on ${new Date(item.expires_at).toLocaleString()}.`}{" "}
+                Saving starts the time anew; empty: it does not expire. Changed{" "}
+                <Age since={item.updated_at} isAgo />, created <Age since={item.created_at} isAgo />.
+              </p>
+            )}
+          </div>
+        </div>
+        {submit.error !== null && <LoadFailure text={submit.error} />}
+        <div class="bar end">
+          {item !== null && (
+            <button type="button" class="danger" onClick={() => setDeleting(true)}>
+              Delete
+            </button>
+          )}
+          <span class="space" />
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="primary" disabled={submit.isSending}>
+            Save
+          </button>
+        </div>
+      </form>
+      {isDeleting && item !== null && (
+        <Confirm
+          title="Delete the item?"
+          text={`“${item.key}” is gone for good.`}
+          yes="Delete it"
+          onYes={() => remove(item)}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+function ttlOf(text: string, item: StoreItem | null): { readonly ttl?: number | null } {
+  if (text !== "") return { ttl: Number(text) };
+  // A new item takes the server's default.
+  return item === null ? {} : { ttl: null };
+}
+
+interface TextProps {
+  readonly label: string;
+  readonly value: string;
+  readonly isFixed: boolean;
+  readonly onChange: (value: string) => void;
+}
+
+function Text({ label, value, isFixed, onChange }: TextProps) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        required
+        readOnly={isFixed}
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </label>
+  );
+}

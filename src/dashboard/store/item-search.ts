@@ -1,0 +1,61 @@
+import { findItems } from "../api/client.ts";
+import type { StoreItem } from "../api/records.ts";
+import { searchTermsOf } from "../threads/thread-search-filter.ts";
+
+/** Items on one page. */
+export const PAGE_SIZE = 50;
+/** The largest number of items in which words are looked for, where the server has no index. */
+const MAX_SCANNED = 500;
+const SCAN_PAGE = 100;
+
+export interface FoundItems {
+  readonly items: readonly StoreItem[];
+  /** True: there is another page. */
+  readonly hasMore: boolean;
+  /** What the user should know of the search; empty: nothing. */
+  readonly note: string;
+}
+
+/**
+ * Finds items below a namespace. `name=value` compares members of the value. Words are looked for by meaning where the server has an index,
+ * and else in the keys and values of the items that changed last.
+ */
+export async function searchStore(
+  namespace_prefix: readonly string[],
+  text: string,
+  page: number,
+): Promise<FoundItems> {
+  const { words, pairs } = searchTermsOf(text);
+  const search = { namespace_prefix, ...(Object.keys(pairs).length > 0 && { filter: pairs }) };
+  if (words.length > 0) {
+    const query = words.join(" ");
+    // A server may refuse queries because it has no index.
+    const ranked = await findItems({ ...search, query, limit: PAGE_SIZE, offset: 0 }).catch(() => []);
+    if (ranked.some(({ score }) => typeof score === "number"))
+      return { items: ranked, hasMore: false, note: "The most similar items come first." };
+    return findWords(
+      search,
+      words.map((word) => word.toLowerCase()),
+    );
+  }
+  const found = await findItems({ ...search, limit: PAGE_SIZE + 1, offset: page * PAGE_SIZE });
+  return { items: found.slice(0, PAGE_SIZE), hasMore: found.length > PAGE_SIZE, note: "" };
+}
+
+async function findWords(
+  search: Pick<Parameters<typeof findItems>[0], "namespace_prefix" | "filter">,
+  words: readonly string[],
+): Promise<FoundItems> {
+  const matches: StoreItem[] = [];
+  for (let offset = 0; offset < MAX_SCANNED; offset += SCAN_PAGE) {
+    // oxlint-disable-next-line no-await-in-loop -- each page is read only if the one before was full
+    const found = await findItems({ ...search, limit: SCAN_PAGE, offset });
+    for (const item of found) {
+      const content = `${item.key} ${JSON.stringify(item.value)}`.toLowerCase();
+      if (words.every((word) => content.includes(word))) matches.push(item);
+    }
+    if (found.length < SCAN_PAGE) return { items: matches, hasMore: false, note: "" };
+  }
+  const note = `Only the ${MAX_SCANNED} items that changed last were searched.`;
+  return { items: matches, hasMore: false, note };
+}

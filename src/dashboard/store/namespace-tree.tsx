@@ -1,0 +1,83 @@
+import { useState } from "preact/hooks";
+import { listNamespaces } from "../api/client.ts";
+import { hrefOf } from "../app/page-location.ts";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { useResource } from "../components/use-resource.ts";
+
+/** Namespaces of one level that are shown at first, and with each "more". */
+const STEP = 100;
+
+interface TreeProps {
+  /** The parent of the namespaces of this level. */
+  readonly prefix: readonly string[];
+  readonly chosen: readonly string[];
+  /** Changes when the store has been changed here. */
+  readonly version: number;
+}
+
+/** The namespaces of the store, one level at a time: each level is read when it is opened. */
+export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
+  const [limit, setLimit] = useState(STEP);
+  const { value, error, reload } = useResource(
+    () => listNamespaces(prefix, limit + 1),
+    [prefix.join("."), limit, version],
+  );
+  if (value === undefined)
+    return error === null ? (
+      <p class="dim" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <LoadFailure text={error} onRetry={reload} />
+    );
+  return (
+    <ul class="tree">
+      {value.slice(0, limit).map((namespace) => (
+        <Branch key={namespace.join(".")} namespace={namespace} chosen={chosen} version={version} />
+      ))}
+      {value.length > limit && (
+        <li>
+          <button type="button" class="quiet" onClick={() => setLimit(limit + STEP)}>
+            More…
+          </button>
+        </li>
+      )}
+      {value.length === 0 && prefix.length > 0 && <li class="dim">No namespaces below</li>}
+    </ul>
+  );
+}
+
+interface BranchProps {
+  readonly namespace: readonly string[];
+  readonly chosen: readonly string[];
+  readonly version: number;
+}
+
+function Branch({ namespace, chosen, version }: BranchProps) {
+  const isWithin = chosen.length > namespace.length && namespace.every((label, i) => chosen[i] === label);
+  const [wanted, setOpen] = useState<boolean | null>(null);
+  const isOpen = wanted ?? isWithin;
+  const label = namespace.at(-1);
+  return (
+    <li>
+      <div class="label">
+        <button
+          type="button"
+          class="quiet"
+          aria-expanded={isOpen}
+          aria-label={`Namespaces below ${label}`}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? "▾" : "▸"}
+        </button>
+        <a
+          href={hrefOf(["store"], { ns: namespace.join(".") })}
+          aria-current={namespace.join(".") === chosen.join(".") ? "true" : undefined}
+        >
+          {label}
+        </a>
+      </div>
+      {isOpen && <NamespaceTree prefix={namespace} chosen={chosen} version={version} />}
+    </li>
+  );
+}

@@ -1,0 +1,160 @@
+import { useState } from "preact/hooks";
+import type { StoreItem } from "../api/records.ts";
+import { nowInSeconds } from "../app/clock.ts";
+import { hrefOf, navigate } from "../app/page-location.ts";
+import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
+import { Age, timeUntil } from "../components/status-badge.tsx";
+import { useResource } from "../components/use-resource.ts";
+import { toLine } from "../components/value-text.ts";
+import { ItemDialog } from "./item-dialog.tsx";
+import { PAGE_SIZE, searchStore } from "./item-search.ts";
+import { NamespaceTree } from "./namespace-tree.tsx";
+
+/** The store: its namespaces as a tree, and the items of the chosen one and those below it. */
+export function StorePage({ query }: { readonly query: URLSearchParams }) {
+  const ns = query.get("ns") ?? "";
+  const chosen = ns === "" ? [] : ns.split(".");
+  const text = query.get("q") ?? "";
+  const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
+  const [version, setVersion] = useState(0);
+  /** The item in the dialog; null: a new one; undefined: the dialog is closed. */
+  const [opened, setOpened] = useState<StoreItem | null | undefined>();
+  const found = useResource(() => searchStore(chosen, text, page), [ns, text, page, version]);
+  const at = (change: { readonly q?: string; readonly page?: number }) => ({
+    ns,
+    q: text,
+    page: null,
+    ...change,
+  });
+  return (
+    <article class="page sided store">
+      <aside class="pad" aria-label="Namespaces">
+        <h1>Store</h1>
+        <a href={hrefOf(["store"])} aria-current={ns === "" ? "true" : undefined}>
+          All namespaces
+        </a>
+        <NamespaceTree prefix={[]} chosen={chosen} version={version} />
+      </aside>
+      <div class="pad main">
+        <form class="bar" role="search" onSubmit={(event) => event.preventDefault()}>
+          <input
+            key={ns}
+            type="search"
+            class="space"
+            aria-label="Search items: words, or name=value of their values"
+            placeholder="words, or name=value"
+            value={text}
+            onChange={({ currentTarget }) => navigate(["store"], at({ q: currentTarget.value.trim() }))}
+          />
+          <button type="button" class="primary" onClick={() => setOpened(null)}>
+            New item
+          </button>
+        </form>
+        <p class="dim" role="status">
+          {found.value?.note}
+        </p>
+        {found.error !== null && <LoadFailure text={found.error} onRetry={found.reload} />}
+        {found.value === undefined ? (
+          found.error === null && (
+            <p class="dim" aria-busy="true">
+              Reading…
+            </p>
+          )
+        ) : found.value.items.length === 0 ? (
+          <Nothing isFiltered={text !== ""} ns={ns} />
+        ) : (
+          <ItemTable items={found.value.items} within={chosen} onOpen={setOpened} />
+        )}
+        <nav class="bar" aria-label="Pages of items">
+          {page > 0 && (
+            <a class="button" href={hrefOf(["store"], at({ page: page - 1 }))}>
+              Previous {PAGE_SIZE}
+            </a>
+          )}
+          {found.value?.hasMore === true && (
+            <a class="button" href={hrefOf(["store"], at({ page: page + 1 }))}>
+              Next {PAGE_SIZE}
+            </a>
+          )}
+        </nav>
+      </div>
+      {opened !== undefined && (
+        <ItemDialog
+          key={opened === null ? "new" : `${opened.namespace.join(".")} ${opened.key}`}
+          item={opened}
+          namespace={chosen}
+          onChanged={(put) => {
+            setVersion((before) => before + 1);
+            if (put !== null && opened === null) navigate(["store"], { ns: put.join(".") });
+          }}
+          onClose={() => setOpened(undefined)}
+        />
+      )}
+    </article>
+  );
+}
+
+function Nothing({ isFiltered, ns }: { readonly isFiltered: boolean; readonly ns: string }) {
+  if (isFiltered)
+    return (
+      <EmptyState title="No item matches.">
+        <a href={hrefOf(["store"], { ns })}>Show all items</a>
+      </EmptyState>
+    );
+  return (
+    <EmptyState title={ns === "" ? "The store is empty." : "There is no item here."}>
+      <p class="dim">
+        The store is memory that all threads share: graphs write it with <code>ctx.store.put</code>, clients
+        with <code>client.store.putItem</code>, and you with “New item”.
+      </p>
+    </EmptyState>
+  );
+}
+
+interface TableProps {
+  readonly items: readonly StoreItem[];
+  /** The namespace whose items are shown: it is left out of the rows. */
+  readonly within: readonly string[];
+  readonly onOpen: (item: StoreItem) => void;
+}
+
+function ItemTable({ items, within, onOpen }: TableProps) {
+  return (
+    <table class="listing">
+      <thead>
+        <tr>
+          <th>Key</th>
+          <th>Namespace</th>
+          <th>Value</th>
+          <th>Changed</th>
+          <th>Expires</th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={JSON.stringify([...item.namespace, item.key])}>
+            <td class="key">
+              <button type="button" class="quiet link" onClick={() => onOpen(item)}>
+                {item.key}
+              </button>
+            </td>
+            <td class="dim">
+              {item.namespace.length > within.length && (
+                <a href={hrefOf(["store"], { ns: item.namespace.join(".") })}>
+                  {item.namespace.slice(within.length).join(" / ")}
+                </a>
+              )}
+            </td>
+            <td class="value">{toLine(item.value, 200)}</td>
+            <td class="when">
+              <Age since={item.updated_at} isAgo />
+            </td>
+            <td class="when dim">
+              {item.expires_at !== undefined && timeUntil(item.expires_at, nowInSeconds.value)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

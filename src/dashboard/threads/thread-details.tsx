@@ -1,0 +1,81 @@
+import { useState } from "preact/hooks";
+import { updateThread } from "../api/client.ts";
+import { isJsonRecord, type JsonRecord, type Thread } from "../api/records.ts";
+import { showNotice } from "../app/notices.ts";
+import { Dialog } from "../components/dialogs.tsx";
+import { LoadFailure } from "../components/empty-state.tsx";
+import { JsonField } from "../components/json-field.tsx";
+import { useSubmit } from "../components/use-submit.ts";
+
+interface DetailsProps {
+  readonly thread: Thread;
+  readonly onChanged: () => void;
+  readonly onClose: () => void;
+}
+
+/** The metadata of a thread that are shown as such: without its title, and what the server adds. */
+export function ownMetadata({
+  title: _,
+  graph_id: _graph,
+  assistant_id: _one,
+  ...own
+}: JsonRecord): JsonRecord {
+  return own;
+}
+
+/** The form of a thread's title and metadata. */
+export function ThreadDetails({ thread, onChanged, onClose }: DetailsProps) {
+  const { thread_id: id, metadata } = thread;
+  const submit = useSubmit();
+  const own = ownMetadata(metadata);
+  const [title, setTitle] = useState(typeof metadata["title"] === "string" ? metadata["title"] : "");
+  const [given, setGiven] = useState<unknown>(own);
+  const save = async () => {
+    if (!isJsonRecord(given)) throw new Error("The metadata must be an object, as JSON.");
+    // Only what differs is sent, because somebody else may change other members meanwhile.
+    const all: JsonRecord = { ...given, ...(title !== (metadata["title"] ?? "") && { title }) };
+    const changed = Object.entries(all).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(metadata[name]),
+    );
+    await updateThread(id, Object.fromEntries(changed));
+    showNotice("The thread is changed.");
+    onChanged();
+    onClose();
+  };
+  return (
+    <Dialog title="Title and metadata" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit.start(save);
+        }}
+      >
+        <label class="field">
+          <span>Title</span>
+          <input value={title} onInput={({ currentTarget }) => setTitle(currentTarget.value)} />
+        </label>
+        <div class="field">
+          <label for="thread-metadata">Metadata</label>
+          <JsonField
+            id="thread-metadata"
+            value={Object.keys(own).length === 0 ? undefined : own}
+            placeholder={'{"customer": "42"}'}
+            rows={3}
+            isStrict
+            onChange={(value, text) => setGiven(text.trim() === "" ? {} : value)}
+          />
+          <p class="hint">Members are added and replaced; those that are left out stay.</p>
+        </div>
+        {submit.error !== null && <LoadFailure text={submit.error} />}
+        <div class="bar end">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button class="primary" disabled={submit.isSending}>
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,50 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { get } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+describe.skipIf(isMissing)("the assistants' page in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("an assistant is made, edited, compared by version, set to a version and deleted", async () => {
+    const { url } = await serve();
+    const { page, wrong } = await opened(await browser(), `${url}/#/assistants`);
+    await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
+    expect(await page.locator(".empty").innerText()).toContain("Choose an assistant, or make one.");
+    await page.getByRole("link", { name: "New", exact: true }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Helper");
+    await page.getByRole("combobox").selectOption("approval");
+    await page.getByLabel("Context", { exact: true }).fill("{wrong");
+    await page.getByRole("button", { name: "Make the assistant" }).click();
+    await expect.poll(() => page.locator(".failure").innerText()).toBe("Context must be an object, as JSON.");
+    await page.getByLabel("Context", { exact: true }).fill('{"tone": "dry"}');
+    await page.getByRole("button", { name: "Make the assistant" }).click();
+    await expect.poll(() => page.locator("h2").innerText()).toMatch(/^Helper \(approval, .*version 1/);
+    const id = /assistants\/([0-9a-f-]{36})/.exec(page.url())?.[1];
+    const stored = async () => (await get(`${url}/assistants/${id}`)).json();
+    expect(await stored()).toMatchObject({ name: "Helper", graph_id: "approval", context: { tone: "dry" } });
+
+    await page.getByLabel("Context", { exact: true }).fill('{"tone": "warm"}');
+    await page.getByRole("button", { name: "Save as a new version" }).click();
+    await expect.poll(() => page.locator("h2").innerText()).toContain("version 2");
+    await page.getByRole("link", { name: "Compare with 1" }).click();
+    await expect.poll(() => page.locator(".diff del").innerText()).toContain('"tone": "dry"');
+    expect(await page.locator(".diff ins").innerText()).toContain('"tone": "warm"');
+    expect(page.url()).toContain("with=1");
+
+    await page.getByRole("button", { name: "Set to version 1" }).click();
+    await expect.poll(() => page.locator("h2").innerText()).toContain("version 1");
+    expect(await stored()).toMatchObject({ version: 1, context: { tone: "dry" } });
+    await expect
+      .poll(() => page.getByLabel("Context", { exact: true }).inputValue())
+      .toContain('"tone": "dry"');
+
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await expect.poll(() => page.locator(".sided aside li").allInnerTexts()).toEqual(["agent", "approval"]);
+    expect((await get(`${url}/assistants/${id}`)).status).toBe(404);
+    expect(wrong).toEqual([]);
+  });
+});

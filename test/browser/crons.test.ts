@@ -1,0 +1,63 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, value } from "../../src/index.ts";
+import { serve } from "../e2e/support/server.ts";
+import { get, newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+const work = graph({
+  state: { name: value("") },
+  nodes: {
+    go: async ({ name }) => {
+      if (name === "bad") throw new RangeError("no such file");
+      return {};
+    },
+  },
+  edges: { start: "go" },
+});
+
+describe.skipIf(isMissing)("the crons' page in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("a cron shows its next run and what came of the last ones; it is run now, paused, resumed and deleted", async () => {
+    const { url } = await serve({ graphs: { work } });
+    const { page, wrong } = await opened(await browser(), `${url}/#/crons`);
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("There is no cron yet.");
+    const thread = await newThread(url);
+    const make = (path: string, schedule: string, name: string) =>
+      postJson<{ cron_id: string }>(`${url}${path}`, { assistant_id: "work", schedule, input: { name } });
+    await make("/runs/crons", "0 9 * * MON", "good");
+    const { cron_id } = await make(`/threads/${thread}/runs/crons`, "30 4 * * *", "bad");
+    await page.reload();
+    const card = page.locator(".crons > ul > li").filter({ hasText: "30 4 * * *" });
+    await expect.poll(() => card.innerText()).toMatch(/next run in \d+[hms]/);
+    expect(await card.innerText()).toContain("No runs yet.");
+
+    await card.getByRole("button", { name: "Run now" }).click();
+    await expect.poll(() => card.getByRole("list").innerText()).toContain("RangeError: no such file");
+    await card.getByRole("link", { name: "All its runs" }).click();
+    await expect.poll(() => page.locator(".all-runs tbody tr").count()).toBe(1);
+    await page.goBack();
+
+    const stored = async () =>
+      (await (await get(`${url}/runs/crons/${cron_id}`)).json()) as { enabled?: boolean; detail?: string };
+    await card.getByRole("button", { name: "Pause" }).click();
+    await expect.poll(() => card.innerText()).toContain("no next run");
+    expect(await stored()).toMatchObject({ enabled: false, next_run_date: null });
+    await card.getByRole("button", { name: "Resume" }).click();
+    await expect.poll(() => card.innerText()).toMatch(/next run in/);
+    expect(await stored()).toMatchObject({ enabled: true });
+
+    // A run of a cron without a thread is kept when it is started by hand.
+    const other = page.locator(".crons > ul > li").filter({ hasText: "0 9 * * MON" });
+    await other.getByRole("button", { name: "Run now" }).click();
+    await expect.poll(() => other.getByRole("list").innerText()).toContain("success");
+
+    await card.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await expect.poll(() => page.locator(".crons > ul > li").count()).toBe(1);
+    expect(await stored()).toMatchObject({ detail: "Cron not found" });
+    expect(wrong).toEqual([]);
+  });
+});

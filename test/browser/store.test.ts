@@ -1,0 +1,111 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+interface Item {
+  readonly value: Record<string, unknown>;
+  readonly ttl?: number;
+}
+
+function storeAt(url: string) {
+  const headers = { "content-type": "application/json" };
+  return {
+    put: (namespace: readonly string[], key: string, value: object, more: object = {}) =>
+      fetch(`${url}/store/items`, {
+        method: "PUT",
+        headers,
+        body: JSON.stringify({ namespace, key, value, ...more }),
+      }),
+    get: async (namespace: string, key: string) =>
+      (await (await fetch(`${url}/store/items?namespace=${namespace}&key=${key}`)).json()) as Item | null,
+  };
+}
+
+const keys = (page: Page) => page.locator(".store tbody .key").allInnerTexts();
+const tree = (page: Page) => page.locator(".tree a").allInnerTexts();
+const search = async (page: Page, text: string) => {
+  await page.getByRole("searchbox").fill(text);
+  await page.keyboard.press("Enter");
+};
+
+describe.skipIf(isMissing)("the store's page in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("namespaces are a tree, items are found by words and by members, and the address keeps both", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["users", "alice"], "drink", { text: "likes green tea" });
+    await store.put(["users", "bob"], "drink", { text: "likes coffee", rank: 2 });
+    await store.put(["docs"], "intro", { text: "on tea" });
+    const { page, wrong } = await opened(await browser(), `${url}/#/store`);
+    await expect.poll(() => keys(page)).toEqual(["intro", "drink", "drink"]);
+    expect(await tree(page)).toEqual(["docs", "users"]);
+    await page.getByRole("button", { name: "Namespaces below users" }).click();
+    await expect.poll(() => tree(page)).toEqual(["docs", "users", "alice", "bob"]);
+    await page.getByRole("complementary").getByRole("link", { name: "users", exact: true }).click();
+    await expect.poll(() => keys(page)).toEqual(["drink", "drink"]);
+    await search(page, "GREEN tea");
+    await expect.poll(() => keys(page)).toEqual(["drink"]);
+    await page.reload();
+    await expect
+      .poll(() => page.locator(".store .value").allInnerTexts())
+      .toEqual([expect.stringContaining("green")]);
+    await search(page, "rank=2");
+    await expect
+      .poll(() => page.locator(".store .value").allInnerTexts())
+      .toEqual([expect.stringContaining("coffee")]);
+    await search(page, "milk");
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("No item matches.");
+    await page.getByRole("link", { name: "Show all items" }).click();
+    await expect.poll(() => keys(page)).toEqual(["drink", "drink"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("an item is made with an expiry, edited without losing it, and deleted", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    const { page, wrong } = await opened(await browser(), `${url}/#/store`);
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("The store is empty.");
+    await page.getByRole("button", { name: "New item" }).click();
+    await page.getByLabel("Namespace (labels").fill("users.eve");
+    await page.getByLabel("Key", { exact: true }).fill("note");
+    await page.getByLabel("Value", { exact: true }).fill('{"n": 1}');
+    await page.getByLabel("Expires after").fill("90");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(() => keys(page)).toEqual(["note"]);
+    expect(page.url()).toContain("ns=users.eve");
+    expect(await page.locator(".store tbody").innerText()).toContain("in 1h");
+
+    await page.getByRole("button", { name: "note" }).click();
+    expect(await page.getByLabel("Expires after").inputValue()).toBe("90");
+    await page.getByLabel("Value", { exact: true }).fill('{"n": 2}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await store.get("users.eve", "note")).toMatchObject({ value: { n: 2 }, ttl: 90 });
+
+    await page.getByRole("button", { name: "note" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await expect.poll(() => page.locator(".empty").innerText()).toContain("There is no item here.");
+    expect(await store.get("users.eve", "note")).toBeNull();
+    expect(wrong).toEqual([]);
+  });
+
+  test("an edit does not overwrite what somebody else has stored meanwhile", async () => {
+    const { url } = await serve();
+    const store = storeAt(url);
+    await store.put(["a"], "k", { by: "first" });
+    const { page } = await opened(await browser(), `${url}/#/store`);
+    await page.getByRole("button", { name: "k", exact: true }).click();
+    await store.put(["a"], "k", { by: "second" });
+    await page.getByLabel("Value", { exact: true }).fill('{"by": "me"}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect
+      .poll(() => page.getByRole("dialog").getByRole("alert").innerText())
+      .toContain("changed by somebody else");
+    expect((await store.get("a", "k"))?.value).toEqual({ by: "second" });
+  });
+});

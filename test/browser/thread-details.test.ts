@@ -1,0 +1,33 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../e2e/support/server.ts";
+import { get, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("they are shown and edited; members that were left alone stay as they are", async () => {
+    const { url } = await serve();
+    const metadata = { customer: "42", note: { a: 1 } };
+    const { thread_id } = await postJson<{ thread_id: string }>(`${url}/threads`, { metadata });
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
+    await expect.poll(() => page.innerText(".head .metadata")).toBe('customer=42 · note={"a":1}');
+    expect(await page.innerText(".head h2")).toContain("no run yet");
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.getByLabel("Title", { exact: true }).fill("Letter to the bank");
+    await page.getByLabel("Metadata", { exact: true }).fill("[]");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(() => page.innerText("dialog [role=alert]")).toContain("must be an object");
+    await page.getByLabel("Metadata", { exact: true }).fill('{"note": 2, "urgent": true}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(() => page.innerText(".head h2")).toContain("Letter to the bank");
+    expect(await page.innerText(".head .metadata")).toBe("customer=42 · note=2 · urgent=true");
+    await expect.poll(() => page.innerText("a.thread .name")).toBe("Letter to the bank");
+    expect(await (await get(`${url}/threads/${thread_id}`)).json()).toMatchObject({
+      metadata: { customer: "42", note: 2, urgent: true, title: "Letter to the bank" },
+    });
+    expect(wrong).toEqual([]);
+  });
+});
