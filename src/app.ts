@@ -307,6 +307,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
           };
         },
         inspect,
+        dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
         pages: builtPages(),
         ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
         ...(httpApp !== undefined && { httpApp }),

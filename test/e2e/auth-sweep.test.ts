@@ -276,6 +276,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   "GET /info": everybody,
   "GET /": everybody,
   "GET /dashboard/{file}": { foreign: 404, own: 404, path: () => ({ file: "none.js" }) },
+  "GET /dashboard/settings": everybody,
   "GET /inspector": page,
   "GET /inspector/{file}": { foreign: 404, own: 404, path: () => ({ file: "none.js" }) },
   "GET /openapi.json": everybody,

@@ -135,6 +135,7 @@ const accessAndClock = {
   newId: () => "request-1",
   ready: async () => ({}),
   inspect: { values: false, viewer: "https://viewer.test/" },
+  dashboard: { prices: {} },
   pages: () => undefined,
   components: () => undefined,
   metrics: async () => ({ type: "text/plain", body: "figures" }),

@@ -2,6 +2,7 @@ import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
+  DashboardSettings,
   FoundRun,
   RunListFilter,
   WebhookRow,
@@ -167,6 +168,8 @@ export const listAssistants = (): Promise<readonly Assistant[]> =>
   fetchJson("assistants/search", { body: { limit: 200 }, isRead: true });
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
+
+export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
 
 export const listDeliveries = (status: WebhookRow["status"], limit: number): Promise<readonly WebhookRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);

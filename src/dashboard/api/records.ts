@@ -174,3 +174,15 @@ export interface WebhookRow {
   readonly last_status: number | null;
   readonly last_error: string | null;
 }
+
+/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+export interface Price {
+  readonly in: number;
+  readonly out: number;
+}
+export type Prices = { readonly [model: string]: Price };
+
+/** The section `dashboard` of the configuration. */
+export interface DashboardSettings {
+  readonly prices: Prices;
+}

@@ -72,6 +72,15 @@ export const serverRouteDescriptions: RouteDescriptions = {
     answer: { kind: "text", type: "text/html", json: whereabouts },
   },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
+  "GET /dashboard/settings": {
+    tag: "Server",
+    summary: "Get the settings of that page: `prices`, dollars for a million tokens by model",
+    answer: jsonResponse(
+      Type.Object({
+        prices: Type.Record(Type.String(), Type.Object({ in: Type.Number(), out: Type.Number() })),
+      }),
+    ),
+  },
   "POST /ui/:agent": {
     tag: "Server",
     summary: "Get the HTML that loads a component of a graph's, named by itself or an assistant's id",
