@@ -313,6 +313,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
         ...(httpApp !== undefined && { httpApp }),
         traffic,
         metrics: metrics.render,
+        metricsHistory: metrics.history,
         about: {
           version: VERSION,
           transport: { kind: transports.kind, why: transports.why },
@@ -353,6 +354,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     expiry.start();
     sweeper.start();
     firing.start();
+    metrics.start();
     threadExpiry.start();
     if (!policy.isDisabled) void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
     const webRequests = new PendingWebRequests();

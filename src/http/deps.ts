@@ -67,6 +67,8 @@ export interface HttpDeps {
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
+  /** The figures of the last hour. */
+  readonly metricsHistory: () => object;
   /** The contents of `/info`. */
   readonly about: ServerInfo;
 }

@@ -138,6 +138,7 @@ const accessAndClock = {
   dashboard: { prices: {} },
   pages: () => undefined,
   components: () => undefined,
+  metricsHistory: () => ({}),
   metrics: async () => ({ type: "text/plain", body: "figures" }),
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;

@@ -56,6 +56,18 @@ export const serverRouteDescriptions: RouteDescriptions = {
     query: [choiceParam("format", ["prometheus"], "The only one")],
     answer: { kind: "text", type: "text/plain" },
   },
+  "GET /metrics/history": {
+    tag: "Server",
+    summary:
+      "Get figures of the last hour: a list for each, the oldest value first, null where one is not known",
+    answer: jsonResponse(
+      Type.Object({
+        interval_seconds: Type.Number(),
+        times: Type.Array(Type.String({ format: "date-time" })),
+        figures: Type.Record(Type.String(), Type.Array(Type.Union([Type.Number(), Type.Null()]))),
+      }),
+    ),
+  },
   "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonResponse(object) },
   "GET /docs": { tag: "Server", summary: "Read the guide and this description", answer: html },
   "GET /docs/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
