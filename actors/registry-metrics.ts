@@ -3,7 +3,7 @@ import type { ActorMetrics, RunTotals } from "./run-totals.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 export function registryMetrics(
-  { woken, withdrawn, graphs }: RunTotals,
+  { woken, withdrawn, waits, graphs }: RunTotals,
   liveThreads: ReadonlyMap<string, LiveThread>,
   { size: idle, passivated }: Pick<IdleThreads<LiveThread>, "size" | "passivated">,
   now: Pick<ActorMetrics, "waking" | "queued" | "waiting" | "stateBytes">,
@@ -20,6 +20,7 @@ export function registryMetrics(
     woken,
     passivated,
     withdrawn,
+    waits,
     graphs,
   };
 }

@@ -1,3 +1,4 @@
+import { DurationCounts } from "../src/model/duration-counts.ts";
 import type { TerminalStatus } from "../src/model/run.ts";
 
 /** Counts of the runs of one graph since the server started, by outcome. */
@@ -21,6 +22,8 @@ export interface ActorMetrics {
   readonly stateBytes: number;
   /** Runs that ended before they started. */
   readonly withdrawn: number;
+  /** How long runs waited from their creation, or the time they were delayed to, until their first attempt. */
+  readonly waits: DurationCounts;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 
@@ -32,6 +35,7 @@ const OTHERS = "(others)";
 export class RunTotals {
   woken = 0;
   withdrawn = 0;
+  readonly waits = new DurationCounts();
   readonly graphs = new Map<string, GraphRunCounts>();
 
   forGraph(graph: string): GraphRunCounts {

@@ -307,11 +307,13 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
           };
         },
         inspect,
+        dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
         pages: builtPages(),
         ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
         ...(httpApp !== undefined && { httpApp }),
         traffic,
         metrics: metrics.render,
+        metricsHistory: metrics.history,
         about: {
           version: VERSION,
           transport: { kind: transports.kind, why: transports.why },
@@ -352,6 +354,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     expiry.start();
     sweeper.start();
     firing.start();
+    metrics.start();
     threadExpiry.start();
     if (!policy.isDisabled) void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
     const webRequests = new PendingWebRequests();

@@ -6,6 +6,11 @@ import { Exposition } from "../metrics/exposition.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
 import { cachedFor } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
+import {
+  type HistoryReading,
+  MetricsHistory,
+  type MetricsHistoryRecord,
+} from "../metrics/metrics-history.ts";
 import { processFamilies } from "../metrics/process-metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -39,17 +44,97 @@ export interface MetricsDeps {
   readonly logger: Logger;
 }
 
+export interface Metrics extends Pick<Exposition, "render"> {
+  history(): MetricsHistoryRecord;
+  /** Begins the history. */
+  start(): void;
+  close(): void;
+}
+
 /** Makes the server's metrics. They MUST be closed with the server. */
-export function createMetrics(deps: MetricsDeps): Pick<Exposition, "render"> & Pick<EventLoopLag, "close"> {
-  const lag = new EventLoopLag(deps.clock, deps.scheduler);
+export function createMetrics(deps: MetricsDeps): Metrics {
+  const { clock, scheduler } = deps;
+  const lag = new EventLoopLag(clock, scheduler);
+  const stored = readingsOfStorage(deps);
   const families = [
     ...ofRuns(deps),
     ...ofConnections(deps),
-    ...ofStorage(deps),
+    ...ofStorage(deps, stored),
     ...processFamilies(deps.process, lag),
   ];
   const exposition = new Exposition(families, deps.logger);
-  return { render: () => exposition.render(), close: () => lag.close() };
+  const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });
+  return {
+    render: () => exposition.render(),
+    history: () => history.toRecord(),
+    start: () => history.start(),
+    close() {
+      lag.close();
+      history.close();
+    },
+  };
+}
+
+/** Figures that have to be read from the storage. */
+interface StorageReadings {
+  readonly size: () => Promise<number | undefined>;
+  readonly webhooks: () => Promise<{ readonly pending: number; readonly dead: number }>;
+}
+
+const readingsOfStorage = ({ storage, outbox, clock }: MetricsDeps): StorageReadings => ({
+  size: cachedFor(SIZE_CACHE_MS, clock, () => storage.size()),
+  webhooks: cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS)),
+});
+
+/** Reads the figures of the history. Those from the storage are as they were at the last call, so that a slow storage holds up no entry. */
+function historyReader(deps: MetricsDeps, stored: StorageReadings): () => HistoryReading {
+  const { system, sockets, feeds, traffic, process } = deps;
+  let fromStorage: HistoryReading = {};
+  const readStorage = (): void => {
+    const take = (reading: HistoryReading) => (fromStorage = { ...fromStorage, ...reading });
+    stored.size().then(
+      (storage_bytes) => take({ storage_bytes }),
+      () => take({ storage_bytes: undefined }),
+    );
+    stored.webhooks().then(
+      ({ pending, dead }) => take({ webhooks_pending: pending, webhooks_dead: dead }),
+      () => take({ webhooks_pending: undefined, webhooks_dead: undefined }),
+    );
+  };
+  readStorage();
+  let waitsBefore = system.figures.waits.copy();
+  return () => {
+    const { busy, idle, running, queued, waits, graphs } = system.figures;
+    const since = waits.since(waitsBefore);
+    waitsBefore = waits.copy();
+    const wait = (share: number): number | undefined => {
+      const ms = since.quantile(share);
+      return ms === undefined ? undefined : ms / 1_000;
+    };
+    const ended = (...ends: readonly (typeof ENDS)[number][]): number =>
+      [...graphs.values()].reduce((sum, tally) => sum + ends.reduce((all, end) => all + tally[end], 0), 0);
+    const answers = [...traffic.routes.values(), traffic.unrouted];
+    const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0);
+    const { cpu, memory, loop } = process();
+    const known = fromStorage;
+    readStorage();
+    return {
+      runs_ended_per_second: ended(...ENDS),
+      runs_failed_per_second: ended("error", "timeout"),
+      runs_running: running,
+      runs_queued: queued,
+      run_wait_p50_seconds: wait(0.5),
+      run_wait_p99_seconds: wait(0.99),
+      actors_live: busy + idle,
+      event_loop_busy_ratio: loop.active,
+      cpu_ratio: cpu.user + cpu.system,
+      memory_bytes: memory.resident,
+      connections: traffic.streams + sockets.open + feeds.watching,
+      requests_per_second: sum(answers.map(sum)),
+      requests_failed_per_second: sum(answers.map((counts) => counts[5] ?? 0)),
+      ...known,
+    };
+  };
 }
 
 function ofRuns({ system, hub }: MetricsDeps): readonly MetricFamily[] {
@@ -139,9 +224,7 @@ const ANSWERED =
   "by route and class of status; without a route where none was found, the client was not let in, or the project's own application answered";
 const STREAMS = "server-sent events, WebSockets, WebSockets that watch actors";
 
-function ofStorage({ storage, outbox, clock }: MetricsDeps): readonly MetricFamily[] {
-  const size = cachedFor(SIZE_CACHE_MS, clock, () => storage.size());
-  const webhooks = cachedFor(WEBHOOK_CACHE_MS, clock, () => outbox.count(MAX_WEBHOOKS));
+function ofStorage({ storage }: MetricsDeps, { size, webhooks }: StorageReadings): readonly MetricFamily[] {
   const webhookCounts = async () => {
     const { pending, dead } = await webhooks();
     return byLabel("status", { pending, dead });

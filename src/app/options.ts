@@ -7,6 +7,7 @@ import { similarName } from "../model/similar-name.ts";
 import type { GraphDef } from "../graph/graph-builder.ts";
 import type { InlineGraph } from "../graph-loader/inline-graph.ts";
 import type { PendingWebRequests } from "../http/web-exchange.ts";
+import type { DashboardConfig } from "../config/dashboard.ts";
 import type { InspectConfig } from "../config/inspector.ts";
 import type { BodyMemory } from "../ports/body-memory.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -100,6 +101,8 @@ export interface AppOptions {
   readonly store?: StoreOptions;
   /** What the inspector shows. Each key overrides the one in the configuration file's section `inspect`. */
   readonly inspect?: InspectConfig;
+  /** What the dashboard shows beside the data of the API. Each key overrides the one in the configuration file's section `dashboard`. */
+  readonly dashboard?: DashboardConfig;
   readonly logger?: Logger;
   /** Called with the progress of opening the data, which may take long. */
   readonly onProgress?: OnProgress;
@@ -143,6 +146,7 @@ export const KNOWN_OPTIONS: Readonly<Record<keyof AppOptions, true>> = {
   webhooks: true,
   store: true,
   inspect: true,
+  dashboard: true,
   logger: true,
   onProgress: true,
   clock: true,

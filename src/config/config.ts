@@ -8,6 +8,7 @@ import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
 import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
 import type { ComponentFiles } from "./ui-bundler.ts";
+import { type DashboardConfig, readDashboard } from "./dashboard.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
 import { Refusals, ServiceError } from "../model/errors.ts";
@@ -51,6 +52,7 @@ export interface Config {
   /** Worker threads in which nodes run. */
   readonly workers?: number;
   readonly inspect?: InspectConfig;
+  readonly dashboard?: DashboardConfig;
   /** The sections `ui` and `ui_config`. */
   readonly components?: ComponentFiles;
   /** The section `store`. */
@@ -181,6 +183,9 @@ export function readConfig(file: string, environment: Env = process.env): Config
     ...(root["inspect"] === undefined
       ? {}
       : { inspect: readInspect(section(root, "inspect", refuse), refuse) }),
+    ...(root["dashboard"] === undefined
+      ? {}
+      : { dashboard: readDashboard(section(root, "dashboard", refuse), refuse) }),
     ...readComponents(root, dirname(path), refuse),
     ...readWorkers(section(root, "nodes", refuse), refuse),
     ...(runs === undefined ? {} : { runs }),

@@ -111,6 +111,7 @@ const FILE: Keys = {
       },
     },
     inspect: { keys: { values: "served", viewer: "served" } },
+    dashboard: { keys: { prices: "served" } },
     store: {
       keys: {
         index: { keys: { embed: "served", dims: "served", fields: "served" } },

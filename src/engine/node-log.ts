@@ -46,7 +46,10 @@ export function logFailure(
   const { error, message } = toPlainError(thrown);
   const what = `${error}: ${message}`;
   const stack = stackOf(thrown);
-  emitLog(call, io, clock, "error", what, undefined, stacks === true ? stack : undefined);
+  emitLog(call, io, clock, "error", what, {
+    ...(stacks === true && stack !== undefined && { stack }),
+    ...(call.tries > 1 && { try: tried }),
+  });
   logger.warn("a node failed", {
     graph,
     node,
@@ -72,8 +75,7 @@ function emitLog(
   clock: Clock,
   level: LogLevel,
   message: string,
-  fields?: JsonObject,
-  stack?: string,
+  more: { readonly fields?: JsonObject; readonly stack?: string; readonly try?: number },
 ): void {
   io.emit({
     t: "log",
@@ -83,18 +85,17 @@ function emitLog(
     level,
     at: clock.now(),
     message: message.length <= MAX_LENGTH ? message : `${message.slice(0, MAX_LENGTH)}…`,
-    ...(fields !== undefined && { fields }),
-    ...(stack !== undefined && { stack }),
+    ...more,
   });
 }
 
-/** The fields if they can be stored and are not too long, else undefined: a log line must not fail a run. */
-function storableFields(fields: JsonObject | undefined): JsonObject | undefined {
-  if (fields === undefined) return undefined;
+/** The fields if they can be stored and are not too long, else none: a log line must not fail a run. */
+function storableFields(fields: JsonObject | undefined): { readonly fields?: JsonObject } {
+  if (fields === undefined) return {};
   try {
     const storable = toStorable(fields, "log");
-    return isObject(storable) && JSON.stringify(storable).length <= MAX_LENGTH ? storable : undefined;
+    return isObject(storable) && JSON.stringify(storable).length <= MAX_LENGTH ? { fields: storable } : {};
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -48,6 +48,10 @@ export interface HttpDeps {
   readonly ready: () => Promise<ReadyDetails>;
   /** The settings of the inspector. */
   readonly inspect: { readonly values: boolean; readonly viewer: string };
+  /** The settings of the dashboard. Prices are dollars for a million tokens, by model. */
+  readonly dashboard: {
+    readonly prices: { readonly [model: string]: { readonly in: number; readonly out: number } };
+  };
   /** Finds a file of a page by name. */
   readonly pages: (name: string) => { readonly type: string; readonly body: string } | undefined;
   /** The bundle of a graph's UI components, undefined when it has none; absent when the project has no components. */
@@ -63,6 +67,8 @@ export interface HttpDeps {
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
+  /** The figures of the last hour. */
+  readonly metricsHistory: () => object;
   /** The contents of `/info`. */
   readonly about: ServerInfo;
 }

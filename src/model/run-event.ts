@@ -79,7 +79,10 @@ export type Fact =
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
   /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
   | { readonly t: "event"; readonly json: string }
-  /** A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error. */
+  /**
+   * A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error, `try` the number of the failed try of a node
+   * that may have several.
+   */
   | {
       readonly t: "log";
       readonly ns: string;
@@ -90,6 +93,7 @@ export type Fact =
       readonly message: string;
       readonly fields?: JsonObject;
       readonly stack?: string;
+      readonly try?: number;
     }
   /** A streamed message begins. Its tokens refer to it by the id of this event. */
   | {

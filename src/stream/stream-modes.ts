@@ -128,9 +128,9 @@ const table: ModeTable = {
   event: { events: graphReportedEvent },
   log: {
     logs: {
-      put({ ns, at, task, node, level, message, fields, stack }, id, context) {
+      put({ ns, at, task, node, level, message, fields, stack, try: tried }, id, context) {
         if (!isShown(ns, context)) return;
-        const line = { timestamp: toIso(at), task, node, level, message, fields, stack };
+        const line = { timestamp: toIso(at), task, node, level, message, fields, stack, try: tried };
         context.put(id, eventName("logs", ns), json(line));
       },
     },

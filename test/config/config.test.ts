@@ -254,6 +254,13 @@ describe("a configuration file", () => {
     expect(readConfig(path)).toEqual({ path, graphs: {}, env: {}, notes: [] });
   });
 
+  test("says what models cost", () => {
+    const prices = { "gpt-4o": { in: 2.5, out: 10 }, "org/small:1b": { in: 0, out: 0 } };
+    const path = write("prices.json", { graphs: {}, dashboard: { prices } });
+    expect(readConfig(path)).toMatchObject({ notes: [], dashboard: { prices } });
+    expect(readConfig(write("free.json", { graphs: {} }))).not.toHaveProperty("dashboard");
+  });
+
   test.each<[string, unknown, string]>([
     ["not JSON", "{ graphs: }", "is not JSON"],
     ["a list", [], "must hold a JSON object"],
@@ -274,6 +281,27 @@ describe("a configuration file", () => {
     ["an empty export", { graphs: { a: "./a.ts:" } }, "graphs.a names no export"],
     ["a graph without a name", { graphs: { "": "./a.ts" } }, 'graphs."" must have a name'],
     ["a Python graph", { graphs: { a: "./a.py:g" } }, "graphs.a is a Python file"],
+    ["prices as a list", { graphs: {}, dashboard: { prices: [] } }, "dashboard.prices must be an object"],
+    [
+      "a price as a number",
+      { graphs: {}, dashboard: { prices: { "gpt-4o": 2 } } },
+      "dashboard.prices.gpt-4o must be an object with in and out",
+    ],
+    [
+      "half a price",
+      { graphs: {}, dashboard: { prices: { "gpt-4o": { in: 2 } } } },
+      "dashboard.prices.gpt-4o.out must be a number, 0 or more: dollars for a million tokens",
+    ],
+    [
+      "a price below nothing",
+      { graphs: {}, dashboard: { prices: { "gpt-4o": { in: -2, out: 1 } } } },
+      "dashboard.prices.gpt-4o.in must be a number, 0 or more",
+    ],
+    [
+      "a price with a misspelt part",
+      { graphs: {}, dashboard: { prices: { "gpt-4o": { input: 2, out: 1 } } } },
+      "dashboard.prices.gpt-4o.input is no part of a price: these are in and out",
+    ],
     ["http as a string", { graphs: {}, http: "x" }, "http must be an object"],
     ["a body limit of none", { graphs: {}, http: { max_body: 0 } }, "http.max_body must be"],
     ["a body limit as text", { graphs: {}, http: { max_body: "1mb" } }, "http.max_body must be"],

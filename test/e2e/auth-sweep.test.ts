@@ -256,6 +256,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   "POST /webhooks/deliveries/{delivery_id}/retry": { ...operators, path: () => ({ delivery_id: "none" }) },
   "DELETE /webhooks/deliveries/{delivery_id}": { ...operators, path: () => ({ delivery_id: "none" }) },
   "GET /metrics": operators,
+  "GET /metrics/history": operators,
   "GET /inspect/machines": everybody,
   "GET /inspect/machines/{machine}": [
     { ...everybody, path: () => ({ machine: "thread" }) },
@@ -276,6 +277,7 @@ const cases: { readonly [operation: string]: Case | readonly Case[] } = {
   "GET /info": everybody,
   "GET /": everybody,
   "GET /dashboard/{file}": { foreign: 404, own: 404, path: () => ({ file: "none.js" }) },
+  "GET /dashboard/settings": everybody,
   "GET /inspector": page,
   "GET /inspector/{file}": { foreign: 404, own: 404, path: () => ({ file: "none.js" }) },
   "GET /openapi.json": everybody,

@@ -12,6 +12,7 @@ interface Line {
   readonly message: string;
   readonly fields?: unknown;
   readonly stack?: string;
+  readonly try?: number;
 }
 
 const inner = graph({
@@ -79,6 +80,28 @@ test("clients are told what a node threw and, unless that was set, by no mode wh
   expect(failed).toMatchObject({ node: "bad", level: "error", message: "TypeError: kaboom" });
   expect(failed).not.toHaveProperty("stack");
   expect(JSON.stringify(await runOf(url, "talks", `${OTHERS},logs`))).not.toContain(HERE);
+});
+
+test.skipIf(differs("log lines"))("a failed try of a node that may have several has its number", async () => {
+  let tries = 0;
+  const flaky = graph({
+    state: { log: list<string>() },
+    nodes: {
+      call: {
+        retry: { attempts: 3, initial: 1 },
+        run: async () => {
+          if (++tries < 3) throw new Error("overloaded");
+          return { log: ["done"] };
+        },
+      },
+    },
+    edges: { start: "call" },
+  });
+  const { url } = await serve({ graphs: { flaky, talks } });
+  const tried = async (name: string) =>
+    linesOf(await runOf(url, name, "logs")).flatMap((line) => (line.level === "error" ? [line.try] : []));
+  expect(await tried("flaky")).toEqual([1, 2]);
+  expect((await tried("talks")).at(-1)).toBeUndefined();
 });
 
 test("what nodes log, and where one failed, is among a run's events for who asks for it, and for nobody else", async () => {

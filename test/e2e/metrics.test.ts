@@ -5,6 +5,7 @@ import { accept, check } from "../../src/cli/maintenance.ts";
 import { gated } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
+import { ShiftedTime } from "./support/shifted-time.ts";
 import { receiver } from "./support/receiver.ts";
 import { get, newThread, post, postJson } from "./support/wire.ts";
 
@@ -249,4 +250,43 @@ test("where there are keys it takes one; another format than Prometheus' is refu
   await writeFile(config, JSON.stringify({ graphs: {}, http: { disable_meta: true } }));
   const without = await serve({ config });
   expect((await get(`${without.url}/metrics`)).status).toBe(404);
+});
+
+test("the history has what happened since the start", async () => {
+  const { held, waits, open } = gated();
+  const time = new ShiftedTime();
+  const { url } = await serve({ graphs: { held }, clock: time.clock, scheduler: time.scheduler });
+  const thread = await newThread(url);
+  const run = (name: string) =>
+    postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+      assistant_id: "held",
+      input: { name },
+      multitask_strategy: "enqueue",
+    });
+  await run("a");
+  const second = await run("b");
+  await waits("a");
+  time.advance(4_000);
+  open("a");
+  await waits("b");
+  open("b");
+  await get(`${url}/threads/${thread}/runs/${second.run_id}/join`);
+  time.advance(10_000);
+  type History = { times: string[]; figures: Record<string, (number | null)[]> };
+  const history = async () => (await (await get(`${url}/metrics/history`)).json()) as History;
+  await expect.poll(async () => (await history()).times.length, { timeout: 10_000 }).toBe(2);
+  const { figures: all } = await history();
+  const last = (name: string) => all[name]?.at(-1) ?? Number.NaN;
+  expect(last("runs_ended_per_second")).toBeGreaterThan(0.1);
+  expect(last("run_wait_p50_seconds")).toBeLessThan(2);
+  expect(last("run_wait_p99_seconds")).toBeGreaterThanOrEqual(4);
+  expect([last("runs_running"), last("runs_failed_per_second"), last("webhooks_dead")]).toEqual([0, 0, 0]);
+  expect(last("memory_bytes")).toBeGreaterThan(1e6);
+  expect(last("requests_per_second")).toBeGreaterThan(0);
+});
+
+test("the history needs a key where there are keys", async () => {
+  const { url } = await serve({ keys: ["sesame"] });
+  expect((await get(`${url}/metrics/history`)).status).toBe(401);
+  expect((await get(`${url}/metrics/history`, { "x-api-key": "sesame" })).status).toBe(200);
 });

@@ -135,8 +135,10 @@ const accessAndClock = {
   newId: () => "request-1",
   ready: async () => ({}),
   inspect: { values: false, viewer: "https://viewer.test/" },
+  dashboard: { prices: {} },
   pages: () => undefined,
   components: () => undefined,
+  metricsHistory: () => ({}),
   metrics: async () => ({ type: "text/plain", body: "figures" }),
   about: { version: "0.0.0", transport: { kind: "node", why: "asked for" } },
 } as const;

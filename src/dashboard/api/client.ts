@@ -4,6 +4,7 @@ import type {
   Assistant,
   AssistantVersion,
   Cron,
+  DashboardSettings,
   FoundRun,
   RunListFilter,
   StoreItem,
@@ -211,6 +212,8 @@ export const setAssistantVersion = (id: string, version: number): Promise<Assist
   fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
 export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
+
+export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
 
 export const listDeliveries = (status: WebhookRow["status"], limit: number): Promise<readonly WebhookRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);

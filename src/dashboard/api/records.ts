@@ -214,3 +214,15 @@ export interface Cron {
   readonly payload: JsonRecord;
   readonly metadata: JsonRecord;
 }
+
+/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+export interface Price {
+  readonly in: number;
+  readonly out: number;
+}
+export type Prices = { readonly [model: string]: Price };
+
+/** The section `dashboard` of the configuration. */
+export interface DashboardSettings {
+  readonly prices: Prices;
+}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { deleteCron, findRuns, listCrons, runCron, updateCron } from "../api/client.ts";
 import type { Assistant, Cron, FoundRun } from "../api/records.ts";
-import { nowInSeconds } from "../app/clock.ts";
+import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { cronOrigin } from "../all-runs/run-filter.ts";
@@ -190,7 +190,7 @@ function CronCard({ cron, runs, assistant, onRun, onEnable, onDelete }: CardProp
 function NextRun({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>
-      next run {timeUntil(at, nowInSeconds.value)}
+      next run {timeUntil(at, nowTruncatedToSeconds.value)}
     </time>
   );
 }

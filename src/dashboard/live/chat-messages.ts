@@ -18,6 +18,8 @@ export interface ChatMessage {
   readonly toolCallId: string | null;
   readonly failed: boolean;
   readonly usage: JsonRecord | null;
+  /** Names of the model that wrote it, such as the one that was asked for and its version. Empty: not known. */
+  readonly models: readonly string[];
 }
 
 const textOf = (content: unknown): string => {
@@ -62,7 +64,30 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
     toolCallId: typeof raw["tool_call_id"] === "string" ? raw["tool_call_id"] : null,
     failed: raw["status"] === "error",
     usage: isJsonRecord(raw["usage_metadata"]) ? raw["usage_metadata"] : null,
+    models: modelNamesIn(raw["response_metadata"], ["model_name", "model"]),
   };
+}
+
+/** Returns the texts of these fields. Some models name themselves in each chunk, or in the first alone. */
+export function modelNamesIn(metadata: unknown, fields: readonly string[]): readonly string[] {
+  if (!isJsonRecord(metadata)) return [];
+  return fields.map((field) => str(metadata[field])).filter((name) => name !== "");
+}
+
+export const uniqueNames = (...lists: readonly (readonly string[])[]): readonly string[] => [
+  ...new Set(lists.flat()),
+];
+
+/** Adds up token counts: some models send those of the input in the first chunk, and those of the output in the last. */
+function addUsage(before: JsonRecord | null, next: JsonRecord | null): JsonRecord | null {
+  if (before === null || next === null) return before ?? next;
+  const sum: { [field: string]: unknown } = { ...before };
+  for (const [field, value] of Object.entries(next)) {
+    const known = sum[field];
+    if (typeof known === "number" && typeof value === "number") sum[field] = known + value;
+    else sum[field] = isJsonRecord(known) && isJsonRecord(value) ? addUsage(known, value) : value;
+  }
+  return sum;
 }
 
 /** Appends a streamed chunk to a message. */
@@ -78,7 +103,8 @@ export function appendChunk(message: ChatMessage | undefined, raw: JsonRecord): 
     text: message.text + next.text,
     calls: calls ?? (next.calls.length > 0 ? next.calls : message.calls),
     name: message.name ?? next.name,
-    usage: next.usage ?? message.usage,
+    usage: addUsage(message.usage, next.usage),
+    models: uniqueNames(message.models, next.models),
   };
 }
 

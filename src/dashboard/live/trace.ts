@@ -1,6 +1,6 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { errorLine } from "../components/value-text.ts";
-import { appendChunk, type ChatMessage } from "./chat-messages.ts";
+import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {
@@ -46,6 +46,8 @@ export interface LogLine {
   readonly message: string;
   readonly fields?: JsonRecord;
   readonly stack?: string;
+  /** The number of the failed try, where a node may have several. */
+  readonly try?: number;
 }
 
 /** The state after a superstep. */
@@ -78,6 +80,8 @@ export class Trace {
   /** Epoch milliseconds; null while the run is active. */
   endedAt: number | null = null;
   #last = -1;
+  /** What the stored events tell of each task's tries; the inspector's feed tells more of a run that is watched, and in no order with them. */
+  readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** Epoch milliseconds: the time of the last event that has a time. */
   #heardAt = Number.NaN;
 
@@ -127,7 +131,7 @@ export class Trace {
     }
   }
 
-  /** Takes the state of a task's actor: the stream itself does not report retries. */
+  /** Takes the state of a task's actor: the stream reports a retry only once it has an outcome. */
   tried(task: Task, state: unknown): void {
     if (task.endedAt !== null) return;
     if (state === "backoff") task.status = "retrying";
@@ -152,14 +156,28 @@ export class Trace {
     if (!isJsonRecord(raw) || typeof raw["id"] !== "string") return;
     const { id } = raw;
     if (raw["type"] === "remove") return;
-    this.messages.set(id, appendChunk(this.messages.get(id), raw));
+    const message = appendChunk(this.messages.get(id), raw);
+    const models = uniqueNames(message.models, modelNamesIn(metadata, ["ls_model_name"]));
+    this.messages.set(id, { ...message, models });
     const path = isJsonRecord(metadata) ? String(metadata["langgraph_checkpoint_ns"] ?? "") : "";
     const task = this.tasks.get(path.slice(path.lastIndexOf(":") + 1));
     if (task !== undefined && !task.messages.includes(id)) task.messages.push(id);
   }
 
   #logged(line: LogLine): void {
-    this.tasks.get(line.task)?.lines.push(line);
+    const task = this.tasks.get(line.task);
+    task?.lines.push(line);
+    if (task === undefined || line.try === undefined) return;
+    this.#tried(task, "failed");
+  }
+
+  /** A task was begun (by another attempt of the run, too), or a try of it failed or succeeded. */
+  #tried(task: Task, what: "begun" | "failed" | "succeeded"): void {
+    const { count, hasFailed } = this.#tries.get(task.id) ?? { count: 0, hasFailed: false };
+    // What follows a failed try is another one.
+    const next = { count: what === "begun" || hasFailed ? count + 1 : count, hasFailed: what === "failed" };
+    this.#tries.set(task.id, next);
+    task.tries = Math.max(task.tries, next.count);
   }
 
   #debugged(ns: string, { type, step, timestamp, payload }: Debug): void {
@@ -176,7 +194,7 @@ export class Trace {
       task.endedAt = null;
       task.input = payload["input"];
       task.error = null;
-      task.tries++;
+      this.#tried(task, "begun");
       return;
     }
     if (known === undefined) return;
@@ -186,6 +204,7 @@ export class Trace {
     known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
     known.result = payload["result"];
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
+    if (known.error === null) this.#tried(known, "succeeded");
   }
 
   #saved(ns: string, at: number, payload: JsonRecord): void {

@@ -1,7 +1,7 @@
 import type { LogLine } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
-import { formatDuration } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];

@@ -4,7 +4,8 @@ import { RunSubscription } from "../live/run-subscription.ts";
 import type { Task, Trace } from "../live/trace.ts";
 import { Diff } from "../components/diff.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
-import { formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
+import { shortId, StatusBadge } from "../components/status-badge.tsx";
 
 /** Compares two runs of a thread side by side: their inputs, tasks and last states. */
 export function RunComparison({ watch, other }: { readonly watch: RunSubscription; readonly other: string }) {

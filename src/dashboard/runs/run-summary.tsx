@@ -1,5 +1,5 @@
 import type { Task } from "../live/trace.ts";
-import { formatDuration } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
 import { errorLine } from "../components/value-text.ts";
 import { taskDurationMs } from "./timeline-rows.ts";
 

@@ -1,14 +1,31 @@
 import { useRef, useState } from "preact/hooks";
+import { getDashboardSettings } from "../api/client.ts";
 import { isDone, type Run } from "../api/records.ts";
 import { useNow } from "../app/clock.ts";
 import { replaceQuery, currentLocation } from "../app/page-location.ts";
 import type { RunSubscription } from "../live/run-subscription.ts";
 import type { Task } from "../live/trace.ts";
+import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
-import { formatDuration } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
 import { useKeys } from "../components/use-keys.ts";
+import { useResource } from "../components/use-resource.ts";
+import { toLine } from "../components/value-text.ts";
 import { TaskDetail } from "./task-detail.tsx";
+import {
+  type Call,
+  type TaskCalls,
+  callContains,
+  callsByTask,
+  formatCost,
+  formatCount,
+  totalsOf,
+  UNNAMED_MODEL,
+} from "./run-calls.ts";
 import { RunSummary } from "./run-summary.tsx";
+import { RunSums } from "./run-sums.tsx";
+import { slowestPath } from "./slowest-path.ts";
+import { traceAsJson } from "./trace-json.ts";
 import {
   type TimelineGroup,
   timelineGroups,
@@ -23,7 +40,7 @@ import {
 
 const MAX_ZOOM = 64;
 
-/** The supersteps of a run and their tasks over time, with details of the selection. */
+/** The supersteps of a run, their tasks over time, and the calls of models and tools in these; with details of the selection. */
 export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
@@ -37,11 +54,24 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const numberOf = stepNumbering(run, groups);
   const all = groups.flatMap(({ lines }) => lines.map(({ task }) => task));
   const slowest = slowestTaskOf(groups);
-  const found = text === "" ? all : all.filter((task) => taskContains(trace, task, text));
+  const path = slowestPath(groups);
+  const { value: settings } = useResource(getDashboardSettings, []);
+  const calls = callsByTask(trace, groups, settings?.prices ?? {});
+  const totals = totalsOf(calls, all);
+  const isFound = (task: Task) =>
+    taskContains(trace, task, text) || (calls.get(task.id) ?? []).some((call) => callContains(call, text));
+  const found = text === "" ? all : all.filter(isFound);
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
   const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
   const wait = questionWaitMs(run, trace);
+  const asked = watch.waiting.value === null ? null : trace.endedAt;
+  const json = () =>
+    JSON.stringify(
+      traceAsJson({ run, trace, groups, calls, totals, path, questionWaitMs: wait, numberOf }),
+      null,
+      2,
+    );
   const choose = (task: Task | null) => replaceQuery({ task: task?.id ?? null, step: task?.step ?? null });
   useKeys((key) => {
     const list = found.length > 0 ? found : all;
@@ -74,6 +104,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           )}
           <span class="space" />
           <span class="dim keys">↑ ↓ step · + − zoom · Esc close</span>
+          <CopyButton text={json} label="trace as JSON" shown="Copy as JSON" />
           <div class="zoom" role="group" aria-label="Zoom">
             <button
               type="button"
@@ -102,6 +133,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           slowest={slowest}
           onChoose={choose}
         />
+        <RunSums totals={totals} path={path} askedAt={asked} />
         {groups.length === 0 ? (
           <EmptyState
             title={
@@ -131,7 +163,10 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
                 chosen={chosen}
                 isChosen={chosen === null && step === String(group.step)}
                 slowest={slowest}
+                path={path}
+                calls={calls}
                 isDim={(task) => text !== "" && !found.includes(task)}
+                isCallDim={(call) => text !== "" && !callContains(call, text)}
                 onChoose={choose}
                 onStep={() => replaceQuery({ step: group.step, task: null })}
               />
@@ -181,13 +216,17 @@ interface SuperstepProps {
   readonly chosen: Task | null;
   readonly isChosen: boolean;
   readonly slowest: Task | null;
+  readonly path: ReadonlySet<Task>;
+  readonly calls: TaskCalls;
   readonly isDim: (task: Task) => boolean;
+  readonly isCallDim: (call: Call) => boolean;
   readonly onChoose: (task: Task) => void;
   readonly onStep: () => void;
 }
 
 function Superstep(props: SuperstepProps) {
-  const { group, number, range, zoom, now, chosen, isChosen, slowest, isDim, onChoose, onStep } = props;
+  const { group, number, range, zoom, now, chosen, isChosen, slowest, path, calls } = props;
+  const { isDim, isCallDim, onChoose, onStep } = props;
   const length = range.to - range.from;
   return (
     <section class="superstep" aria-label={`Superstep ${number}`}>
@@ -202,11 +241,11 @@ function Superstep(props: SuperstepProps) {
           task.begunAt === null || end === null ? 0 : (Math.max(0, end - task.begunAt) / length) * 100;
         const took =
           task.begunAt === null || end === null ? null : formatDuration(Math.max(0, end - task.begunAt));
-        return (
+        return [
           <button
             type="button"
             key={task.id}
-            class={`line task ${task.status} ${isDim(task) ? "faint" : ""}`}
+            class={`line task ${task.status} ${isDim(task) ? "faint" : ""} ${path.has(task) ? "path" : ""}`}
             aria-pressed={task === chosen}
             data-task={task.name}
             onClick={() => onChoose(task)}
@@ -215,6 +254,7 @@ function Superstep(props: SuperstepProps) {
               <span class={`dot ${task.status}`} />
               <span class="name">{task.name}</span>
               <span class="unseen">{task.status}</span>
+              {path.has(task) && <span class="unseen">on the slowest path</span>}
               {task === slowest && <span class="badge">slowest</span>}
               {task.tries > 1 && <span class="tries">×{task.tries}</span>}
               <span class="took">{took ?? task.status}</span>
@@ -227,9 +267,67 @@ function Superstep(props: SuperstepProps) {
                 />
               )}
             </span>
-          </button>
-        );
+          </button>,
+          ...(calls.get(task.id) ?? []).map((call) => (
+            <CallRow
+              key={`${task.id} ${call.kind} ${call.id}`}
+              call={call}
+              depth={depth + 1}
+              isDim={isCallDim(call)}
+              onChoose={() => onChoose(task)}
+            />
+          )),
+        ];
       })}
     </section>
+  );
+}
+
+interface CallRowProps {
+  readonly call: Call;
+  readonly depth: number;
+  readonly isDim: boolean;
+  readonly onChoose: () => void;
+}
+
+/** A call of a model or a tool. It has no bar: the stored events have no times of it. */
+function CallRow({ call, depth, isDim, onChoose }: CallRowProps) {
+  const name = call.kind === "model" ? (call.models[0] ?? UNNAMED_MODEL) : call.name;
+  return (
+    <button
+      type="button"
+      class={`line call-line ${isDim ? "faint" : ""}`}
+      data-call={name}
+      onClick={onChoose}
+      title={call.text === "" ? undefined : toLine(call.text)}
+    >
+      <span class="label" style={{ paddingLeft: `${0.6 + depth}rem` }}>
+        <span class="kind">{call.kind}</span>
+        <span class="name">{name}</span>
+      </span>
+      <span class="said">{call.kind === "model" ? <Tokens {...call} /> : <ToolResult {...call} />}</span>
+    </button>
+  );
+}
+
+function Tokens({ tokensIn, tokensOut, cost, text }: Extract<Call, { kind: "model" }>) {
+  return (
+    <>
+      {tokensIn !== null && <span>{formatCount(tokensIn)} in</span>}
+      {tokensOut !== null && <span>{formatCount(tokensOut)} out</span>}
+      {cost !== null && <span>{formatCost(cost)}</span>}
+      <span class="dim text">{toLine(text)}</span>
+    </>
+  );
+}
+
+function ToolResult({ args, text, status }: Extract<Call, { kind: "tool" }>) {
+  return (
+    <>
+      {args !== null && args !== "{}" && <code>{toLine(args)}</code>}
+      <span class={status === "failed" ? "bad text" : "dim text"}>
+        {status === "unanswered" ? "not answered in this run" : `→ ${toLine(text)}`}
+      </span>
+    </>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { StoreItem } from "../api/records.ts";
-import { nowInSeconds } from "../app/clock.ts";
+import { nowTruncatedToSeconds } from "../app/clock.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, timeUntil } from "../components/status-badge.tsx";
@@ -150,7 +150,7 @@ function ItemTable({ items, within, onOpen }: TableProps) {
               <Age since={item.updated_at} isAgo />
             </td>
             <td class="when dim">
-              {item.expires_at !== undefined && timeUntil(item.expires_at, nowInSeconds.value)}
+              {item.expires_at !== undefined && timeUntil(item.expires_at, nowTruncatedToSeconds.value)}
             </td>
           </tr>
         ))}

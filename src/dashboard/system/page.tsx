@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { hrefOf } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
-import { formatDuration, StatusBadge } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
+import { StatusBadge } from "../components/status-badge.tsx";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
 import {

@@ -1,6 +1,6 @@
 import { isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { nowTruncatedToSeconds } from "../app/clock.ts";
-import { formatDuration } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
 
 interface Timer {
   readonly id: string;

@@ -9,7 +9,8 @@ import { answersWithIds } from "../live/answering.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
-import { Age, formatDuration, shortId, StatusBadge } from "../components/status-badge.tsx";
+import { formatDuration } from "../components/duration.ts";
+import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
 
 /** The runs of a thread, and the queued ones with their positions. */
 export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {

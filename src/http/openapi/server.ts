@@ -56,6 +56,18 @@ export const serverRouteDescriptions: RouteDescriptions = {
     query: [choiceParam("format", ["prometheus"], "The only one")],
     answer: { kind: "text", type: "text/plain" },
   },
+  "GET /metrics/history": {
+    tag: "Server",
+    summary:
+      "Get figures of the last hour: a list for each, the oldest value first, null where one is not known",
+    answer: jsonResponse(
+      Type.Object({
+        interval_seconds: Type.Number(),
+        times: Type.Array(Type.String({ format: "date-time" })),
+        figures: Type.Record(Type.String(), Type.Array(Type.Union([Type.Number(), Type.Null()]))),
+      }),
+    ),
+  },
   "GET /openapi.json": { tag: "Server", summary: "Get this description", answer: jsonResponse(object) },
   "GET /docs": { tag: "Server", summary: "Read the guide and this description", answer: html },
   "GET /docs/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
@@ -72,6 +84,15 @@ export const serverRouteDescriptions: RouteDescriptions = {
     answer: { kind: "text", type: "text/html", json: whereabouts },
   },
   "GET /dashboard/:file": { tag: "Server", summary: "Get a part of that page", answer: file },
+  "GET /dashboard/settings": {
+    tag: "Server",
+    summary: "Get the settings of that page: `prices`, dollars for a million tokens by model",
+    answer: jsonResponse(
+      Type.Object({
+        prices: Type.Record(Type.String(), Type.Object({ in: Type.Number(), out: Type.Number() })),
+      }),
+    ),
+  },
   "POST /ui/:agent": {
     tag: "Server",
     summary: "Get the HTML that loads a component of a graph's, named by itself or an assistant's id",

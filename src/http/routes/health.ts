@@ -2,7 +2,7 @@ import { invalidField } from "../../model/errors.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 
-export function healthRoutes({ about, ready, metrics }: RouteDeps): readonly Route[] {
+export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDeps): readonly Route[] {
   const { version, transport, langGraphVersion } = about;
   const info = (langgraph = langGraphVersion?.()) => ({
     version,
@@ -53,5 +53,6 @@ export function healthRoutes({ about, ready, metrics }: RouteDeps): readonly Rou
         call.send(200, { "content-type": type, "cache-control": "no-store" }, body);
       },
     },
+    { method: "GET", path: "/metrics/history", handle: (call) => call.json(metricsHistory()) },
   ];
 }

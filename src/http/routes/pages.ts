@@ -2,7 +2,10 @@ import type { RouteDeps } from "../deps.ts";
 import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
-/** Pages need no key: they are the same for everybody, and ask the user for a key themselves. */
+/**
+ * Pages need no key: they are the same for everybody, and ask the user for a key themselves. What is the project's own, such as prices,
+ * does need one.
+ */
 export function pageRoutes(deps: RouteDeps): readonly Route[] {
   const { mount } = deps.access;
   /** Links for programs such as curl. */
@@ -29,6 +32,12 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       },
     },
     { method: "GET", path: "/dashboard/:file", access: "public", handle: part },
+    {
+      method: "GET",
+      path: "/dashboard/settings",
+      access: "users",
+      handle: (call) => call.json(deps.dashboard),
+    },
     {
       method: "GET",
       path: "/inspector",

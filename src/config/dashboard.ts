@@ -1,0 +1,37 @@
+import { isObject, type JsonObject } from "../model/json.ts";
+
+/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+export interface ModelPrice {
+  readonly in: number;
+  readonly out: number;
+}
+
+/** What the dashboard shows beside the data of the API. */
+export interface DashboardConfig {
+  /** Prices by the name of the model, as its messages have it. */
+  readonly prices?: { readonly [model: string]: ModelPrice };
+}
+
+const EXAMPLE = 'an object such as { "gpt-4o": { "in": 2.5, "out": 10 } }';
+
+/** Reads the section `dashboard`. `refuse` is called with the invalid key and what is wrong with it. */
+export function readDashboard(
+  { prices = {} }: JsonObject,
+  refuse: (what: string) => never,
+): Required<DashboardConfig> {
+  if (!isObject(prices)) return refuse(`dashboard.prices must be ${EXAMPLE}`);
+  const read = ([model, price]: readonly [string, unknown]): readonly [string, ModelPrice] => {
+    const at = `dashboard.prices.${model}`;
+    if (!isObject(price)) return refuse(`${at} must be an object with in and out`);
+    const unknown = Object.keys(price).find((key) => key !== "in" && key !== "out");
+    if (unknown !== undefined) refuse(`${at}.${unknown} is no part of a price: these are in and out`);
+    const dollars = (part: keyof ModelPrice): number => {
+      const value = price[part];
+      return typeof value === "number" && value >= 0 && Number.isFinite(value)
+        ? value
+        : refuse(`${at}.${part} must be a number, 0 or more: dollars for a million tokens`);
+    };
+    return [model, { in: dollars("in"), out: dollars("out") }];
+  };
+  return { prices: Object.fromEntries(Object.entries(prices).map(read)) };
+}

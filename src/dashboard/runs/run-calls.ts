@@ -1,0 +1,180 @@
+import { isJsonRecord, type JsonRecord, type Prices } from "../api/records.ts";
+import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live/chat-messages.ts";
+import type { Task, Trace } from "../live/trace.ts";
+import type { TimelineGroup } from "./timeline-rows.ts";
+
+/** A call of a model. The stored events have no times of it, only those of its task. */
+interface ModelCall {
+  readonly kind: "model";
+  readonly id: string;
+  readonly models: readonly string[];
+  readonly tokensIn: number | null;
+  readonly tokensOut: number | null;
+  /** Dollars; null if the tokens or the price are not known. */
+  readonly cost: number | null;
+  readonly text: string;
+}
+
+/** A call of a tool, in the task that answered it; in the one that asked for it if no task of the run did. */
+interface ToolCall {
+  readonly kind: "tool";
+  readonly id: string;
+  readonly name: string;
+  /** JSON text; null if an earlier run asked for the call. */
+  readonly args: string | null;
+  readonly text: string;
+  readonly status: "done" | "failed" | "unanswered";
+}
+
+export type Call = ModelCall | ToolCall;
+export type TaskCalls = ReadonlyMap<string, readonly Call[]>;
+
+/** Finds the calls of models and tools in the messages that each task streamed or returned. */
+export function callsByTask(
+  { messages: streamed }: Trace,
+  groups: readonly TimelineGroup[],
+  prices: Prices,
+): TaskCalls {
+  // A task with a subgraph returns the messages of the tasks in it, to which they belong.
+  const lines = groups.flatMap((group) => group.lines).toSorted((a, b) => b.depth - a.depth);
+  const owned = new Map<string, ChatMessage[]>();
+  const seen = new Set<string>();
+  for (const { task } of lines) {
+    const own = task.messages.flatMap((id) => streamed.get(id) ?? []);
+    for (const { id } of own) seen.add(id);
+    owned.set(task.id, own);
+  }
+  const returned = new Map<string, ChatMessage>();
+  for (const { task } of lines) {
+    const own = owned.get(task.id) ?? [];
+    const hasStreamed = own.length > 0;
+    const given = idsIn(task.input);
+    for (const message of messagesIn(task.result)) {
+      const { id } = message;
+      if (id === "" ? hasStreamed : given.has(id)) continue;
+      if (id !== "") returned.set(id, message);
+      if (seen.has(id)) continue;
+      if (id !== "") seen.add(id);
+      own.push(message);
+    }
+  }
+  const all = [...owned.values()].flat();
+  const answered = new Set(all.map(({ toolCallId }) => toolCallId));
+  const asked = new Map(all.flatMap(({ calls }) => calls).map((call) => [call.id, call]));
+  const callsOf = (message: ChatMessage): readonly Call[] => {
+    if (message.type === "tool") {
+      const call = asked.get(message.toolCallId ?? "");
+      const name = message.name ?? call?.name ?? "tool";
+      const status = message.failed ? "failed" : "done";
+      return [{ kind: "tool", id: message.id, name, args: call?.args ?? null, text: message.text, status }];
+    }
+    if (message.type !== "ai") return [];
+    const open = message.calls.filter(({ id }) => !answered.has(id));
+    return [
+      modelCallOf(message, returned.get(message.id), prices),
+      ...open.map(({ id, name, args }) => {
+        return { kind: "tool", id, name, args, text: "", status: "unanswered" } as const;
+      }),
+    ];
+  };
+  return new Map([...owned].map(([task, messages]) => [task, messages.flatMap(callsOf)]));
+}
+
+/** `whole`: the same message as a task returned it, which may say more than the stream did. */
+function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
+  const usage = streamed.usage ?? whole?.usage ?? null;
+  const models = uniqueNames(streamed.models, whole?.models ?? []);
+  const count = (field: string) => (typeof usage?.[field] === "number" ? usage[field] : null);
+  const [tokensIn, tokensOut] = [count("input_tokens"), count("output_tokens")];
+  const priced = models.find((name) => Object.hasOwn(prices, name));
+  const price = priced === undefined ? undefined : prices[priced];
+  const cost =
+    price === undefined || usage === null
+      ? null
+      : ((tokensIn ?? 0) * price.in + (tokensOut ?? 0) * price.out) / 1e6;
+  return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
+}
+
+/** The values of a task do not change, and a page reads them at each event. */
+const known = new WeakMap<object, readonly ChatMessage[]>();
+
+/** A node may return messages below keys of the state, as a command's update, or as lists of channels and values. */
+const MAX_DEPTH = 5;
+
+function messagesIn(value: unknown): readonly ChatMessage[] {
+  if (typeof value !== "object" || value === null) return [];
+  let found = known.get(value);
+  if (found === undefined) known.set(value, (found = rawMessagesIn(value, MAX_DEPTH).map(toChatMessage)));
+  return found;
+}
+
+function rawMessagesIn(value: unknown, depth: number): readonly JsonRecord[] {
+  if (isMessage(value)) return [value];
+  if (depth === 0) return [];
+  if (!Array.isArray(value) && !isJsonRecord(value)) return [];
+  return Object.values(value).flatMap((member: unknown) => rawMessagesIn(member, depth - 1));
+}
+
+const idsIn = (input: unknown): ReadonlySet<string> => new Set(messagesIn(input).map(({ id }) => id));
+
+/** What the calls of one model sum up to. */
+export interface ModelTotals {
+  readonly model: string;
+  readonly calls: number;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  /** Null if the price of the model is not configured. */
+  readonly cost: number | null;
+}
+
+/** The sums of a run. */
+export interface RunTotals extends Omit<ModelTotals, "model"> {
+  /** By model, the one with the most tokens first. */
+  readonly models: readonly ModelTotals[];
+  readonly toolCalls: number;
+  /** Tries of tasks after the first. */
+  readonly retries: number;
+}
+
+export const UNNAMED_MODEL = "model";
+
+export function totalsOf(calls: TaskCalls, tasks: Iterable<Task>): RunTotals {
+  const all = [...calls.values()].flat();
+  const models = new Map<string, ModelCall[]>();
+  for (const call of all) {
+    if (call.kind === "tool") continue;
+    const name = call.models[0] ?? UNNAMED_MODEL;
+    models.set(name, [...(models.get(name) ?? []), call]);
+  }
+  const byModel = [...models].map(([model, of]) => ({ model, ...sumOf(of) }));
+  return {
+    ...sumOf(all.filter((call) => call.kind === "model")),
+    models: byModel.toSorted((a, b) => b.tokensIn + b.tokensOut - a.tokensIn - a.tokensOut),
+    toolCalls: all.filter(({ kind }) => kind === "tool").length,
+    retries: [...tasks].reduce((sum, { tries }) => sum + Math.max(0, tries - 1), 0),
+  };
+}
+
+function sumOf(calls: readonly ModelCall[]): Omit<ModelTotals, "model"> {
+  const costs = calls.flatMap(({ cost }) => cost ?? []);
+  return {
+    calls: calls.length,
+    tokensIn: calls.reduce((sum, { tokensIn }) => sum + (tokensIn ?? 0), 0),
+    tokensOut: calls.reduce((sum, { tokensOut }) => sum + (tokensOut ?? 0), 0),
+    cost: costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0),
+  };
+}
+
+/** Formats dollars, with two digits at least of a small amount. */
+export function formatCost(dollars: number): string {
+  if (dollars === 0 || dollars >= 0.1) return `$${dollars.toFixed(2)}`;
+  return `$${dollars.toFixed(Math.min(8, 1 - Math.floor(Math.log10(dollars))))}`;
+}
+
+export const formatCount = (count: number): string => count.toLocaleString("en");
+
+/** Checks whether any data of a call contains the text. */
+export function callContains(call: Call, text: string): boolean {
+  const parts = call.kind === "model" ? [...call.models, call.text] : [call.name, call.args ?? "", call.text];
+  return parts.some((part) => part.toLowerCase().includes(text.toLowerCase()));
+}

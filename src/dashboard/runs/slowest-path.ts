@@ -1,0 +1,37 @@
+import type { Task } from "../live/trace.ts";
+import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
+
+/**
+ * Returns the tasks that a run waited for: in each superstep the one that ended last, and the same within its subgraph. Only if these
+ * were faster, the run would have been. Empty if no task ran beside another: then the run waited for all.
+ */
+export function slowestPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
+  const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));
+  const begun = groups.flatMap(({ lines }) => lines).filter(({ task }) => task.begunAt !== null);
+  return path.size === begun.length ? new Set() : path;
+}
+
+/** `lines`: tasks of one superstep at this depth, each followed by the tasks of its subgraph. */
+function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Task[] {
+  const heads = lines.flatMap(({ task, depth: own }, at) =>
+    own === depth && task.begunAt !== null ? [{ task, at }] : [],
+  );
+  if (heads.length === 0) return [];
+  const last = heads.reduce((latest, one) => (endOf(one.task) > endOf(latest.task) ? one : latest));
+  const next = lines.findIndex((row, at) => at > last.at && row.depth <= depth);
+  const below = lines.slice(last.at + 1, next < 0 ? undefined : next);
+  return [last.task, ...bySuperstep(below, depth + 1).flatMap((step) => pathThrough(step, depth + 1))];
+}
+
+const endOf = ({ endedAt }: Task): number => endedAt ?? Infinity;
+
+/** Splits the tasks of a subgraph by its own supersteps. */
+function bySuperstep(lines: readonly TimelineRow[], depth: number): readonly TimelineRow[][] {
+  const steps = new Map<number, TimelineRow[]>();
+  let step = 0;
+  for (const row of lines) {
+    if (row.depth === depth) ({ step } = row.task);
+    steps.set(step, [...(steps.get(step) ?? []), row]);
+  }
+  return [...steps.values()];
+}

@@ -1,0 +1,129 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+
+/** Milliseconds between two entries. */
+const INTERVAL_MS = 10_000;
+/** One hour. */
+const MAX_ENTRIES = 360;
+/** Milliseconds between two measurements of the event loop's lag. Ten a second, as `/metrics` has them, would keep an idle process awake. */
+const LAG_INTERVAL_MS = 1_000;
+
+/** What the history has of each moment. A `rate` is read as a counter, and kept as its growth per second. */
+export const HISTORY_FIGURES = {
+  runs_ended_per_second: "rate",
+  runs_failed_per_second: "rate",
+  runs_running: "level",
+  runs_queued: "level",
+  run_wait_p50_seconds: "level",
+  run_wait_p99_seconds: "level",
+  actors_live: "level",
+  event_loop_lag_max_seconds: "level",
+  event_loop_busy_ratio: "rate",
+  cpu_ratio: "rate",
+  memory_bytes: "level",
+  storage_bytes: "level",
+  connections: "level",
+  requests_per_second: "rate",
+  requests_failed_per_second: "rate",
+  webhooks_pending: "level",
+  webhooks_dead: "level",
+} as const;
+export type HistoryFigure = keyof typeof HISTORY_FIGURES;
+const NAMES = Object.keys(HISTORY_FIGURES) as readonly HistoryFigure[];
+
+/** Figures at one moment; absent: not known. The lag is measured by the history itself. */
+export type HistoryReading = {
+  readonly [name in Exclude<HistoryFigure, "event_loop_lag_max_seconds">]?: number | undefined;
+};
+
+/** The history as it is sent: a list for each figure, oldest value first, null where a value is not known. */
+export interface MetricsHistoryRecord {
+  readonly interval_seconds: number;
+  readonly times: readonly string[];
+  readonly figures: { readonly [name in HistoryFigure]: readonly (number | null)[] };
+}
+
+export interface MetricsHistoryDeps {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  read(): HistoryReading;
+}
+
+/** The figures of the last hour, in memory: some 50 KB, whatever the server does. */
+export class MetricsHistory {
+  readonly #deps: MetricsHistoryDeps;
+  /** Ring buffers, by place: that of the oldest entry is `#count % MAX_ENTRIES` once they are full. NaN: not known. */
+  readonly #times = new Float64Array(MAX_ENTRIES);
+  readonly #values: readonly Float64Array[] = NAMES.map(() => new Float64Array(MAX_ENTRIES));
+  #count = 0;
+  #before: { readonly at: number; readonly reading: HistoryReading } | undefined;
+  #maxLagMs = 0;
+  #cancel: Cancel = () => undefined;
+
+  constructor(deps: MetricsHistoryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes the first entry, and from now on one in each interval. */
+  start(): void {
+    const now = this.#deps.clock.mono();
+    this.#take(now);
+    this.#wait(now, now + INTERVAL_MS);
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  toRecord(): MetricsHistoryRecord {
+    const from = Math.max(0, this.#count - MAX_ENTRIES);
+    const places = Array.from({ length: this.#count - from }, (_, i) => (from + i) % MAX_ENTRIES);
+    const listOf = (values: Float64Array | undefined) => places.map((place) => rounded(values?.[place]));
+    return {
+      interval_seconds: INTERVAL_MS / 1_000,
+      times: places.map((place) => new Date(this.#times[place] ?? 0).toISOString()),
+      figures: Object.fromEntries(NAMES.map((name, i) => [name, listOf(this.#values[i])])) as {
+        [name in HistoryFigure]: (number | null)[];
+      },
+    };
+  }
+
+  #wait(from: number, due: number): void {
+    const { clock, scheduler } = this.#deps;
+    this.#cancel = scheduler.after(LAG_INTERVAL_MS, () => {
+      const now = clock.mono();
+      this.#maxLagMs = Math.max(this.#maxLagMs, now - from - LAG_INTERVAL_MS);
+      if (now < due) return this.#wait(now, due);
+      this.#take(now);
+      // After a long standstill there is one entry, and not one for each that was missed.
+      this.#wait(now, (now - due < INTERVAL_MS ? due : now) + INTERVAL_MS);
+    });
+  }
+
+  #take(at: number): void {
+    const { clock, read } = this.#deps;
+    const reading = read();
+    const place = this.#count++ % MAX_ENTRIES;
+    this.#times[place] = clock.now();
+    for (const [i, name] of NAMES.entries()) {
+      const values = this.#values[i];
+      if (values !== undefined) values[place] = this.#valueOf(name, at, reading) ?? Number.NaN;
+    }
+    this.#before = { at, reading };
+    this.#maxLagMs = 0;
+  }
+
+  #valueOf(name: HistoryFigure, at: number, reading: HistoryReading): number | undefined {
+    if (name === "event_loop_lag_max_seconds")
+      return this.#before === undefined ? undefined : this.#maxLagMs / 1_000;
+    const value = reading[name];
+    if (HISTORY_FIGURES[name] === "level" || value === undefined) return value;
+    const before = this.#before?.reading[name];
+    const ms = at - (this.#before?.at ?? at);
+    return before === undefined || ms <= 0 ? undefined : ((value - before) * 1_000) / ms;
+  }
+}
+
+/** Six digits: more would be read by nobody, and take half of the response. */
+const rounded = (value: number | undefined): number | null =>
+  value === undefined || Number.isNaN(value) ? null : Number(value.toPrecision(6));

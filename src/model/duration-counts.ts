@@ -1,0 +1,36 @@
+/** Each bound is this many times the one before. A quantile is too high by that factor at most. */
+const GROWTH = 1.3;
+/** The last one takes all durations from some four hours on. */
+const BUCKETS = 64;
+
+/** How many durations there were, by their length. A plain count for each, so that adding one costs next to nothing. */
+export class DurationCounts {
+  readonly #counts: Float64Array;
+
+  constructor(counts = new Float64Array(BUCKETS)) {
+    this.#counts = counts;
+  }
+
+  add(ms: number): void {
+    const bucket = ms < 1 ? 0 : Math.min(BUCKETS - 1, 1 + Math.floor(Math.log(ms) / Math.log(GROWTH)));
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+  }
+
+  copy(): DurationCounts {
+    return new DurationCounts(this.#counts.slice());
+  }
+
+  /** The durations that were added since `before`, a copy of this. */
+  since(before: DurationCounts): DurationCounts {
+    return new DurationCounts(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));
+  }
+
+  /** Milliseconds that this share of the durations did not exceed; undefined if there are none. */
+  quantile(share: number): number | undefined {
+    const all = this.#counts.reduce((sum, count) => sum + count, 0);
+    if (all === 0) return undefined;
+    let sum = 0;
+    const bucket = this.#counts.findIndex((count) => (sum += count) >= share * all);
+    return bucket === 0 ? 0 : GROWTH ** bucket;
+  }
+}

@@ -1,0 +1,120 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, messages } from "../../src/index.ts";
+import { latch } from "../e2e/support/latches.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+/** Milliseconds by which the server is ahead of the real time. */
+let ahead = 0;
+const clock = { now: () => Date.now() + ahead, mono: () => performance.now() };
+
+/** An agent that asks a model, whose first try fails; then a tool answers beside a slow node. Waits for `goOn`. */
+function agent() {
+  const slowMay = latch();
+  let tries = 0;
+  const made = graph({
+    state: { messages: messages() },
+    nodes: {
+      think: {
+        retry: { attempts: 3, initial: 1 },
+        run: async (_, ctx) => {
+          if (++tries === 1) throw new Error("the model was overloaded");
+          const message = ctx.message({ model: "large" });
+          message.write("Let me look.");
+          message.toolCall({ name: "search", args: { query: "tea" }, id: "call-1" });
+          message.usage({ input_tokens: 1_200, output_tokens: 40 });
+          return { messages: [message.end()] };
+        },
+      },
+      search: async () => ({
+        messages: [{ role: "tool", name: "search", tool_call_id: "call-1", content: "green tea" }],
+      }),
+      slow: async () => {
+        await slowMay.passed;
+        return {};
+      },
+    },
+    edges: { start: "think", think: ["search", "slow"] },
+  });
+  return { made, goOn: slowMay.pass };
+}
+
+describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("shows calls with tokens and cost, tries, and the slowest path; search finds a call; it is copied as JSON", async () => {
+    const { made, goOn } = agent();
+    const prices = { large: { in: 2.5, out: 10 } };
+    const { url } = await serve({ graphs: { agent: made }, clock, dashboard: { prices } });
+    const thread = await newThread(url);
+    const { run_id } = await postJson<{ run_id: string }>(`${url}/threads/${thread}/runs`, {
+      assistant_id: "agent",
+      input: {},
+    });
+    const context = await browser();
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const { page, wrong } = await opened(context, `${url}/#/threads/${thread}/runs/${run_id}`);
+    await page.locator('.task.done[data-task="search"]').waitFor();
+    ahead += 4_000;
+    goOn();
+    await page.locator('.task.done[data-task="slow"]').waitFor();
+    const rows = page.locator(".superstep button.line");
+    const words = async () => (await rows.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").trim());
+    expect(await words()).toEqual([
+      expect.stringMatching(/^think done on the slowest path ×2 /),
+      "model large 1,200 in 40 out $0.0034 Let me look.",
+      expect.stringMatching(/^search done/),
+      'tool search {"query":"tea"} → green tea',
+      expect.stringMatching(/^slow done on the slowest path slowest \d\.\d+ s$/),
+    ]);
+    expect(await page.innerText(".sums")).toBe(
+      "1 model call · 1,200 tokens in, 40 out · $0.0034 · 1 tool call · 1 retry",
+    );
+    expect(await page.locator(".line.path").count()).toBe(2);
+
+    await page.getByLabel("Search in the run").fill("green");
+    await page.getByRole("status").getByText("1 of 3").waitFor();
+    expect(await page.locator('[data-call="large"].faint').count()).toBe(1);
+    expect(await page.locator('[data-call="search"].faint').count()).toBe(0);
+    await page.locator('[data-call="search"]').click();
+    await page.getByRole("complementary", { name: "Task search" }).waitFor();
+
+    await page.getByRole("button", { name: "Copy trace as JSON" }).click();
+    const copied = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()")) as unknown;
+    expect(copied).toMatchObject({
+      run_id,
+      tokens_in: 1_200,
+      cost_usd: 0.0034,
+      retries: 1,
+      supersteps: [
+        { step: 1, tasks: [{ name: "think", tries: 2, calls: [{ model: "large" }] }] },
+        {
+          step: 2,
+          tasks: [
+            { name: "search", slowest_path: false },
+            { name: "slow", slowest_path: true },
+          ],
+        },
+      ],
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("a run that is read after its end has the same tries and calls; without prices it has no cost", async () => {
+    const { made, goOn } = agent();
+    goOn();
+    const { url } = await serve({ graphs: { agent: made } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "agent", input: {} });
+    const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run?.run_id}`);
+    await page.locator('[data-call="search"]').waitFor();
+    expect(await page.innerText(".sums")).toBe(
+      "1 model call · 1,200 tokens in, 40 out · 1 tool call · 1 retry",
+    );
+    expect(wrong).toEqual([]);
+  });
+});
