@@ -3,9 +3,17 @@ import type { GraphDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
 import { kindOfActor, logicOf } from "./actor-kinds.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
+import type { MachineDriver } from "./machine-driver.ts";
 import { machineGraph } from "./machine-graph.ts";
-import { allStates, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
+import { describeVersion, MachineVersions, type Migrate } from "./machine-versions.ts";
+import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
 import { xstate5Driver } from "./xstate5-driver.ts";
+
+interface Exported {
+  /** Versions of one machine, the current one last. */
+  readonly versions: readonly unknown[];
+  readonly migrate?: unknown;
+}
 
 /**
  * Makes a graph of a machine, with the XState of the machine's own project.
@@ -13,15 +21,36 @@ import { xstate5Driver } from "./xstate5-driver.ts";
  * @throws ServiceError `config.invalid` when XState is missing or too old, or the machine has a part that is not
  * supported
  */
-export function loadMachine(machine: Machine, files: readonly string[]): GraphDefinition {
+export function loadMachine({ versions, migrate }: Exported, files: readonly string[]): GraphDefinition {
+  const machines = versions.map((one, index) => {
+    if (!isMachine(one)) throw refusal(`versions[${index}] is no XState machine`);
+    return one;
+  });
+  const current = machines.at(-1);
+  if (current === undefined) throw refusal("versions is empty: it needs at least one machine");
+  if (migrate !== undefined && typeof migrate !== "function")
+    throw refusal("migrate must be a function of the snapshot and its version");
+  const drivers = machines.map((machine) => driverOf(machine, files));
+  const twice = drivers.find(({ version }, index) =>
+    drivers.some((other, at) => at < index && other.version === version),
+  );
+  if (twice !== undefined) throw refusal(`two of its versions have ${describeVersion(twice.version)}`);
+  const actors = new Set(machines.flatMap(promiseActors));
+  return machineGraph(new MachineVersions(drivers, migrate as Migrate | undefined), [...actors], {
+    chart: (name) => chartOfMachine(current, name),
+    drawing: () => drawMachine(current),
+  });
+}
+
+function driverOf(machine: Machine, files: readonly string[]): MachineDriver {
   const xstate = libraryOf(machine, files);
+  const { id, version } = machine;
+  if (version !== undefined && typeof version !== "string")
+    throw refusal(`the version of the machine "${id}" must be a text`);
   const faults = allStates(machine.root).flatMap((node) => faultsOf(machine, node));
   if (faults.length > 0)
-    throw refusal(`the machine "${machine.id}" has parts that are not supported: ${faults.join("; ")}`);
-  return machineGraph(xstate5Driver(xstate, machine), promiseActors(machine), {
-    chart: (name) => chartOfMachine(machine, name),
-    drawing: () => drawMachine(machine),
-  });
+    throw refusal(`the machine "${id}" has parts that are not supported: ${faults.join("; ")}`);
+  return xstate5Driver(xstate, machine);
 }
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });

@@ -68,6 +68,8 @@ export interface RunningActor {
 export interface MachineDriver {
   /** Identifies the structure of the machine. */
   readonly hash: string;
+  /** The version that the machine declares; null if it declares none. */
+  readonly version: string | null;
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, event: MachineEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;

@@ -8,7 +8,7 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { isSameTimer, isTimer, type Timer } from "../model/timer.ts";
+import { isSameTimer, type Timer } from "../model/timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
   type ActorResult,
@@ -20,6 +20,23 @@ import {
   type Taken,
   type Waiting,
 } from "./machine-driver.ts";
+import {
+  EVENTS,
+  INPUT_KEY,
+  OUTPUT,
+  OWN,
+  type Pending,
+  SNAPSHOT,
+  snapshotOf,
+  STATE,
+  type Step,
+  storedMachineOf,
+  type StoredMachine,
+  timersOf,
+  VERSION,
+  type Work,
+} from "./machine-state.ts";
+import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
 /** Nodes besides the actors' own. XState reserves names with this prefix. */
 const TRANSITION = "xstate.transition";
@@ -30,56 +47,6 @@ const ACTIONS = "xstate.actions";
 const RECURSION_LIMIT = 1_000;
 /** Events of one step, at most: a machine that keeps sending events to itself would never end the step. */
 const MAX_EVENTS = 10_000;
-
-/** The key of the state that holds the whole input until the machine has begun with it. */
-const INPUT_KEY = "__machine_input__";
-
-/** An event that is not processed yet. The event of an actor's result is created when it is processed. */
-type Pending =
-  | { readonly event: MachineEvent }
-  | { readonly timer: Timer }
-  | { readonly actor: string; readonly start: number; readonly result: ActorResult };
-
-/** A started actor whose result is not processed yet. `start` distinguishes it from others with the same id. */
-interface Work {
-  readonly id: string;
-  readonly start: number;
-  readonly src: string;
-  readonly input: unknown;
-}
-
-/** A timer that was set, and neither cancelled nor taken yet. Its `id` tells it from others under the same name. */
-interface SetTimer extends Timer {
-  /** The id that XState knows it by. */
-  readonly name: string | null;
-  readonly event: MachineEvent;
-}
-
-/** A macrostep whose custom actions have to run. They are determined by processing the event again. */
-interface Step {
-  /** The snapshot before it; null for the beginning, with the machine's input as `event`. */
-  readonly before: StoredSnapshot | null;
-  readonly event: unknown;
-}
-
-/** The stored parts of a machine other than its context, its state's value and its output. */
-interface StoredMachine {
-  readonly rest: JsonObject;
-  readonly work: readonly Work[];
-  /** The number of actors started and timers set. */
-  readonly started: number;
-  readonly timers: readonly SetTimer[];
-  readonly actions: readonly Step[];
-  /** Keys that an earlier context had. */
-  readonly unset: readonly string[];
-}
-
-/** Keys of the state that are not of the context. */
-const STATE = "__state__";
-const OUTPUT = "__output__";
-const SNAPSHOT = "__snapshot__";
-const EVENTS = "__events__";
-const OWN: ReadonlySet<string> = new Set([STATE, OUTPUT, SNAPSHOT, EVENTS, INPUT_KEY]);
 
 /** A state with any keys: those of a machine's context are known only when it runs. */
 class OpenRules extends Map<string, ChannelRule> {
@@ -99,14 +66,16 @@ const CONTEXT_RULE = value();
  * actor runs, a node waits for an event.
  */
 export function machineGraph(
-  driver: MachineDriver,
+  versions: MachineVersions,
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
   const live = new LiveActors();
   const actorNode = (src: string) => async (input: unknown, ctx: Ctx) => {
-    const { id, start, input: given } = input as Work;
-    const begin = () => driver.startActor(src, id, given, (event) => ctx.emit(event));
+    const { id, start, input: given, version } = input as Sent;
+    // The machine is migrated first, and starts its actors then.
+    if (versions.migrates(version)) return undefined;
+    const begin = () => versions.only(version).startActor(src, id, given, (event) => ctx.emit(event));
     const result = await live.next(ctx.runId, keyOf({ id, start }), begin, ctx.signal);
     // It was aborted, or another actor has ended first.
     if (result === undefined) return undefined;
@@ -123,22 +92,26 @@ export function machineGraph(
       [SNAPSHOT]: value(),
       // Written by the actors that end in one step.
       [EVENTS]: reduce<readonly Pending[]>([], (all, more) => (more.length === 0 ? [] : [...all, ...more])),
+      ...(versions.areDeclared && { [VERSION]: value() }),
       [INPUT_KEY]: ephemeral(),
     },
     nodes: {
       [TRANSITION]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work } = transitionStep(driver, state, ctx);
+        const { update, work } = transitionStep(versions, state, ctx);
         live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
-      [WAIT]: async (state: JsonObject, ctx: Ctx) => {
+      [WAIT]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer was due while the machine waited.
-        if ((state[EVENTS] as readonly Pending[]).length > 0) return {};
+        if ((stored[EVENTS] as readonly Pending[]).length > 0) return {};
+        const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
         const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
         return { [EVENTS]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
+        // A migration converts the snapshot after the macrostep, not the one before.
+        const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
@@ -149,7 +122,7 @@ export function machineGraph(
     },
     edges: {
       start: TRANSITION,
-      [TRANSITION]: (state: JsonObject) => nextNodes(driver, state),
+      [TRANSITION]: (state: JsonObject) => nextNodes(versions, state),
       [WAIT]: TRANSITION,
       [ACTIONS]: TRANSITION,
       ...Object.fromEntries(actors.map((src) => [src, TRANSITION])),
@@ -157,7 +130,7 @@ export function machineGraph(
   });
   return Object.freeze({
     ...definition,
-    hash: driver.hash,
+    hash: versions.hash,
     rules: new OpenRules(definition.rules),
     // It is the machine's own, and its types are not known here.
     input: new Map(),
@@ -166,8 +139,8 @@ export function machineGraph(
       inputKey: INPUT_KEY,
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer,
-      whyNeedsInput: () => whyNeedsInput(driver),
-      firstContext: () => firstContext(driver),
+      whyNeedsInput: () => whyNeedsInput(versions.current),
+      firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
       timerUpdate: (values: JsonObject, timer: Timer) =>
         timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS]: [{ timer }] } : null,
@@ -175,24 +148,12 @@ export function machineGraph(
   });
 }
 
+/** The input of an actor's node. */
+interface Sent extends Work {
+  readonly version: string | null;
+}
+
 const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
-
-const storedMachineOf = (state: JsonObject) => state[SNAPSHOT] as unknown as StoredMachine;
-
-/** The timers of a state. A client may have changed it. */
-function timersOf(state: JsonObject): readonly SetTimer[] {
-  const kept = state[SNAPSHOT];
-  const timers = isObject(kept) ? kept["timers"] : undefined;
-  return Array.isArray(timers) ? (timers.filter(isTimer) as SetTimer[]) : [];
-}
-
-function snapshotOf(state: JsonObject): StoredSnapshot {
-  const { rest, unset } = storedMachineOf(state);
-  const context = Object.entries(state).filter(
-    ([key, held]) => !OWN.has(key) && !(held === null && unset.includes(key)),
-  );
-  return { value: state[STATE], context: Object.fromEntries(context), rest };
-}
 
 function take(driver: MachineDriver, { before, event }: Step): Taken {
   // Stored values have no `undefined`: null is the input of a machine that began without one.
@@ -200,9 +161,10 @@ function take(driver: MachineDriver, { before, event }: Step): Taken {
 }
 
 /** Takes all pending events, each in a macrostep of its own. */
-function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
-  const input = state[INPUT_KEY];
+function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
+  const input = stored[INPUT_KEY];
   const begins = input !== undefined;
+  const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
   const before = storedMachineOf(state) as StoredMachine | undefined;
   let work = begins ? [] : [...(before?.work ?? [])];
   let started = before?.started ?? 0;
@@ -261,6 +223,8 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
+    // Also when the machine before had a version.
+    ...((versions.areDeclared || state[VERSION] !== undefined) && { [VERSION]: driver.version }),
     [STATE]: stateValue,
     [OUTPUT]: output,
     [SNAPSHOT]: kept,
@@ -278,13 +242,16 @@ function dueAfter(delay: number, ctx: Ctx): number {
   return Math.min((ctx["~now"]?.() ?? 0) + ms, Number.MAX_SAFE_INTEGER);
 }
 
-function nextNodes(driver: MachineDriver, state: JsonObject) {
+function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
-  if (actions.length > 0) return [ACTIONS, ...work.map((one) => send(one.src, one))];
+  const version = versionOf(state);
+  const sent = work.map((one) => send(one.src, { ...one, version } satisfies Sent));
+  if (actions.length > 0) return [ACTIONS, ...sent];
   if (rest["status"] !== "active") return END;
-  if (work.length > 0) return work.map((one) => send(one.src, one));
-  // Without an event that it could take, it would wait forever.
-  return timers.length === 0 && driver.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
+  if (sent.length > 0) return sent;
+  if (timers.length > 0) return WAIT;
+  // Without an event that it could take, it would wait forever. What is missing for its version is named where it waits.
+  return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
 }
 
 const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({

@@ -66,6 +66,7 @@ export interface StateNode {
 export interface Machine {
   readonly id: string;
   readonly config: object;
+  readonly version: string | undefined;
   readonly root: StateNode;
   readonly definition: object;
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };

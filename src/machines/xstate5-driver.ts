@@ -34,6 +34,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   };
   return {
     hash: md5Hex(JSON.stringify(machine.definition, describeFunction)),
+    version: machine.version ?? null,
     begin: (input) => taken(xstate.initialTransition(machine, input)),
     take: (stored, event) => taken(xstate.transition(machine, restore(stored), event)),
     waiting(stored) {
