@@ -139,7 +139,7 @@ export async function machineAsGraph(
 ): Promise<GraphDefinition | undefined> {
   if (!isMachine(value) && !hasVersions(value)) return undefined;
   const { loadMachine } = await import("../machines/exported-machine.ts");
-  return loadMachine(isMachine(value) ? { versions: [value] } : value, files);
+  return loadMachine(value, files);
 }
 
 /** True for versions of a machine, exported together. */

@@ -12,8 +12,10 @@ import { isSameTimer, type Timer } from "../model/timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
   type ActorResult,
+  type Address,
   type Effect,
   isHandled,
+  isWithin,
   type MachineDriver,
   type MachineEvent,
   type StoredSnapshot,
@@ -21,19 +23,19 @@ import {
   type Waiting,
 } from "./machine-driver.ts";
 import {
-  EVENTS,
+  EVENTS_KEY,
   INPUT_KEY,
-  OUTPUT,
+  OUTPUT_KEY,
   OWN,
   type Pending,
-  SNAPSHOT,
+  SNAPSHOT_KEY,
   snapshotOf,
-  STATE,
+  STATE_KEY,
   type Step,
   storedMachineOf,
   type StoredMachine,
   timersOf,
-  VERSION,
+  VERSION_KEY,
   type Work,
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
@@ -45,9 +47,6 @@ const ACTIONS = "xstate.actions";
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
-/** Events of one step, at most: a machine that keeps sending events to itself would never end the step. */
-const MAX_EVENTS = 10_000;
-
 /** A state with any keys: those of a machine's context are known only when it runs. */
 class OpenRules extends Map<string, ChannelRule> {
   override get(key: string): ChannelRule {
@@ -71,28 +70,30 @@ export function machineGraph(
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
   const live = new LiveActors();
-  const actorNode = (src: string) => async (input: unknown, ctx: Ctx) => {
-    const { id, start, input: given, version } = input as Sent;
+  const runActor = async (input: unknown, ctx: Ctx) => {
+    const { version, ...work } = input as Sent;
     // The machine is migrated first, and starts its actors then.
     if (versions.migrates(version)) return undefined;
-    const begin = () => versions.only(version).startActor(src, id, given, (event) => ctx.emit(event));
-    const result = await live.next(ctx.runId, keyOf({ id, start }), begin, ctx.signal);
+    const begin = () => versions.only(version).startActor(work, (event) => ctx.emit(event));
+    const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal);
     // It was aborted, or another actor has ended first.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
         ? { error: toPlainError(result.error) }
-        : { output: toStorable(result.output ?? null, `the output of ${id}`) };
-    return { [EVENTS]: [{ actor: id, start, result: stored }] };
+        : { output: toStorable(result.output ?? null, `the output of ${work.at.join(".")}`) };
+    return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
   };
   const definition = defineGraph({
     state: {
-      [STATE]: value(),
-      [OUTPUT]: value(),
-      [SNAPSHOT]: value(),
+      [STATE_KEY]: value(),
+      [OUTPUT_KEY]: value(),
+      [SNAPSHOT_KEY]: value(),
       // Written by the actors that end in one step.
-      [EVENTS]: reduce<readonly Pending[]>([], (all, more) => (more.length === 0 ? [] : [...all, ...more])),
-      ...(versions.areDeclared && { [VERSION]: value() }),
+      [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
+        more.length === 0 ? [] : [...all, ...more],
+      ),
+      ...(versions.areDeclared && { [VERSION_KEY]: value() }),
       [INPUT_KEY]: ephemeral(),
     },
     nodes: {
@@ -103,11 +104,11 @@ export function machineGraph(
       },
       [WAIT]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer was due while the machine waited.
-        if ((stored[EVENTS] as readonly Pending[]).length > 0) return {};
+        if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
         const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
-        return { [EVENTS]: [{ event }] };
+        return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
         // A migration converts the snapshot after the macrostep, not the one before.
@@ -118,7 +119,7 @@ export function machineGraph(
         }
         live.release(ctx.runId);
       },
-      ...Object.fromEntries(actors.map((src) => [src, actorNode(src)])),
+      ...Object.fromEntries(actors.map((src) => [src, runActor])),
     },
     edges: {
       start: TRANSITION,
@@ -143,21 +144,25 @@ export function machineGraph(
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
       timerUpdate: (values: JsonObject, timer: Timer) =>
-        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS]: [{ timer }] } : null,
+        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
     },
   });
 }
+
+const isSameAddress = (one: Address, other: Address) => one.length === other.length && isWithin(one, other);
 
 /** The input of an actor's node. */
 interface Sent extends Work {
   readonly version: string | null;
 }
 
-const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
+const keyOf = ({ at, start }: Pick<Work, "at" | "start">) => `${start}:${at.join(".")}`;
 
-function take(driver: MachineDriver, { before, event }: Step): Taken {
+function take(driver: MachineDriver, step: Step): Taken {
   // Stored values have no `undefined`: null is the input of a machine that began without one.
-  return before === null ? driver.begin(event ?? undefined) : driver.take(before, event as MachineEvent);
+  return step.before === null
+    ? driver.begin(step.input ?? undefined)
+    : driver.take(step.before, step.message);
 }
 
 /** Takes all pending events, each in a macrostep of its own. */
@@ -170,52 +175,51 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   let started = before?.started ?? 0;
   let timers = begins ? [] : [...timersOf(state)];
   let snapshot = begins ? null : snapshotOf(state);
-  let output: unknown = begins ? null : (state[OUTPUT] ?? null);
+  let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
   const actions: Step[] = [];
-  let queue: Pending[] = begins ? [] : [...((state[EVENTS] ?? []) as readonly Pending[])];
+  const queue = begins ? [] : ((state[EVENTS_KEY] ?? []) as readonly Pending[]);
   const apply = (step: Step) => {
     const taken = take(driver, step);
     if (taken.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
-        const { id, src, input: given } = effect;
-        work.push({ id, start: ++started, src, input: given });
-      } else if (effect.kind === "stop") work = work.filter(({ id }) => id !== effect.id);
-      else if (effect.kind === "send") queue.push({ event: effect.event });
-      else if (effect.kind === "timer") {
-        const { id: name = null, delay, event } = effect;
-        timers.push({ id: `${++started}:${name ?? event.type}`, name, due: dueAfter(delay, ctx), event });
-      } else if (effect.kind === "cancel") timers = timers.filter(({ name }) => name !== effect.id);
+        const { kind: _, ...start } = effect;
+        work.push({ ...start, start: ++started });
+      } else if (effect.kind === "stop") {
+        work = work.filter(({ at }) => !isWithin(at, effect.at));
+        timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
+      } else if (effect.kind === "timer") {
+        const { id: name = null, from, to, delay, event } = effect;
+        const id = `${++started}:${name ?? event.type}`;
+        timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
+      } else if (effect.kind === "cancel")
+        timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
       else if (effect.kind === "emit") ctx.emit(effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     taken.effects.forEach(asked);
     ({ snapshot, output } = taken);
-    if (taken.status === "done") [work, queue, timers] = [[], [], []];
+    if (taken.status === "done") [work, timers] = [[], []];
   };
-  if (begins) apply({ before: null, event: input });
-  for (let count = 0; queue.length > 0; count++) {
-    if (count >= MAX_EVENTS)
-      throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
-    const pending = queue.shift() as Pending;
+  if (begins) apply({ before: null, input });
+  for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
     if ("event" in pending) {
-      apply({ before: snapshot, event: pending.event });
+      apply({ before: snapshot, message: { to: [], event: pending.event } });
       continue;
     }
     if ("timer" in pending) {
       const timer = timers.find((one) => isSameTimer(one, pending.timer));
       timers = timers.filter((one) => one !== timer);
       // Else it was cancelled before its turn.
-      if (timer !== undefined) apply({ before: snapshot, event: timer.event });
+      if (timer !== undefined) apply({ before: snapshot, message: { to: timer.to, event: timer.event } });
       continue;
     }
     const { actor, start, result } = pending;
     // The machine has left the state that started it.
-    if (!work.some((one) => one.id === actor && one.start === start)) continue;
+    if (!work.some((one) => one.start === start)) continue;
     work = work.filter((one) => one.start !== start);
-    const event = driver.resultEvent(actor, result);
-    apply({ before: driver.withResult(snapshot, actor, result), event });
+    apply({ before: snapshot, message: { to: actor, result } });
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
   const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
@@ -224,11 +228,11 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
     // Also when the machine before had a version.
-    ...((versions.areDeclared || state[VERSION] !== undefined) && { [VERSION]: driver.version }),
-    [STATE]: stateValue,
-    [OUTPUT]: output,
-    [SNAPSHOT]: kept,
-    [EVENTS]: [],
+    ...((versions.areDeclared || state[VERSION_KEY] !== undefined) && { [VERSION_KEY]: driver.version }),
+    [STATE_KEY]: stateValue,
+    [OUTPUT_KEY]: output,
+    [SNAPSHOT_KEY]: kept,
+    [EVENTS_KEY]: [],
   };
   return { update, work };
 }
@@ -255,7 +259,7 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
 }
 
 const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
-  state: state[STATE],
+  state: state[STATE_KEY],
   tags,
   meta,
   events,

@@ -1,7 +1,7 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineDriver } from "./machine-driver.ts";
-import { OWN, snapshotOf, SNAPSHOT, STATE, storedMachineOf, VERSION } from "./machine-state.ts";
+import { OWN, snapshotOf, SNAPSHOT_KEY, STATE_KEY, storedMachineOf, VERSION_KEY } from "./machine-state.ts";
 
 /** Converts XState's snapshot of a machine that another version made to one of the current version. */
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
@@ -58,7 +58,7 @@ export class MachineVersions {
     const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
     return graphChanged(
       `The machine of this thread has ${describeVersion(version)}, those of the graph have ${known}. Nothing is lost: list it in versions, ` +
-        `give the graph a migrate function, or set ${VERSION} and ${STATE} by a state update`,
+        `give the graph a migrate function, or set ${VERSION_KEY} and ${STATE_KEY} by a state update`,
     );
   }
 
@@ -81,14 +81,14 @@ export class MachineVersions {
         ...state,
         ...Object.fromEntries(unset.map((key) => [key, null])),
         ...newContext,
-        [STATE]: newValue,
-        [SNAPSHOT]: {
+        [STATE_KEY]: newValue,
+        [SNAPSHOT_KEY]: {
           ...kept,
           rest: newRest,
           unset,
-          work: kept.work.filter(({ id }) => hasChild(newRest, id)),
+          work: kept.work.filter(({ at }) => hasChild(newRest, at[0])),
         },
-        [VERSION]: this.current.version,
+        [VERSION_KEY]: this.current.version,
       };
       // A state that the current version does not have is refused here.
       this.current.waiting(snapshotOf(migrated));
@@ -103,7 +103,7 @@ export class MachineVersions {
   }
 }
 
-const hasChild = ({ children }: JsonObject, id: string) => isObject(children) && children[id] !== undefined;
+const hasChild = ({ children }: JsonObject, id = "") => isObject(children) && children[id] !== undefined;
 
 const graphChanged = (message: string, cause?: unknown) =>
   Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
@@ -113,6 +113,6 @@ export const describeVersion = (version: string | null) =>
 
 /** The version that made a state; null if its machine declared none. */
 export function versionOf(state: JsonObject): string | null {
-  const version = state[VERSION];
+  const version = state[VERSION_KEY];
   return version === undefined || version === null ? null : String(version);
 }
