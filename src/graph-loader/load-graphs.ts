@@ -130,7 +130,7 @@ async function loadGraph(
 }
 
 /**
- * The graph made from an XState machine; undefined for everything else.
+ * The graph made from an XState machine, or from versions of one; undefined for everything else.
  * @param files files that may have imported XState
  * @throws ServiceError `config.invalid` when the machine cannot be served
  */
@@ -138,10 +138,14 @@ export async function machineAsGraph(
   value: unknown,
   files: readonly string[],
 ): Promise<GraphDefinition | undefined> {
-  if (!isMachine(value)) return undefined;
+  if (!isMachine(value) && !hasVersions(value)) return undefined;
   const { loadMachine } = await import("../machines/exported-machine.ts");
   return loadMachine(value, files);
 }
+
+/** True for versions of a machine, exported together. */
+const hasVersions = (value: unknown): value is { readonly versions: readonly unknown[] } =>
+  isObject(value) && Array.isArray(value["versions"]);
 
 /** Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value without a file. */
 export function notAGraph(value: unknown, others?: string): string {

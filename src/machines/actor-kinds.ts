@@ -1,4 +1,4 @@
-import { isMachine, type Machine } from "./xstate.ts";
+import { allStates, isMachine, type Machine } from "./xstate.ts";
 
 export type LogicKind = "promise" | "machine" | "transition" | "callback or observable" | "missing";
 
@@ -20,6 +20,23 @@ export function kindOfActor(logic: unknown): LogicKind {
   } catch {
     return "callback or observable";
   }
+}
+
+/** The sources of actors that a machine may start by name or invoke. */
+export function sourcesOf(machine: Machine): readonly string[] {
+  const invoked = allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ src }) => src));
+  return [...new Set([...Object.keys(machine.implementations.actors), ...invoked])];
+}
+
+/** A machine, and all that it may start, which may start it in turn. */
+export function machinesOf(machine: Machine): readonly Machine[] {
+  const found = new Set([machine]);
+  // A set also iterates over what is added meanwhile.
+  for (const one of found) {
+    for (const logic of sourcesOf(one).map((src) => logicOf(one, src)))
+      if (isMachine(logic)) found.add(logic);
+  }
+  return [...found];
 }
 
 /** The logic that `src` refers to: an implementation of the machine, or logic that is written in an `invoke` itself. */

@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import { isHandled } from "./machine-driver.ts";
-import type { Outcome, Place, StateSpace, Step } from "./state-space.ts";
+import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate.ts";
 
 /** A claim about the states that a machine enters. */
@@ -80,7 +80,7 @@ function unknown(what: string, name: string, known: readonly string[]): never {
 }
 
 /** A step that a claim allows. A machine may send an event to itself that the claim keeps others from sending. */
-interface AllowedStep extends Step {
+interface AllowedStep extends PossibleStep {
   readonly isSelfSent: boolean;
 }
 
@@ -114,14 +114,14 @@ export function decide({ places, initial, selfSent }: StateSpace, claim: Claim):
       pathTo(search, (outcome) => !isHit(outcome) && isEnd(outcome), take, isHit);
     const missed = leave(({ to }) => !perhaps.has(to), isWithoutGuards);
     if (missed !== undefined && initial.length === 1)
-      return { result: "refuted", path: missed, why: "it cannot be entered any more" };
+      return { result: "refuted", path: missed, why: "from here on, it cannot be entered any more" };
     const path = leave(
       (outcome) => !isSure(outcome),
       () => true,
     );
     return path === undefined
       ? { result: "proved", path: [] }
-      : { result: "undecided", path, why: "whether it is entered depends on guards" };
+      : { result: "undecided", path, why: "from here on, it is entered only if guards allow it" };
   }
   const toHit = (take: (step: AllowedStep) => boolean) => pathTo(search, isHit, take);
   const found = kind === "reachable" ? "proved" : "refuted";

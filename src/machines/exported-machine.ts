@@ -1,36 +1,73 @@
 import { createRequire } from "node:module";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
-import { kindOfActor, logicOf } from "./actor-kinds.ts";
+import { kindOfActor, type LogicKind, logicOf, machinesOf, sourcesOf } from "./actor-kinds.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
+import type { MachineDriver } from "./machine-driver.ts";
 import { machineGraph } from "./machine-graph.ts";
-import { allStates, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
+import { describeVersion, MachineVersions, type Migrate } from "./machine-versions.ts";
+import { allStates, isMachine, type Machine, type StateNode, type XStateLibrary } from "./xstate.ts";
 import { xstate5Driver } from "./xstate5-driver.ts";
 
+interface Exported {
+  /** Versions of one machine, the current one last. */
+  readonly versions: readonly unknown[];
+  readonly migrate?: unknown;
+}
+
 /**
- * Makes a graph of a machine, with the XState of the machine's own project.
+ * Makes a graph of a machine, or of versions of one, with the XState of the machine's own project.
  * @param files files that may have imported it: the first one that resolves to the XState that made the machine decides
  * @throws ServiceError `config.invalid` when XState is missing or too old, or the machine has a part that is not
  * supported
  */
-export function loadMachine(machine: Machine, files: readonly string[]): GraphDefinition {
-  const xstate = libraryOf(machine, files);
-  const faults = allStates(machine.root).flatMap((node) => faultsOf(machine, node));
-  if (faults.length > 0)
-    throw refusal(`the machine "${machine.id}" has parts that are not supported: ${faults.join("; ")}`);
-  return machineGraph(xstate5Driver(xstate, machine), promiseActors(machine), {
-    chart: (name) => chartOfMachine(machine, name),
-    drawing: () => drawMachine(machine),
+export function loadMachine(exported: Machine | Exported, files: readonly string[]): GraphDefinition {
+  const { versions, migrate }: Exported = isMachine(exported) ? { versions: [exported] } : exported;
+  const machines = versions.map((one, index) => {
+    if (!isMachine(one)) throw refusal(`versions[${index}] is no XState machine`);
+    return one;
   });
+  const current = machines.at(-1);
+  if (current === undefined) throw refusal("versions is empty: it needs at least one machine");
+  if (migrate !== undefined && typeof migrate !== "function")
+    throw refusal("migrate must be a function of the snapshot and its version");
+  const drivers = machines.map((machine) => driverOf(machine, files));
+  const twice = drivers.find(({ version }, index) =>
+    drivers.some((other, at) => at < index && other.version === version),
+  );
+  if (twice !== undefined) throw refusal(`two of its versions have ${describeVersion(twice.version)}`);
+  const actors = new Set(machines.flatMap(promiseActors));
+  return machineGraph(new MachineVersions(drivers, migrate as Migrate | undefined), [...actors], {
+    chart: (name) => chartOfMachine(current, name),
+    drawing: () => drawMachine(current),
+  });
+}
+
+function driverOf(machine: Machine, files: readonly string[]): MachineDriver {
+  const xstate = libraryOf(machine, files);
+  const { id, version } = machine;
+  if (version !== undefined && typeof version !== "string")
+    throw refusal(`the version of the machine "${id}" must be a text`);
+  const faults = machinesOf(machine).flatMap((one) =>
+    allStates(one.root).flatMap((node) => faultsOf(one, node)),
+  );
+  if (faults.length > 0)
+    throw refusal(`the machine "${id}" has parts that are not supported: ${faults.join("; ")}`);
+  return xstate5Driver(xstate, machine);
 }
 
 const refusal = (message: string, cause?: unknown) => new ServiceError("config.invalid", message, { cause });
 
+interface Package extends XStateLibrary {
+  readonly StateMachine?: unknown;
+  readonly initialTransition?: unknown;
+}
+
 export function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
-  const found: XStateLibrary[] = [];
+  const found: Package[] = [];
   for (const file of files) {
     try {
-      const library = createRequire(file)("xstate") as XStateLibrary & { readonly StateMachine?: unknown };
+      const library = createRequire(file)("xstate") as Package;
       const { StateMachine } = library;
       if (typeof StateMachine === "function" && machine instanceof StateMachine) found.unshift(library);
       else found.push(library);
@@ -41,31 +78,29 @@ export function libraryOf(machine: Machine, files: readonly string[]): XStateLib
   const [library] = found;
   if (library === undefined)
     throw refusal("it is an XState machine, and its project has no xstate: npm install xstate@5");
-  if (typeof library.transition !== "function" || typeof library.initialTransition !== "function")
-    throw refusal(
-      "its project's xstate has no pure functions initialTransition and transition: npm install xstate@5",
-    );
+  // It came with what is needed of actions.
+  if (typeof library.initialTransition !== "function")
+    throw refusal("its project's xstate is older than 5.19: npm install xstate@5");
   return library;
 }
 
-/** The sources of promise actors that the machine may start. */
+/** The sources of promise actors that a machine and its children may start. */
 function promiseActors(machine: Machine): readonly string[] {
-  const invoked = allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ src }) => src));
-  const named = Object.keys(machine.implementations.actors);
-  return [...new Set([...named, ...invoked])].filter(
-    (src) => kindOfActor(logicOf(machine, src)) === "promise",
+  return machinesOf(machine).flatMap((one) =>
+    sourcesOf(one).filter((src) => kindOfActor(logicOf(one, src)) === "promise"),
   );
 }
+
+const SUPPORTED: ReadonlySet<string> = new Set<LogicKind>(["promise", "machine", "transition"]);
 
 /** The unsupported parts of a state, each with its path in the machine. */
 function faultsOf(machine: Machine, node: StateNode): readonly string[] {
   const at = `#${node.id}`;
   const faults: string[] = [];
-  for (const { src, onSnapshot } of node.invoke) {
+  for (const { src } of node.invoke) {
     const kind = kindOfActor(logicOf(machine, src));
     const of = kind === "missing" ? "which has no implementation" : `which is ${kind} logic`;
-    if (kind !== "promise") faults.push(`${at}.invoke starts "${src}", ${of}`);
-    if (onSnapshot !== undefined) faults.push(`${at}.invoke follows the snapshots of "${src}"`);
+    if (!SUPPORTED.has(kind)) faults.push(`${at}.invoke starts "${src}", ${of}`);
   }
   const transitions = [...node.transitions.values(), node.always ?? []].flat();
   const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
@@ -73,7 +108,7 @@ function faultsOf(machine: Machine, node: StateNode): readonly string[] {
     const { type, src } = action as { type?: string; src?: unknown };
     if (type !== "xstate.spawnChild" || typeof action !== "function") continue;
     const kind = typeof src === "string" ? kindOfActor(logicOf(machine, src)) : "inline";
-    if (kind !== "promise") faults.push(`${at} spawns ${kind} logic`);
+    if (!SUPPORTED.has(kind)) faults.push(`${at} spawns ${kind} logic`);
   }
   return faults;
 }

@@ -1,12 +1,20 @@
-import type { Action, Machine, Snapshot, XStateLibrary } from "./xstate.ts";
+import type { Machine, Snapshot } from "./xstate.ts";
+
+type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
+
+/** XState's pure functions. */
+export interface PureLibrary {
+  initialTransition(machine: Machine, input: unknown): Result;
+  transition(machine: Machine, snapshot: Snapshot, event: object): Result;
+}
 
 interface Logic extends Machine {
   getInitialSnapshot(scope: unknown, input: unknown): unknown;
 }
 
 interface PureFunctions {
-  begin(input: unknown): readonly [Snapshot, readonly Action[]];
-  take(snapshot: Snapshot, event: object): readonly [Snapshot, readonly Action[]];
+  begin(input: unknown): Result;
+  take(snapshot: Snapshot, event: object): Result;
 }
 
 /**
@@ -14,7 +22,7 @@ interface PureFunctions {
  * without an input: that took more CPU than the call itself, above all where the context cannot be made without one, and throws (104 of 174
  * us, 2026-11-26).
  */
-export function pureFunctions(xstate: XStateLibrary, machine: Machine): PureFunctions {
+export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
   const logic = machine as Logic;
   // The input is wrapped, to tell the call that needs the initial state from that of the actor.
   const getInitialSnapshot = (scope: unknown, given: { readonly input: unknown } | undefined) =>

@@ -13,27 +13,49 @@ export interface StoredSnapshot {
   readonly rest: JsonObject;
 }
 
+/** Where an actor is: the ids from below the root to its own. The root's is empty. */
+export type Address = readonly string[];
+
+/** True if an address is `top`, or below it. */
+export const isWithin = (at: Address, top: Address): boolean => top.every((id, level) => at[level] === id);
+
+/** A promise actor to start. */
+export interface PromiseStart {
+  readonly at: Address;
+  /** The sources of the machines above it, from below the root. The last one's implementations have its `src`. */
+  readonly owner: readonly string[];
+  readonly src: string;
+  readonly input: unknown;
+}
+
 /** What a transition asks the driver's caller to do, in order. */
 export type Effect =
-  | { readonly kind: "start"; readonly id: string; readonly src: string; readonly input: unknown }
-  | { readonly kind: "stop"; readonly id: string }
-  /** An event that the machine sends to itself, taken after the current one. */
-  | { readonly kind: "send"; readonly event: MachineEvent }
-  /** An event that the machine sends to itself after a delay (milliseconds). Timers without an id cannot be cancelled. */
+  | ({ readonly kind: "start" } & PromiseStart)
+  /** Ends the promise actors at and below an address, and drops the timers that they set or wait for. */
+  | { readonly kind: "stop"; readonly at: Address }
+  /** An event that an actor sends to itself or another after a delay (milliseconds). Timers without an id cannot be cancelled. */
   | {
       readonly kind: "timer";
+      readonly from: Address;
+      readonly to: Address;
       readonly id: string | undefined;
       readonly delay: number;
       readonly event: MachineEvent;
     }
-  /** Cancels the timers with this id. */
-  | { readonly kind: "cancel"; readonly id: string }
+  /** Cancels the timers that an actor has set with this id. */
+  | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
   | { readonly kind: "emit"; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
   /** A custom action. */
   | { readonly kind: "action"; run(): unknown };
 
-/** The result of one macrostep. */
+/** An event for an actor, or the result of a promise actor. */
+export type AddressedEvent = { readonly to: Address } & (
+  | { readonly event: MachineEvent }
+  | { readonly result: ActorResult }
+);
+
+/** The result of one macrostep, and of those of child actors that it causes. */
 export interface Taken {
   readonly snapshot: StoredSnapshot;
   readonly status: "active" | "done";
@@ -68,14 +90,12 @@ export interface RunningActor {
 export interface MachineDriver {
   /** Identifies the structure of the machine. */
   readonly hash: string;
+  /** The version that the machine declares; null if it declares none. */
+  readonly version: string | null;
   begin(input: unknown): Taken;
-  take(snapshot: StoredSnapshot, event: MachineEvent): Taken;
+  take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
-  /** The event that brings the result of an actor. */
-  resultEvent(id: string, result: ActorResult): MachineEvent;
-  /** The snapshot with the result of a child in it. */
-  withResult(snapshot: StoredSnapshot, id: string, result: ActorResult): StoredSnapshot;
-  startActor(src: string, id: string, input: unknown, emit: (event: unknown) => void): RunningActor;
+  startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
 }
 
 /** True when an event of this type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */

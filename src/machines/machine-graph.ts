@@ -8,18 +8,37 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { isSameTimer, isTimer, type Timer } from "../model/timer.ts";
+import { isSameTimer, type Timer } from "../model/timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
   type ActorResult,
+  type Address,
   type Effect,
   isHandled,
+  isWithin,
   type MachineDriver,
   type MachineEvent,
   type StoredSnapshot,
   type Taken,
   type Waiting,
 } from "./machine-driver.ts";
+import {
+  EVENTS_KEY,
+  INPUT_KEY,
+  OUTPUT_KEY,
+  OWN,
+  type Pending,
+  SNAPSHOT_KEY,
+  snapshotOf,
+  STATE_KEY,
+  type Step,
+  storedMachineOf,
+  type StoredMachine,
+  timersOf,
+  VERSION_KEY,
+  type Work,
+} from "./machine-state.ts";
+import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
 /** Nodes besides the actors' own. XState reserves names with this prefix. */
 const TRANSITION = "xstate.transition";
@@ -28,59 +47,6 @@ const ACTIONS = "xstate.actions";
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
-/** Events of one step, at most: a machine that keeps sending events to itself would never end the step. */
-const MAX_EVENTS = 10_000;
-
-/** The key of the state that holds the whole input until the machine has begun with it. */
-const INPUT_KEY = "__machine_input__";
-
-/** An event that is not processed yet. The event of an actor's result is created when it is processed. */
-type Pending =
-  | { readonly event: MachineEvent }
-  | { readonly timer: Timer }
-  | { readonly actor: string; readonly start: number; readonly result: ActorResult };
-
-/** A started actor whose result is not processed yet. `start` distinguishes it from others with the same id. */
-interface Work {
-  readonly id: string;
-  readonly start: number;
-  readonly src: string;
-  readonly input: unknown;
-}
-
-/** A timer that was set, and neither cancelled nor taken yet. Its `id` tells it from others under the same name. */
-interface SetTimer extends Timer {
-  /** The id that XState knows it by. */
-  readonly name: string | null;
-  readonly event: MachineEvent;
-}
-
-/** A macrostep whose custom actions have to run. They are determined by processing the event again. */
-interface Step {
-  /** The snapshot before it; null for the beginning, with the machine's input as `event`. */
-  readonly before: StoredSnapshot | null;
-  readonly event: unknown;
-}
-
-/** The stored parts of a machine other than its context, its state's value and its output. */
-interface StoredMachine {
-  readonly rest: JsonObject;
-  readonly work: readonly Work[];
-  /** The number of actors started and timers set. */
-  readonly started: number;
-  readonly timers: readonly SetTimer[];
-  readonly actions: readonly Step[];
-  /** Keys that an earlier context had. */
-  readonly unset: readonly string[];
-}
-
-/** Keys of the state that are not of the context. */
-const STATE = "__state__";
-const OUTPUT = "__output__";
-const SNAPSHOT = "__snapshot__";
-const EVENTS = "__events__";
-const OWN: ReadonlySet<string> = new Set([STATE, OUTPUT, SNAPSHOT, EVENTS, INPUT_KEY]);
-
 /** A state with any keys: those of a machine's context are known only when it runs. */
 class OpenRules extends Map<string, ChannelRule> {
   override get(key: string): ChannelRule {
@@ -99,57 +65,65 @@ const CONTEXT_RULE = value();
  * actor runs, a node waits for an event.
  */
 export function machineGraph(
-  driver: MachineDriver,
+  versions: MachineVersions,
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
   const live = new LiveActors();
-  const actorNode = (src: string) => async (input: unknown, ctx: Ctx) => {
-    const { id, start, input: given } = input as Work;
-    const begin = () => driver.startActor(src, id, given, (event) => ctx.emit(event));
-    const result = await live.next(ctx.runId, keyOf({ id, start }), begin, ctx.signal);
+  const runActor = async (input: unknown, ctx: Ctx) => {
+    const { version, ...work } = input as Sent;
+    // The machine is migrated first, and starts its actors then.
+    if (versions.migrates(version)) return undefined;
+    const begin = () => versions.only(version).startActor(work, (event) => ctx.emit(event));
+    const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal);
     // It was aborted, or another actor has ended first.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
         ? { error: toPlainError(result.error) }
-        : { output: toStorable(result.output ?? null, `the output of ${id}`) };
-    return { [EVENTS]: [{ actor: id, start, result: stored }] };
+        : { output: toStorable(result.output ?? null, `the output of ${work.at.join(".")}`) };
+    return { [EVENTS_KEY]: [{ actor: work.at, start: work.start, result: stored }] };
   };
   const definition = defineGraph({
     state: {
-      [STATE]: value(),
-      [OUTPUT]: value(),
-      [SNAPSHOT]: value(),
+      [STATE_KEY]: value(),
+      [OUTPUT_KEY]: value(),
+      [SNAPSHOT_KEY]: value(),
       // Written by the actors that end in one step.
-      [EVENTS]: reduce<readonly Pending[]>([], (all, more) => (more.length === 0 ? [] : [...all, ...more])),
+      [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
+        more.length === 0 ? [] : [...all, ...more],
+      ),
+      ...(versions.areDeclared && { [VERSION_KEY]: value() }),
       [INPUT_KEY]: ephemeral(),
     },
     nodes: {
       [TRANSITION]: (state: JsonObject, ctx: Ctx) => {
-        const { update, work } = transitionStep(driver, state, ctx);
+        const { update, work } = transitionStep(versions, state, ctx);
         live.retain(ctx.runId, new Set(work.map(keyOf)));
         return update;
       },
-      [WAIT]: async (state: JsonObject, ctx: Ctx) => {
+      [WAIT]: async (stored: JsonObject, ctx: Ctx) => {
         // A timer was due while the machine waited.
-        if ((state[EVENTS] as readonly Pending[]).length > 0) return {};
+        if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
+        const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
         const event = await ctx.interrupt(questionOf(state, waiting), { schema: eventSchema(waiting) });
-        return { [EVENTS]: [{ event }] };
+        return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
+        // A migration converts the snapshot after the macrostep, not the one before.
+        const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
           for (const effect of take(driver, step).effects) if (effect.kind === "action") await effect.run();
         }
         live.release(ctx.runId);
       },
-      ...Object.fromEntries(actors.map((src) => [src, actorNode(src)])),
+      ...Object.fromEntries(actors.map((src) => [src, runActor])),
     },
     edges: {
       start: TRANSITION,
-      [TRANSITION]: (state: JsonObject) => nextNodes(driver, state),
+      [TRANSITION]: (state: JsonObject) => nextNodes(versions, state),
       [WAIT]: TRANSITION,
       [ACTIONS]: TRANSITION,
       ...Object.fromEntries(actors.map((src) => [src, TRANSITION])),
@@ -157,7 +131,7 @@ export function machineGraph(
   });
   return Object.freeze({
     ...definition,
-    hash: driver.hash,
+    hash: versions.hash,
     rules: new OpenRules(definition.rules),
     // It is the machine's own, and its types are not known here.
     input: new Map(),
@@ -166,94 +140,86 @@ export function machineGraph(
       inputKey: INPUT_KEY,
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer,
-      whyNeedsInput: () => whyNeedsInput(driver),
-      firstContext: () => firstContext(driver),
+      whyNeedsInput: () => whyNeedsInput(versions.current),
+      firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
       timerUpdate: (values: JsonObject, timer: Timer) =>
-        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS]: [{ timer }] } : null,
+        timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
     },
   });
 }
 
-const keyOf = ({ id, start }: Pick<Work, "id" | "start">) => `${start}:${id}`;
+const isSameAddress = (one: Address, other: Address) => one.length === other.length && isWithin(one, other);
 
-const storedMachineOf = (state: JsonObject) => state[SNAPSHOT] as unknown as StoredMachine;
-
-/** The timers of a state. A client may have changed it. */
-function timersOf(state: JsonObject): readonly SetTimer[] {
-  const kept = state[SNAPSHOT];
-  const timers = isObject(kept) ? kept["timers"] : undefined;
-  return Array.isArray(timers) ? (timers.filter(isTimer) as SetTimer[]) : [];
+/** The input of an actor's node. */
+interface Sent extends Work {
+  readonly version: string | null;
 }
 
-function snapshotOf(state: JsonObject): StoredSnapshot {
-  const { rest, unset } = storedMachineOf(state);
-  const context = Object.entries(state).filter(
-    ([key, held]) => !OWN.has(key) && !(held === null && unset.includes(key)),
-  );
-  return { value: state[STATE], context: Object.fromEntries(context), rest };
-}
+const keyOf = ({ at, start }: Pick<Work, "at" | "start">) => `${start}:${at.join(".")}`;
 
-function take(driver: MachineDriver, { before, event }: Step): Taken {
+function take(driver: MachineDriver, step: Step): Taken {
   // Stored values have no `undefined`: null is the input of a machine that began without one.
-  return before === null ? driver.begin(event ?? undefined) : driver.take(before, event as MachineEvent);
+  return step.before === null
+    ? driver.begin(step.input ?? undefined)
+    : driver.take(step.before, step.message);
 }
 
 /** Takes all pending events, each in a macrostep of its own. */
-function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
-  const input = state[INPUT_KEY];
+function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
+  const input = stored[INPUT_KEY];
   const begins = input !== undefined;
+  const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
   const before = storedMachineOf(state) as StoredMachine | undefined;
   let work = begins ? [] : [...(before?.work ?? [])];
   let started = before?.started ?? 0;
   let timers = begins ? [] : [...timersOf(state)];
   let snapshot = begins ? null : snapshotOf(state);
-  let output: unknown = begins ? null : (state[OUTPUT] ?? null);
+  let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
   const actions: Step[] = [];
-  let queue: Pending[] = begins ? [] : [...((state[EVENTS] ?? []) as readonly Pending[])];
+  const queue = begins ? [] : ((state[EVENTS_KEY] ?? []) as readonly Pending[]);
   const apply = (step: Step) => {
     const taken = take(driver, step);
     if (taken.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
-        const { id, src, input: given } = effect;
-        work.push({ id, start: ++started, src, input: given });
-      } else if (effect.kind === "stop") work = work.filter(({ id }) => id !== effect.id);
-      else if (effect.kind === "send") queue.push({ event: effect.event });
-      else if (effect.kind === "timer") {
-        const { id: name = null, delay, event } = effect;
-        timers.push({ id: `${++started}:${name ?? event.type}`, name, due: dueAfter(delay, ctx), event });
-      } else if (effect.kind === "cancel") timers = timers.filter(({ name }) => name !== effect.id);
+        const { kind: _, ...start } = effect;
+        work.push({ ...start, start: ++started });
+      } else if (effect.kind === "stop") {
+        work = work.filter(({ at }) => !isWithin(at, effect.at));
+        timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
+      } else if (effect.kind === "timer") {
+        const { id: name = null, from, to, delay, event } = effect;
+        const id = `${++started}:${name ?? event.type}`;
+        timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
+      } else if (effect.kind === "cancel")
+        timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
       else if (effect.kind === "emit") ctx.emit(effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     taken.effects.forEach(asked);
     ({ snapshot, output } = taken);
-    if (taken.status === "done") [work, queue, timers] = [[], [], []];
+    if (taken.status === "done") [work, timers] = [[], []];
   };
-  if (begins) apply({ before: null, event: input });
-  for (let count = 0; queue.length > 0; count++) {
-    if (count >= MAX_EVENTS)
-      throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
-    const pending = queue.shift() as Pending;
+  if (begins) apply({ before: null, input });
+  for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
     if ("event" in pending) {
-      apply({ before: snapshot, event: pending.event });
+      apply({ before: snapshot, message: { to: [], event: pending.event } });
       continue;
     }
     if ("timer" in pending) {
       const timer = timers.find((one) => isSameTimer(one, pending.timer));
       timers = timers.filter((one) => one !== timer);
       // Else it was cancelled before its turn.
-      if (timer !== undefined) apply({ before: snapshot, event: timer.event });
+      if (timer !== undefined) apply({ before: snapshot, message: { to: timer.to, event: timer.event } });
       continue;
     }
     const { actor, start, result } = pending;
     // The machine has left the state that started it.
-    if (!work.some((one) => one.id === actor && one.start === start)) continue;
+    if (!work.some((one) => one.start === start)) continue;
     work = work.filter((one) => one.start !== start);
-    const event = driver.resultEvent(actor, result);
-    apply({ before: driver.withResult(snapshot, actor, result), event });
+    apply({ before: snapshot, message: { to: actor, result } });
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
   const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
@@ -261,10 +227,12 @@ function transitionStep(driver: MachineDriver, state: JsonObject, ctx: Ctx) {
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
-    [STATE]: stateValue,
-    [OUTPUT]: output,
-    [SNAPSHOT]: kept,
-    [EVENTS]: [],
+    // Also when the machine before had a version.
+    ...((versions.areDeclared || state[VERSION_KEY] !== undefined) && { [VERSION_KEY]: driver.version }),
+    [STATE_KEY]: stateValue,
+    [OUTPUT_KEY]: output,
+    [SNAPSHOT_KEY]: kept,
+    [EVENTS_KEY]: [],
   };
   return { update, work };
 }
@@ -278,17 +246,20 @@ function dueAfter(delay: number, ctx: Ctx): number {
   return Math.min((ctx["~now"]?.() ?? 0) + ms, Number.MAX_SAFE_INTEGER);
 }
 
-function nextNodes(driver: MachineDriver, state: JsonObject) {
+function nextNodes(versions: MachineVersions, state: JsonObject) {
   const { work, actions, timers, rest } = storedMachineOf(state);
-  if (actions.length > 0) return [ACTIONS, ...work.map((one) => send(one.src, one))];
+  const version = versionOf(state);
+  const sent = work.map((one) => send(one.src, { ...one, version } satisfies Sent));
+  if (actions.length > 0) return [ACTIONS, ...sent];
   if (rest["status"] !== "active") return END;
-  if (work.length > 0) return work.map((one) => send(one.src, one));
-  // Without an event that it could take, it would wait forever.
-  return timers.length === 0 && driver.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
+  if (sent.length > 0) return sent;
+  if (timers.length > 0) return WAIT;
+  // Without an event that it could take, it would wait forever. What is missing for its version is named where it waits.
+  return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
 }
 
 const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
-  state: state[STATE],
+  state: state[STATE_KEY],
   tags,
   meta,
   events,

@@ -1,13 +1,6 @@
 import { guardName } from "./machine-drawing.ts";
-import { pureFunctions } from "./inert-machine.ts";
-import {
-  allStates,
-  type Machine,
-  type Snapshot,
-  type StateNode,
-  type Transition,
-  type XStateLibrary,
-} from "./xstate.ts";
+import { type PureLibrary, pureFunctions } from "./inert-machine.ts";
+import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate.ts";
 
 /** Why a machine's states cannot be explored. */
 export class UnexploredError extends Error {}
@@ -16,11 +9,11 @@ export class UnexploredError extends Error {}
 export interface Place {
   /** The paths of the innermost active states. */
   readonly active: readonly string[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly PossibleStep[];
 }
 
 /** What may happen next in a place. */
-export interface Step {
+export interface PossibleStep {
   /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
   readonly event: string;
   /** What it may lead to. Which of several, guards decide. */
@@ -45,7 +38,7 @@ export interface StateSpace {
 }
 
 /** The parts of XState 5 that an exploration needs. */
-export interface ExploringLibrary extends XStateLibrary {
+export interface ExploringLibrary extends PureLibrary {
   createMachine(config: object): Machine;
 }
 

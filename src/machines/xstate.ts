@@ -1,23 +1,26 @@
 /** The parts of XState 5 that are used here. The package itself comes from the user's project. */
 export interface XStateLibrary {
-  initialTransition(machine: Machine, input: unknown): readonly [Snapshot, readonly Action[]];
-  transition(machine: Machine, snapshot: Snapshot, event: object): readonly [Snapshot, readonly Action[]];
   createActor(logic: unknown, options: object): XStateActor;
 }
 
 export interface XStateActor {
   readonly id: string;
   readonly src?: unknown;
+  readonly logic: ActorLogic;
+  readonly options: { readonly input?: unknown };
+  readonly _parent?: XStateActor;
+  readonly _actorScope: object;
+  readonly _syncSnapshot?: boolean;
+  _snapshot: Snapshot;
   start(): unknown;
   stop(): unknown;
-  send(event: object): void;
-  subscribe(observer: {
-    next?(snapshot: Snapshot): void;
-    error?(error: unknown): void;
-    complete?(): void;
-  }): unknown;
+  subscribe(observer: { error?(error: unknown): void; complete?(): void }): unknown;
   on(type: string, handler: (event: unknown) => void): unknown;
   getSnapshot(): Snapshot;
+}
+
+export interface ActorLogic {
+  transition(snapshot: Snapshot, event: object, scope: object): Snapshot;
 }
 
 export interface Snapshot {
@@ -27,6 +30,8 @@ export interface Snapshot {
   readonly output: unknown;
   readonly error: unknown;
   readonly tags: ReadonlySet<string>;
+  /** The actors of a machine, by id. */
+  readonly children?: { readonly [id: string]: XStateActor | undefined };
   readonly _nodes: readonly StateNode[];
   getMeta(): object;
   can(event: object): boolean;
@@ -35,7 +40,7 @@ export interface Snapshot {
 export interface Action {
   readonly type: string;
   readonly params: unknown;
-  readonly info: { readonly self: unknown };
+  readonly info: unknown;
   readonly exec: ((info: unknown, params: unknown) => unknown) | undefined;
 }
 
@@ -66,6 +71,7 @@ export interface StateNode {
 export interface Machine {
   readonly id: string;
   readonly config: object;
+  readonly version: string | undefined;
   readonly root: StateNode;
   readonly definition: object;
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };

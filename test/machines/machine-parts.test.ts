@@ -64,7 +64,7 @@ test("the driver computes a context once, with the input", () => {
   });
   const driver = xstate5Driver(xstate as unknown as XStateLibrary, machine as unknown as Machine);
   const { snapshot } = driver.begin(1);
-  driver.take(snapshot, { type: "t" });
+  driver.take(snapshot, { to: [], event: { type: "t" } });
   driver.begin(undefined);
   expect(inputs).toEqual([1, undefined]);
 });

@@ -30,7 +30,7 @@ class StoredMachine {
 
   send(event: MachineEvent): void {
     const { snapshot } = this.stored;
-    if (snapshot.rest["status"] === "active") this.#apply(this.#driver().take(snapshot, event));
+    if (snapshot.rest["status"] === "active") this.#apply(this.#driver().take(snapshot, { to: [], event }));
   }
 
   pass(time: number): void {
@@ -58,7 +58,6 @@ class StoredMachine {
   #apply({ snapshot, effects }: Taken): void {
     this.#store({ snapshot });
     for (const effect of effects) this.#timer(effect);
-    for (const effect of effects) if (effect.kind === "send") this.send(effect.event);
   }
 
   #timer(effect: Effect): void {

@@ -1,0 +1,263 @@
+/* oxlint-disable no-underscore-dangle -- names of XState */
+import { toPlainError } from "../model/errors.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import { kindOfActor } from "./actor-kinds.ts";
+import type { Address, AddressedEvent, Effect, MachineEvent } from "./machine-driver.ts";
+import type { Action, Machine, XStateActor, XStateLibrary } from "./xstate.ts";
+
+/** Events in one step, at most: actors that keep sending events to each other would never end it. */
+const MAX_EVENTS = 10_000;
+
+/** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
+export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
+
+/**
+ * A machine and the actors below it, for one step. They are XState's own objects, but none is started: events are given to the pure transition
+ * functions of their logic, and the actions that come back are carried out here, in the order in which XState does. Promises, timers and
+ * custom actions become effects.
+ */
+export class ActorTree {
+  readonly root: XStateActor;
+  readonly effects: Effect[] = [];
+  /** Actions that are not carried out yet, by the actor that asked for them. */
+  readonly #actions = new Map<XStateActor, Action[]>();
+  /** What an actor does once it has started, or after its current event. Absent for actors that are idle. */
+  readonly #queues = new Map<XStateActor, (() => void)[]>();
+  readonly #started = new Set<XStateActor>();
+  readonly #stopped = new Set<XStateActor>();
+  #events = 0;
+
+  /** @throws the error of a machine whose stored state no longer exists, or whose initial state cannot be computed */
+  constructor(xstate: XStateLibrary, machine: Machine, start: TreeStart) {
+    // An actor computes its initial state when it is created, and is inspected just before that.
+    const inspect = ({ type, actorRef }: { type: string; actorRef: XStateActor }) => {
+      if (type === "@xstate.actor") this.#observe(actorRef);
+    };
+    this.root = xstate.createActor(machine, { ...start, inspect });
+    if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
+    if ("snapshot" in start) this.#adopt(this.root, start.snapshot);
+    else this.#start(this.root);
+  }
+
+  /** Delivers an event, or the result of a promise actor. An actor that has ended gets none. */
+  deliver(message: AddressedEvent): void {
+    let actor: XStateActor | undefined = this.root;
+    for (const id of message.to) actor = actor?._snapshot.children?.[id];
+    if (actor === undefined) return;
+    if ("event" in message) return this.#send(actor, message.event);
+    const { result } = message;
+    actor._snapshot = {
+      ...actor._snapshot,
+      ...("error" in result
+        ? { status: "error", error: toError(result.error) }
+        : { status: "done", ...result }),
+    };
+    this.#end(actor);
+  }
+
+  #observe(actor: XStateActor): void {
+    const actions: Action[] = [];
+    this.#actions.set(actor, actions);
+    this.#queues.set(actor, []);
+    const nothing = () => undefined;
+    Object.assign(actor._actorScope, {
+      actionExecutor: (action: Action) => {
+        const { type, params, exec, info } = action;
+        if (type === "xstate.stopChild" && isActor(params)) {
+          // Frees the actor's system id at once, for one that is spawned later in the step.
+          exec?.(info, params);
+          if (!this.#started.has(params)) this.#stopped.add(params);
+        }
+        actions.push(action);
+      },
+      defer: nothing,
+      stopChild: nothing,
+      emit: (event: unknown) => this.effects.push({ kind: "emit", event }),
+    });
+  }
+
+  /** Takes over restored actors, which have been started in an earlier step. */
+  #adopt(actor: XStateActor, stored: JsonObject): void {
+    this.#started.add(actor);
+    this.#queues.delete(actor);
+    const { children } = stored;
+    for (const [id, child] of Object.entries(isObject(children) ? children : {})) {
+      const { snapshot, src } = child as { readonly snapshot: JsonObject; readonly src: string };
+      const restored = actor._snapshot.children?.[id];
+      if (restored === undefined) {
+        if (snapshot["status"] === "active") throw new Error(`There is no actor "${src}" any more`);
+        continue;
+      }
+      const { status, error } = restored._snapshot;
+      if (status === "error" && snapshot["status"] !== "error") throw error;
+      this.#adopt(restored, snapshot);
+    }
+  }
+
+  #start(actor: XStateActor): void {
+    if (this.#started.has(actor) || this.#stopped.has(actor)) return;
+    this.#started.add(actor);
+    const { src } = actor;
+    const kind = kindOfActor(actor.logic);
+    if (kind === "callback or observable" || (actor !== this.root && typeof src !== "string")) {
+      const what = typeof src === "string" ? kind : "inline";
+      throw new TypeError(
+        `The actor "${actor.id}" is spawned of ${what} logic: only promises, machines and transition functions with a name are supported`,
+      );
+    }
+    const tasks = this.#queues.get(actor) ?? [];
+    tasks.unshift(() => {
+      if (kind === "promise") {
+        const owner = ancestorsOf(actor).map((one) => String(one.src));
+        const input = toStorable(actor.options.input ?? null, "input");
+        this.effects.push({
+          kind: "start",
+          at: addressOf(actor),
+          owner: owner.slice(1),
+          src: src as string,
+          input,
+        });
+      }
+      this.#settle(actor);
+    });
+    this.#run(actor, tasks);
+  }
+
+  #send(actor: XStateActor, event: MachineEvent): void {
+    this.#inTurn(actor, () => {
+      const { logic, _snapshot: before, _actorScope: scope } = actor;
+      const isActive = before.status === "active" && !this.#stopped.has(actor);
+      if (!isActive || kindOfActor(logic) === "promise") return;
+      if (++this.#events > MAX_EVENTS)
+        throw new RangeError(`The machine does not come to rest: it took ${MAX_EVENTS} events`);
+      try {
+        actor._snapshot = logic.transition(before, event, scope);
+      } catch (error) {
+        if (actor === this.root) throw error;
+        this.#actions.get(actor)?.splice(0);
+        actor._snapshot = { ...before, status: "error", error };
+      }
+      this.#settle(actor);
+    });
+  }
+
+  /** An actor takes one event after the other: those that come meanwhile wait. */
+  #inTurn(actor: XStateActor, task: () => void): void {
+    const queue = this.#queues.get(actor);
+    if (queue === undefined) this.#run(actor, [task]);
+    else queue.push(task);
+  }
+
+  #run(actor: XStateActor, tasks: (() => void)[]): void {
+    this.#queues.set(actor, tasks);
+    for (let next = tasks.shift(); next !== undefined; next = tasks.shift()) next();
+    this.#queues.delete(actor);
+  }
+
+  /** Carries out what an actor asked for in its last transition, and tells its parent. */
+  #settle(actor: XStateActor): void {
+    const actions = this.#actions.get(actor)?.splice(0) ?? [];
+    const spawned = new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
+    // Those that `assign` has spawned come without an action.
+    for (const child of Object.values(actor._snapshot.children ?? {}))
+      if (child !== undefined && !spawned.has(child)) this.#start(child);
+    for (const action of actions) this.#perform(actor, action);
+    const { _snapshot: snapshot, _parent: parent, id } = actor;
+    if (parent === undefined || this.#stopped.has(actor)) return;
+    if (snapshot.status !== "active") this.#end(actor);
+    else if (actor._syncSnapshot === true) this.#send(parent, { type: `xstate.snapshot.${id}`, snapshot });
+  }
+
+  #end(actor: XStateActor): void {
+    const { _snapshot: snapshot, _parent: parent, id } = actor;
+    const { output, error } = snapshot;
+    // Its timers go with it.
+    this.effects.push({ kind: "stop", at: addressOf(actor) });
+    if (snapshot.status === "error") actor._snapshot = { ...snapshot, error: toPlainError(error) };
+    if (parent === undefined) return;
+    if (snapshot.status === "done")
+      this.#send(parent, { type: `xstate.done.actor.${id}`, output, actorId: id });
+    else this.#send(parent, { type: `xstate.error.actor.${id}`, error, actorId: id });
+  }
+
+  #stop(actor: XStateActor): void {
+    if (!this.#started.has(actor) || this.#stopped.has(actor)) return;
+    this.effects.push({ kind: "stop", at: addressOf(actor) });
+    const stop = (one: XStateActor) => {
+      this.#stopped.add(one);
+      for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);
+    };
+    stop(actor);
+  }
+
+  #perform(actor: XStateActor, { type, params: given, info, exec }: Action): void {
+    const params = (given ?? {}) as ActionParams;
+    const { event, delay } = params;
+    switch (type) {
+      case "xstate.spawnChild":
+        if (params.actorRef === undefined) throw new TypeError(`There is no actor "${String(params.src)}"`);
+        if (!this.#stopped.has(actor)) this.#start(params.actorRef);
+        break;
+      case "xstate.stopChild":
+        if (isActor(given)) this.#stop(given);
+        break;
+      case "xstate.raise":
+      case "xstate.sendTo": {
+        const target = type === "xstate.raise" ? actor : params.to;
+        // Actors outside of the tree cannot be reached.
+        if (event === undefined || target === undefined || !this.#actions.has(target)) break;
+        if (typeof delay === "number") {
+          if (this.#stopped.has(actor)) break;
+          const [from, to] = [addressOf(actor), addressOf(target)];
+          const stored = toStorable(event, "event") as MachineEvent;
+          this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
+        } else if (type === "xstate.sendTo") this.#send(target, event);
+        // An event that was raised without a delay is taken already.
+        break;
+      }
+      case "xstate.cancel":
+        if (params.sendId !== undefined && !this.#stopped.has(actor))
+          this.effects.push({ kind: "cancel", from: addressOf(actor), id: params.sendId });
+        break;
+      case "xstate.emit":
+        this.effects.push({ kind: "emit", event });
+        break;
+      case "xstate.log":
+        this.effects.push({ kind: "log", label: params.label, value: params.value });
+        break;
+      default:
+        if (exec !== undefined) this.effects.push({ kind: "action", run: () => exec(info, given) });
+    }
+  }
+}
+
+interface ActionParams {
+  readonly id?: string;
+  readonly src?: unknown;
+  readonly actorRef?: XStateActor;
+  readonly event?: MachineEvent;
+  readonly to?: XStateActor;
+  readonly sendId?: string;
+  readonly delay?: unknown;
+  readonly value?: unknown;
+  readonly label?: string;
+}
+
+const isActor = (value: unknown): value is XStateActor =>
+  typeof value === "object" && value !== null && "_actorScope" in value;
+
+/** The actors above an actor, the root first. */
+function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
+  return parent === undefined ? [] : [...ancestorsOf(parent), parent];
+}
+
+const addressOf = (actor: XStateActor): Address =>
+  [...ancestorsOf(actor), actor].slice(1).map(({ id }) => id);
+
+/** Restores the Error that the machine expects: a stored error is plain data. */
+function toError(stored: unknown): Error {
+  const { error: name, message } = isObject(stored)
+    ? (stored as { error?: string; message?: string })
+    : toPlainError(stored);
+  return Object.assign(new Error(message), { name: name ?? "Error" });
+}

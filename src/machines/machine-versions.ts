@@ -1,0 +1,118 @@
+import { md5Hex } from "../model/ids.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import type { MachineDriver } from "./machine-driver.ts";
+import { OWN, snapshotOf, SNAPSHOT_KEY, STATE_KEY, storedMachineOf, VERSION_KEY } from "./machine-state.ts";
+
+/** Converts XState's snapshot of a machine that another version made to one of the current version. */
+export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
+
+/**
+ * The versions of one machine. A state belongs to the version that made it, and no other version goes on from it, unless `migrate` has
+ * converted it.
+ */
+export class MachineVersions {
+  /** The version with which machines begin. */
+  readonly current: MachineDriver;
+  /** Identifies the structures of all versions. */
+  readonly hash: string;
+  /** True if threads have to store their version. */
+  readonly areDeclared: boolean;
+  readonly #drivers: readonly MachineDriver[];
+  readonly #migrate: Migrate | undefined;
+
+  /** @param drivers at least one; the current version is the last */
+  constructor(drivers: readonly MachineDriver[], migrate: Migrate | undefined) {
+    this.current = drivers.at(-1) as MachineDriver;
+    this.hash = drivers.length === 1 ? this.current.hash : md5Hex(drivers.map(({ hash }) => hash).join());
+    this.areDeclared = drivers.some(({ version }) => version !== null);
+    this.#drivers = drivers;
+    this.#migrate = migrate;
+  }
+
+  /** The driver and the state to go on with: those of the state's version, or the migrated state. @throws GraphChangedError */
+  at(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
+    const version = versionOf(state);
+    const driver = this.find(version);
+    if (driver !== undefined) return { driver, state };
+    if (this.#migrate === undefined) throw this.#missing(version);
+    return { driver: this.current, state: this.#migrated(state, this.#migrate) };
+  }
+
+  /** The driver of a version. @throws GraphChangedError */
+  only(version: string | null): MachineDriver {
+    const driver = this.find(version);
+    if (driver === undefined) throw this.#missing(version);
+    return driver;
+  }
+
+  /** True if a state of this version is migrated before it goes on. */
+  migrates(version: string | null): boolean {
+    return this.#migrate !== undefined && this.find(version) === undefined;
+  }
+
+  find(version: string | null): MachineDriver | undefined {
+    return this.#drivers.find((one) => one.version === version);
+  }
+
+  #missing(version: string | null): Error {
+    const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
+    return graphChanged(
+      `The machine of this thread has ${describeVersion(version)}, those of the graph have ${known}. Nothing is lost: list it in versions, ` +
+        `give the graph a migrate function, or set ${VERSION_KEY} and ${STATE_KEY} by a state update`,
+    );
+  }
+
+  #migrated(state: JsonObject, migrate: Migrate): JsonObject {
+    const version = versionOf(state);
+    const { value, context, rest } = snapshotOf(state);
+    const kept = storedMachineOf(state);
+    const to = describeVersion(this.current.version);
+    try {
+      const made = toStorable(migrate(structuredClone({ ...rest, value, context }), version), "snapshot");
+      if (!isObject(made) || !isObject(made["context"]) || made["value"] === undefined)
+        throw new TypeError("it must return a snapshot, an object with value and context");
+      const {
+        value: newValue,
+        context: newContext,
+        ...newRest
+      } = made as JsonObject & { context: JsonObject };
+      const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(newContext, key));
+      const migrated = {
+        ...state,
+        ...Object.fromEntries(unset.map((key) => [key, null])),
+        ...newContext,
+        [STATE_KEY]: newValue,
+        [SNAPSHOT_KEY]: {
+          ...kept,
+          rest: newRest,
+          unset,
+          work: kept.work.filter(({ at }) => hasChild(newRest, at[0])),
+        },
+        [VERSION_KEY]: this.current.version,
+      };
+      // A state that the current version does not have is refused here.
+      this.current.waiting(snapshotOf(migrated));
+      return migrated;
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      throw graphChanged(
+        `The machine of this thread has ${describeVersion(version)}, and its migration to ${to} failed: ${why}`,
+        thrown,
+      );
+    }
+  }
+}
+
+const hasChild = ({ children }: JsonObject, id = "") => isObject(children) && children[id] !== undefined;
+
+const graphChanged = (message: string, cause?: unknown) =>
+  Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
+
+export const describeVersion = (version: string | null) =>
+  version === null ? "no version" : `version "${version}"`;
+
+/** The version that made a state; null if its machine declared none. */
+export function versionOf(state: JsonObject): string | null {
+  const version = state[VERSION_KEY];
+  return version === undefined || version === null ? null : String(version);
+}

@@ -1,0 +1,203 @@
+import { describe, expect, test } from "vitest";
+import { assign, createMachine, fromPromise, setup } from "xstate";
+import { lines } from "./support/clients.ts";
+import { heldCalls } from "./support/latches.ts";
+import { directory, serve } from "./support/server.ts";
+
+const connect = (lines[0] as (typeof lines)[number])[1];
+
+type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
+type Values = Readonly<Record<string, unknown>>;
+
+/** A document that is sent at once in version 1, and reviewed first in version 2. */
+const v1 = createMachine({
+  id: "doc",
+  version: "1",
+  context: { title: "t" },
+  initial: "draft",
+  states: { draft: { on: { SEND: "sent" } }, sent: { type: "final" } },
+});
+const v2 = createMachine({
+  id: "doc",
+  version: "2",
+  context: { name: "n" },
+  initial: "open",
+  states: { open: { on: { SEND: "review" } }, review: { on: { OK: "sent" } }, sent: { type: "final" } },
+});
+
+/** Starts a server with a graph "doc", and what a test does with a thread on it. */
+async function serving(doc: unknown, data?: string) {
+  const app = await serve({ graphs: { doc } as Graphs, ...(data !== undefined && { data }) });
+  const client = connect(app.url);
+  const on = (thread: string) => {
+    const wait = (payload: object) => client.runs.wait(thread, "doc", payload as never) as Promise<Values>;
+    return {
+      thread,
+      wait,
+      values: async () => (await client.threads.get(thread)).values as Values,
+      send: (type: string) => wait({ command: { resume: { type } } }),
+      fails: async (payload: object) => {
+        const run = await client.runs.create(thread, "doc", payload as never);
+        await client.runs.join(thread, run.run_id).catch(() => undefined);
+        const { status } = await client.runs.get(thread, run.run_id);
+        return { status, record: await client.threads.get(thread) };
+      },
+      mend: (values: object) => client.threads.updateState(thread, { values }),
+    };
+  };
+  const begun = async () => {
+    const one = on((await client.threads.create()).thread_id);
+    await one.wait({ input: {} });
+    return one;
+  };
+  return { app, client, on, begun };
+}
+
+/** A thread that waits in version 1, and the next server. */
+async function waitingIn1(next: unknown, machine: unknown = v1) {
+  const data = await directory();
+  const first = await serving(machine, data);
+  const { thread } = await first.begun();
+  await first.app.close();
+  const second = await serving(next, data);
+  return { ...second, ...second.on(thread) };
+}
+
+const SEND = { command: { resume: { type: "SEND" } } };
+
+describe("a thread whose machine declares a version", () => {
+  test("stores it, and is driven by that version while the graph has it; new threads begin with the last", async () => {
+    const { values, send, begun, client, thread } = await waitingIn1({ versions: [v1, v2] });
+    expect(await values()).toMatchObject({ __version__: "1", __state__: "draft" });
+    expect(await send("SEND")).toMatchObject({ __version__: "1", __state__: "sent" });
+    const fresh = await begun();
+    expect(await fresh.values()).toMatchObject({ __version__: "2", __state__: "open", name: "n" });
+    const again = await client.runs.wait(thread, "doc", { input: {} });
+    expect(again).toMatchObject({ __version__: "2", __state__: "open", title: null, name: "n" });
+  });
+
+  test("rests where the graph has another version alone: the error names both, and nothing is lost", async () => {
+    const { fails, wait, values } = await waitingIn1(v2);
+    const { status, record } = await fails(SEND);
+    expect([status, record.status]).toEqual(["error", "error"]);
+    expect(JSON.stringify(record)).toMatch(
+      /The machine of this thread has version \\"1\\", those of the graph have version \\"2\\"/,
+    );
+    expect(await values()).toMatchObject({ __version__: "1", __state__: "draft", title: "t" });
+    // The next run begins anew.
+    expect(await wait({ input: {} })).toMatchObject({ __version__: "2", __state__: "open" });
+  });
+
+  test("goes on after a state update that names a version and its state", async () => {
+    const { fails, wait, send, mend } = await waitingIn1(v2);
+    expect((await fails(SEND)).status).toBe("error");
+    await mend({ __version__: "2", __state__: "open" });
+    await wait({ input: null });
+    expect(await send("SEND")).toMatchObject({ __state__: "review", title: "t" });
+  });
+
+  test("is never driven by a machine without a version, nor the other way round", async () => {
+    const bare = createMachine({ ...v1.config, version: undefined } as never);
+    expect((await (await waitingIn1(bare)).fails(SEND)).status).toBe("error");
+    const { fails } = await waitingIn1(v1, bare);
+    const { status, record } = await fails(SEND);
+    expect(status).toBe("error");
+    expect(JSON.stringify(record)).toMatch(/has no version, those of the graph have version/);
+    const both = await waitingIn1({ versions: [bare, v2] }, bare);
+    expect(await both.send("SEND")).toMatchObject({ __state__: "sent" });
+  });
+});
+
+describe("migrate", () => {
+  interface Snapshot {
+    readonly value: string;
+    readonly context: { readonly title: string };
+  }
+
+  test("converts the snapshot of a version that is gone, and the thread goes on in the current one", async () => {
+    const asked: unknown[] = [];
+    const migrate = (snapshot: Snapshot, from: string | null) => {
+      asked.push(from);
+      return { ...snapshot, value: "open", context: { name: snapshot.context.title } };
+    };
+    const { wait, send, values } = await waitingIn1({ versions: [v2], migrate });
+    expect(await send("SEND")).toMatchObject({
+      __version__: "2",
+      __state__: "review",
+      name: "t",
+      title: null,
+    });
+    expect(new Set(asked)).toEqual(new Set(["1"]));
+    const calls = asked.length;
+    expect(await send("OK")).toMatchObject({ __state__: "sent" });
+    expect(asked).toHaveLength(calls);
+    await wait({ input: {} });
+    expect(await values()).toMatchObject({ __state__: "open", name: "n" });
+  });
+
+  test("that fails, or returns a state that the current version does not have, fails the run, and nothing is lost", async () => {
+    const failing = await waitingIn1({
+      versions: [v2],
+      migrate: () => {
+        throw new Error("no title");
+      },
+    });
+    const first = await failing.fails(SEND);
+    expect(first.status).toBe("error");
+    expect(JSON.stringify(first.record)).toMatch(/its migration to version \\"2\\" failed: no title/);
+    const keeping = await waitingIn1({ versions: [v2], migrate: (snapshot: Snapshot) => snapshot });
+    const second = await keeping.fails(SEND);
+    expect(second.status).toBe("error");
+    expect(JSON.stringify(second.record)).toMatch(/draft/);
+    expect(await keeping.values()).toMatchObject({ __version__: "1", __state__: "draft" });
+  });
+
+  test("comes before an actor whose work a restart has cut off, which then starts in the current version", async () => {
+    const working = (version: string, key: string, work: (given: never) => Promise<string>) =>
+      setup({ actors: { work: fromPromise<string>(work as never) } }).createMachine({
+        id: "doc",
+        version,
+        context: { [key]: "" },
+        initial: "working",
+        states: {
+          working: {
+            invoke: {
+              src: "work",
+              onDone: { target: "done", actions: assign({ [key]: ({ event }) => event.output }) },
+            },
+          },
+          done: { type: "final" },
+        },
+      } as never);
+    const [one, two] = [heldCalls<string>(), heldCalls<string>()];
+    const data = await directory();
+    const first = await serving(working("1", "a", one.work as never), data);
+    const { thread_id } = await first.client.threads.create();
+    const run = await first.client.runs.create(thread_id, "doc", { input: {} });
+    await one.calls(1);
+    await first.app.close(0);
+    const migrate = (snapshot: object) => ({ ...snapshot, context: { b: "moved" } });
+    const second = await serving({ versions: [working("2", "b", two.work as never)], migrate }, data);
+    const [call] = await two.calls(1);
+    call?.open("result");
+    await second.client.runs.join(thread_id, run.run_id);
+    expect(await second.on(thread_id).values()).toMatchObject({
+      __version__: "2",
+      __state__: "done",
+      b: "result",
+      a: null,
+    });
+  });
+});
+
+describe("the versions of a graph", () => {
+  test.each([
+    [/versions is empty/, { versions: [] }],
+    [/versions\[1\] is no XState machine/, { versions: [v1, {}] }],
+    [/two of its versions have version "1"/, { versions: [v1, v1] }],
+    [/migrate must be a function/, { versions: [v1], migrate: "m" }],
+    [/the version of the machine "doc" must be a text/, createMachine({ id: "doc", version: 1 } as never)],
+  ])("are refused with %s", async (why, doc) => {
+    await expect(serve({ graphs: { doc } as Graphs })).rejects.toThrow(why);
+  });
+});
