@@ -114,14 +114,14 @@ export function decide({ places, initial, selfSent }: StateSpace, claim: Claim):
       pathTo(search, (outcome) => !isHit(outcome) && isEnd(outcome), take, isHit);
     const missed = leave(({ to }) => !perhaps.has(to), isWithoutGuards);
     if (missed !== undefined && initial.length === 1)
-      return { result: "refuted", path: missed, why: "it cannot be entered any more" };
+      return { result: "refuted", path: missed, why: "from here on, it cannot be entered any more" };
     const path = leave(
       (outcome) => !isSure(outcome),
       () => true,
     );
     return path === undefined
       ? { result: "proved", path: [] }
-      : { result: "undecided", path, why: "whether it is entered depends on guards" };
+      : { result: "undecided", path, why: "from here on, it is entered only if guards allow it" };
   }
   const toHit = (take: (step: AllowedStep) => boolean) => pathTo(search, isHit, take);
   const found = kind === "reachable" ? "proved" : "refuted";

@@ -35,7 +35,7 @@ export function proveClaim(
     const steps = path.map((step, index) => `${index + 1}. ${describeStep(machine, step)}`);
     return {
       result,
-      lines: [head, ...(why === undefined ? [] : [why]), ...steps],
+      lines: [head, ...steps, ...(why === undefined ? [] : [why])],
       chart: drawPath(machine, path),
     };
   } catch (cause) {
