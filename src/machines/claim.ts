@@ -1,7 +1,7 @@
 import { ServiceError } from "../model/errors.ts";
 import { similarName } from "../model/similar-name.ts";
 import { isHandled } from "./machine-driver.ts";
-import type { Outcome, Place, StateSpace, Step } from "./state-space.ts";
+import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate.ts";
 
 /** A claim about the states that a machine enters. */
@@ -80,7 +80,7 @@ function unknown(what: string, name: string, known: readonly string[]): never {
 }
 
 /** A step that a claim allows. A machine may send an event to itself that the claim keeps others from sending. */
-interface AllowedStep extends Step {
+interface AllowedStep extends PossibleStep {
   readonly isSelfSent: boolean;
 }
 

@@ -16,11 +16,11 @@ export class UnexploredError extends Error {}
 export interface Place {
   /** The paths of the innermost active states. */
   readonly active: readonly string[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly PossibleStep[];
 }
 
 /** What may happen next in a place. */
-export interface Step {
+export interface PossibleStep {
   /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
   readonly event: string;
   /** What it may lead to. Which of several, guards decide. */
