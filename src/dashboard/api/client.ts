@@ -2,7 +2,7 @@ import { RequestError } from "../request-errors.ts";
 import { sendRequest, fetchJson } from "../requests.ts";
 import type {
   Assistant,
-  AssistantVersion,
+  AssistantVersionRow,
   Cron,
   FoundRun,
   RunListFilter,
@@ -205,7 +205,7 @@ export const updateAssistant = (id: string, fields: AssistantFields): Promise<As
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
 export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
 /** Newest first. */
-export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersion[]> =>
+export const listAssistantVersions = (id: string, limit: number): Promise<readonly AssistantVersionRow[]> =>
   fetchJson(`assistants/${part(id)}/versions`, { body: { limit }, isRead: true });
 export const setAssistantVersion = (id: string, version: number): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}/latest`, { body: { version } });
@@ -220,7 +220,7 @@ export const deleteDelivery = (id: string) =>
   sendRequest(`webhooks/deliveries/${part(id)}`, { method: "DELETE" });
 
 /** The namespaces of the store below a prefix, one label deeper. */
-export async function listNamespaces(
+export async function listStoreNamespaces(
   prefix: readonly string[],
   limit: number,
 ): Promise<readonly (readonly string[])[]> {
