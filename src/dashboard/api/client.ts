@@ -68,8 +68,8 @@ export interface WaitingThreads {
 }
 
 /**
- * The number of waiting threads up to which they are ordered by when they asked: the server reads all of them for that (104 ms for 3,000 on a busy machine,
- * 2026-11-26). It has an index by the last change, which differs where metadata were edited since.
+ * The number of waiting threads up to which they are ordered by when they asked: the server reads all of them for that (104 ms for 3,000,
+ * on a busy machine, 2026-11-26). It has an index by the last change, which differs where metadata were edited since.
  */
 const MAX_EXACT_ORDER = 1_000;
 
