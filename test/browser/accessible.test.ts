@@ -36,7 +36,7 @@ async function editState(page: Page, hash: string): Promise<void> {
   await page.getByRole("group", { name: "Tool call 1" }).waitFor();
 }
 
-describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 60_000 }, () => {
+describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { timeout: 120_000 }, () => {
   beforeAll(buildPages, 60_000);
 
   test("axe-core finds no serious fault, light and dark; on a phone nothing sticks out", async () => {

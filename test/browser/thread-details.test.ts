@@ -15,7 +15,7 @@ describe.skipIf(isMissing)("a thread's title and metadata in a real browser", { 
     const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread_id}`);
     await expect.poll(() => page.innerText(".head .metadata")).toBe('customer=42 · note={"a":1}');
     expect(await page.innerText(".head h2")).toContain("no run yet");
-    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.getByRole("button", { name: "Details", exact: true }).click();
     await page.getByLabel("Title", { exact: true }).fill("Letter to the bank");
     await page.getByLabel("Metadata", { exact: true }).fill("[]");
     await page.getByRole("button", { name: "Save" }).click();

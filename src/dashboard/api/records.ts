@@ -131,7 +131,7 @@ export interface Assistant {
 }
 
 /** A version of an assistant; `created_at` is when it was made. */
-export interface AssistantVersion extends Assistant {
+export interface AssistantVersionRow extends Assistant {
   readonly created_at: string;
 }
 

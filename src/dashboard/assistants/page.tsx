@@ -6,7 +6,7 @@ import {
   setAssistantVersion,
   updateAssistant,
 } from "../api/client.ts";
-import type { Assistant, AssistantVersion } from "../api/records.ts";
+import type { Assistant, AssistantVersionRow } from "../api/records.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import { hrefOf, navigate } from "../app/page-location.ts";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -219,6 +219,6 @@ function settingsOf({
   config,
   context,
   metadata,
-}: Assistant | AssistantVersion) {
+}: Assistant | AssistantVersionRow) {
   return { graph_id, name, description, config, context, metadata };
 }

@@ -3,7 +3,7 @@ import type { StoreItem } from "../api/records.ts";
 import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
 /** Items on one page. */
-export const PAGE_SIZE = 50;
+export const ITEMS_PER_PAGE = 50;
 /** The largest number of items in which words are looked for, where the server has no index. */
 const MAX_SCANNED = 500;
 const SCAN_PAGE = 100;
@@ -30,7 +30,7 @@ export async function searchStore(
   if (words.length > 0) {
     const query = words.join(" ");
     // A server may refuse queries because it has no index.
-    const ranked = await findItems({ ...search, query, limit: PAGE_SIZE, offset: 0 }).catch(() => []);
+    const ranked = await findItems({ ...search, query, limit: ITEMS_PER_PAGE, offset: 0 }).catch(() => []);
     if (ranked.some(({ score }) => typeof score === "number"))
       return { items: ranked, hasMore: false, note: "The most similar items come first." };
     return findWords(
@@ -38,8 +38,8 @@ export async function searchStore(
       words.map((word) => word.toLowerCase()),
     );
   }
-  const found = await findItems({ ...search, limit: PAGE_SIZE + 1, offset: page * PAGE_SIZE });
-  return { items: found.slice(0, PAGE_SIZE), hasMore: found.length > PAGE_SIZE, note: "" };
+  const found = await findItems({ ...search, limit: ITEMS_PER_PAGE + 1, offset: page * ITEMS_PER_PAGE });
+  return { items: found.slice(0, ITEMS_PER_PAGE), hasMore: found.length > ITEMS_PER_PAGE, note: "" };
 }
 
 async function findWords(

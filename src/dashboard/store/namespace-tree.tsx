@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { listNamespaces } from "../api/client.ts";
+import { listStoreNamespaces } from "../api/client.ts";
 import { hrefOf } from "../app/page-location.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -19,7 +19,7 @@ interface TreeProps {
 export function NamespaceTree({ prefix, chosen, version }: TreeProps) {
   const [limit, setLimit] = useState(STEP);
   const { value, error, reload } = useResource(
-    () => listNamespaces(prefix, limit + 1),
+    () => listStoreNamespaces(prefix, limit + 1),
     [prefix.join("."), limit, version],
   );
   if (value === undefined)

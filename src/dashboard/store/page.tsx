@@ -7,7 +7,7 @@ import { Age, timeUntil } from "../components/status-badge.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/value-text.ts";
 import { ItemDialog } from "./item-dialog.tsx";
-import { PAGE_SIZE, searchStore } from "./item-search.ts";
+import { ITEMS_PER_PAGE, searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
 
 /** The store: its namespaces as a tree, and the items of the chosen one and those below it. */
@@ -68,12 +68,12 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         <nav class="bar" aria-label="Pages of items">
           {page > 0 && (
             <a class="button" href={hrefOf(["store"], at({ page: page - 1 }))}>
-              Previous {PAGE_SIZE}
+              Previous {ITEMS_PER_PAGE}
             </a>
           )}
           {found.value?.hasMore === true && (
             <a class="button" href={hrefOf(["store"], at({ page: page + 1 }))}>
-              Next {PAGE_SIZE}
+              Next {ITEMS_PER_PAGE}
             </a>
           )}
         </nav>

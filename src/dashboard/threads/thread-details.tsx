@@ -14,12 +14,8 @@ interface DetailsProps {
 }
 
 /** The metadata of a thread that are shown as such: without its title, and what the server adds. */
-export function ownMetadata({
-  title: _,
-  graph_id: _graph,
-  assistant_id: _one,
-  ...own
-}: JsonRecord): JsonRecord {
+export function ownMetadata(metadata: JsonRecord): JsonRecord {
+  const { title: _, graph_id: _graph, assistant_id: _assistant, ...own } = metadata;
   return own;
 }
 

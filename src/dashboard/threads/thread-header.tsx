@@ -67,7 +67,7 @@ export function ThreadHeader({
           </button>
         )}
         <button type="button" class="quiet" title="Its title and metadata" onClick={() => setEditing(true)}>
-          Edit
+          Details
         </button>
         <a class="button quiet" href={`inspector?thread_id=${id}`} title="The statecharts of its actors">
           Statecharts
