@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { graph, value } from "../../src/index.ts";
 import { gated, latch } from "../e2e/support/latches.ts";
 import { receiver } from "../e2e/support/receiver.ts";
 import { serve } from "../e2e/support/server.ts";
@@ -15,6 +16,11 @@ const number = (page: Page, title: string): Promise<string> =>
 
 const HIDE = `Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });`;
 const SHOW = `delete document.visibilityState; document.dispatchEvent(new Event("visibilitychange"));`;
+
+/** Milliseconds by which the server is ahead of the real time. */
+let ahead = 0;
+const now = () => Date.now() + ahead;
+const mono = () => performance.now() + ahead;
 
 describe.skipIf(isMissing)("the view of the system in a real browser", { timeout: 60_000 }, () => {
   beforeAll(buildPages, 60_000);
@@ -41,7 +47,7 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
       if (++looks === 2) await second.passed;
       await route.continue();
     });
-    const { page, wrong } = await opened(context, `${url}/#/system`);
+    const { page, wrong } = await opened(context, `${url}/#/system?span=minutes`);
     await expect.poll(() => number(page, "Runs in progress")).toBe("1");
     expect(await chart(page, "Runs ended").innerText()).toContain("collecting…");
     second.pass();
@@ -57,6 +63,51 @@ describe.skipIf(isMissing)("the view of the system in a real browser", { timeout
     await expect.poll(async () => (await line.getAttribute("points"))?.split(" ").length).toBeGreaterThan(1);
     const said = await chart(page, "Runs in progress").locator("svg").getAttribute("aria-label");
     expect(said).toBe("Runs in progress: now 0, at most 1 in the last minutes");
+    expect(wrong).toEqual([]);
+  });
+
+  test("what happened before the page was opened is drawn along a time axis, and what is unusual is said in words", async () => {
+    const failing = graph({
+      state: { n: value(0) },
+      nodes: {
+        fail: async () => {
+          throw new Error("no");
+        },
+      },
+      edges: { start: "fail" },
+    });
+    const { url } = await serve({
+      graphs: { failing },
+      clock: { now, mono },
+      webhooks: { allow_internal: true },
+    });
+    const thread = await newThread(url);
+    // Nobody listens there.
+    const webhook = "http://127.0.0.1:1/hook";
+    await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "failing", input: {}, webhook });
+    const deliveries = async () =>
+      (await (await fetch(`${url}/webhooks/deliveries`)).json()) as { attempts: number }[];
+    await expect.poll(async () => (await deliveries())[0]?.attempts).toBe(1);
+    const entries = async () =>
+      ((await (await fetch(`${url}/metrics/history`)).json()) as { times: string[] }).times.length;
+    for (const count of [2, 3, 4]) {
+      ahead += 20 * 60_000;
+      await expect.poll(entries, { timeout: 10_000 }).toBe(count);
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/system`);
+    await page.getByRole("link", { name: "Last hour" }).waitFor();
+    const ended = chart(page, "Runs ended");
+    await expect.poll(() => ended.locator(".axis time").count()).toBeGreaterThan(1);
+    expect(await ended.locator("polyline.bad").count()).toBeGreaterThan(0);
+    expect(await ended.locator("svg").getAttribute("aria-label")).toContain("in the last hour");
+    expect(await chart(page, "Wait to start").locator("strong").innerText()).toMatch(/ ms$/);
+    const unusual = page.getByRole("region", { name: "Unusual" });
+    await unusual
+      .getByText(`1 webhook waits for ${new URL(webhook).host}, which refuses connections.`)
+      .waitFor();
+    await page.getByRole("link", { name: "Last 5 minutes" }).click();
+    await chart(page, "Wait to start").waitFor({ state: "detached" });
+    expect(await ended.locator("svg").getAttribute("aria-label")).toContain("in the last minutes");
     expect(wrong).toEqual([]);
   });
 

@@ -10,6 +10,7 @@ import type {
   StoreItem,
   WebhookRow,
   JsonRecord,
+  ServerHistory,
   ThreadListOrder,
   InterruptQuestion,
   Run,
@@ -214,6 +215,8 @@ export const getSchemas = (assistant: string): Promise<AssistantSchemas> =>
   fetchJson(`assistants/${part(assistant)}/schemas`);
 
 export const getDashboardSettings = (): Promise<DashboardSettings> => fetchJson("dashboard/settings");
+
+export const getMetricsHistory = (): Promise<ServerHistory> => fetchJson("metrics/history");
 
 export const listDeliveries = (status: WebhookRow["status"], limit: number): Promise<readonly WebhookRow[]> =>
   fetchJson(`webhooks/deliveries?status=${status}&limit=${limit}`);

@@ -222,6 +222,13 @@ export interface Price {
 }
 export type Prices = { readonly [model: string]: Price };
 
+/** Figures of the server's last hour: a list for each, oldest value first, null where one is not known. */
+export interface ServerHistory {
+  readonly interval_seconds: number;
+  readonly times: readonly string[];
+  readonly figures: { readonly [name: string]: readonly (number | null)[] };
+}
+
 /** The section `dashboard` of the configuration. */
 export interface DashboardSettings {
   readonly prices: Prices;

@@ -104,7 +104,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
           )}
           <span class="space" />
           <span class="dim keys">↑ ↓ step · + − zoom · Esc close</span>
-          <CopyButton text={json} label="trace as JSON" shown="Copy as JSON" />
+          <CopyButton text={json} label="trace as JSON" shown="Copy trace as JSON" />
           <div class="zoom" role="group" aria-label="Zoom">
             <button
               type="button"

@@ -1,11 +1,19 @@
+import { formatDuration } from "../components/duration.ts";
 import type { MetricsSample } from "./prometheus-metrics.ts";
+import type { LastHour } from "./last-hour.ts";
 
-/** The data of one chart: a value for each sample, null where it is missing. */
+/** The data of one chart: a value for each time, null where it is missing. */
 export interface Series {
   readonly title: string;
+  /** Epoch milliseconds. */
+  readonly times: readonly number[];
   /** Formats the unit beside the number. */
   readonly unit: (value: number) => string;
   readonly values: readonly (number | null)[];
+  /** The current value, if it is not the last one. */
+  readonly now?: number | null;
+  /** A second line, of the part of the values that is said here. */
+  readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };
   /** Additional text about the current value. */
   readonly note: string;
   readonly isBad: boolean;
@@ -26,8 +34,10 @@ export function bytes(value: number): string {
 
 const ms = (seconds: number): string => {
   const value = seconds * 1_000;
-  return `${value < 10 ? value.toFixed(1) : whole(value)} ms`;
+  return value < 10 ? `${value.toFixed(1)} ms` : formatDuration(value);
 };
+
+const wait = (seconds: number): string => formatDuration(seconds * 1_000);
 
 const percent = (value: number): string => `${whole(value * 100)} %`;
 
@@ -88,7 +98,8 @@ export function chartSeriesOf(
     rates(looks, (f) => f.sum("heddle_http_requests_total", (l) => l.get("status") === "5xx") ?? 0),
   );
   const dead = at("heddle_webhooks", "status", "dead");
-  const all: readonly Series[] = [
+  const times = looks.map(({ at }) => performance.timeOrigin + at);
+  const all: readonly Omit<Series, "times">[] = [
     {
       title: "Runs ended",
       unit: perSecond,
@@ -182,7 +193,63 @@ export function chartSeriesOf(
       isBad: dead > 0,
     },
   ];
-  return all.filter(({ values }) => values.some((value) => value !== null) || looks.length < 2);
+  const known = all.filter(({ values }) => values.some((value) => value !== null) || looks.length < 2);
+  return known.map((series) => ({ ...series, times }));
+}
+
+/** The figures of the server's history, by the titles of the charts. */
+const FIGURES: {
+  readonly [title: string]: { readonly figure: string; readonly below?: string; readonly isBad?: boolean };
+} = {
+  "Runs ended": { figure: "runs_ended_per_second", below: "runs_failed_per_second", isBad: true },
+  "Runs in progress": { figure: "runs_running" },
+  "Queued runs": { figure: "runs_queued" },
+  "Live actors": { figure: "actors_live" },
+  "Event-loop lag": { figure: "event_loop_lag_max_seconds" },
+  Processor: { figure: "cpu_ratio" },
+  Memory: { figure: "memory_bytes" },
+  Storage: { figure: "storage_bytes" },
+  Connections: { figure: "connections" },
+  Requests: { figure: "requests_per_second", below: "requests_failed_per_second", isBad: true },
+  "Pending webhooks": { figure: "webhooks_pending" },
+  "Dead letters": { figure: "webhooks_dead" },
+};
+
+/** Returns the same charts over the last hour: the server's history, and after it what the page has seen since. */
+export function hourSeriesOf(live: readonly Series[], { history, clockSkewMs }: LastHour): readonly Series[] {
+  const times = history.times.map((time) => Date.parse(time) + clockSkewMs);
+  const valuesOf = (figure: string): readonly (number | null)[] =>
+    history.figures[figure] ?? times.map(() => null);
+  const series = live.map((one): Series => {
+    const { figure, below, isBad = false } = FIGURES[one.title] ?? { figure: "" };
+    const since = one.times.findIndex((time) => time > (times.at(-1) ?? 0));
+    const newer = <T>(list: readonly T[]) => (since < 0 ? [] : list.slice(since));
+    return {
+      ...one,
+      times: [...times, ...newer(one.times)],
+      values: [...valuesOf(figure), ...newer(one.values)],
+      now: last(one.values),
+      ...(below !== undefined && {
+        below: { values: [...valuesOf(below), ...newer(one.values).map(() => null)], isBad },
+      }),
+    };
+  });
+  const [half, most] = [valuesOf("run_wait_p50_seconds"), valuesOf("run_wait_p99_seconds")];
+  const known = (values: readonly (number | null)[]) => values.findLast((value) => value !== null) ?? null;
+  const waited = known(most);
+  if (waited === null) return series;
+  const waits: Series = {
+    title: "Wait to start",
+    times,
+    unit: wait,
+    values: most,
+    now: waited,
+    below: { values: half, isBad: false },
+    note: `of 99 % of the runs at most; of half of them ${wait(known(half) ?? 0)}`,
+    isBad: false,
+  };
+  const place = series.findIndex(({ title }) => title === "Queued runs") + 1;
+  return [...series.slice(0, place), waits, ...series.slice(place)];
 }
 
 /** Returns the upper bound of the histogram bucket with the longest delay between the last two samples. */

@@ -1,27 +1,34 @@
 import { useState } from "preact/hooks";
-import { hrefOf } from "../app/page-location.ts";
+import { currentLocation, hrefOf } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { StatusBadge } from "../components/status-badge.tsx";
+import { Tabs } from "../components/tabs.tsx";
+import type { TimeSpan } from "./time-axis.ts";
 import { TimeSeriesChart } from "./time-series-chart.tsx";
 import { DeadLetterList } from "./dead-letter-list.tsx";
-import {
-  SAMPLE_INTERVAL_MS,
-  MAX_SAMPLES,
-  type ServerSample,
-  takeSample,
-  metricsSamples,
-} from "./server-sample.ts";
+import { findingsOf } from "./findings.ts";
+import { HISTORY_INTERVAL_MS, shownHour, readLastHour } from "./metrics-history.ts";
+import { SAMPLE_INTERVAL_MS, type ServerSample, takeSample, metricsSamples } from "./server-sample.ts";
 import { usePolling } from "./use-polling.ts";
-import { chartSeriesOf } from "./metric-series.ts";
+import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 
 /** Milliseconds until the second sample, because rates need two. */
 const SOON = 500;
-/** The number of samples in one minute. */
-const FIRST = 30;
 
-/** The state of the server, now and over the last minutes. */
+/** Milliseconds: the longest time that is shown, and the shortest. Between them it is as long as there is something to show. */
+const SPANS = {
+  hour: { most: 3_600_000, least: 600_000, name: "the last hour" },
+  minutes: { most: 300_000, least: 60_000, name: "the last minutes" },
+};
+
+function spanOf({ most, least, name }: (typeof SPANS)["hour"], first: number | undefined): TimeSpan {
+  const to = performance.timeOrigin + performance.now();
+  return { from: to - Math.min(most, Math.max(least, to - (first ?? to))), to, name };
+}
+
+/** The state of the server: now, over the last minutes as the page has seen them, and over the last hour as the server has. */
 export function SystemPage() {
   const [look, setLook] = useState<ServerSample | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -37,8 +44,12 @@ export function SystemPage() {
     SAMPLE_INTERVAL_MS,
     SOON,
   );
-  // The first minute fills the whole chart; then the span grows to the number of samples kept.
-  const span = Math.max(FIRST, Math.min(MAX_SAMPLES, metricsSamples.value.length));
+  usePolling(readLastHour, HISTORY_INTERVAL_MS);
+  const hour = shownHour.value;
+  const isHour = hour !== null && currentLocation.value.query.get("span") !== "minutes";
+  const live = chartSeriesOf(metricsSamples.value, look?.threads);
+  const charts = isHour ? hourSeriesOf(live, hour) : live;
+  const span = spanOf(isHour ? SPANS.hour : SPANS.minutes, charts[0]?.times[0]);
   const dead = metricsSamples.value.at(-1)?.of("heddle_webhooks", "status", "dead") ?? 0;
   return (
     <article class="page system">
@@ -65,12 +76,39 @@ export function SystemPage() {
           ))}
         </p>
       )}
+      {hour !== null && <Findings texts={findingsOf(hour)} />}
+      {hour !== null && (
+        <Tabs
+          label="Time shown"
+          current={isHour ? "hour" : "minutes"}
+          tabs={[
+            { id: "hour", title: "Last hour", href: hrefOf(["system"]) },
+            { id: "minutes", title: "Last 5 minutes", href: hrefOf(["system"], { span: "minutes" }) },
+          ]}
+        />
+      )}
       <div class="pad tiles charts">
-        {chartSeriesOf(metricsSamples.value, look?.threads).map((series) => (
+        {charts.map((series) => (
           <TimeSeriesChart key={series.title} series={series} span={span} />
         ))}
       </div>
       <DeadLetterList count={dead} />
     </article>
+  );
+}
+
+/** What is unusual, in words. */
+function Findings({ texts }: { readonly texts: readonly string[] }) {
+  return (
+    <section class="pad unusual" aria-labelledby="unusual-title">
+      <h3 id="unusual-title">{texts.length === 0 ? "Nothing unusual" : "Unusual"}</h3>
+      {texts.length > 0 && (
+        <ul>
+          {texts.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }

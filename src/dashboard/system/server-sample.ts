@@ -30,7 +30,7 @@ interface Info {
 export const metricsSamples = signal<readonly MetricsSample[]>([]);
 
 /** Resolves with undefined if the request fails. A missing key opens the key dialog. */
-async function maybe<T>(reading: Promise<T>): Promise<T | undefined> {
+export async function settled<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (cause) {
@@ -45,9 +45,9 @@ export async function takeSample(): Promise<ServerSample> {
   const latency = performance.now() - began;
   const [info, text, threads, ...counts] = await Promise.all([
     fetchJson<Info>("info"),
-    maybe(sendRequest("metrics").then((response) => response.text())),
-    maybe(getThreadCount({})),
-    ...THREAD_STATUSES.map((status) => maybe(getThreadCount({ status }))),
+    settled(sendRequest("metrics").then((response) => response.text())),
+    settled(getThreadCount({})),
+    ...THREAD_STATUSES.map((status) => settled(getThreadCount({ status }))),
   ]);
   if (text !== undefined)
     metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(

@@ -1,15 +1,24 @@
 import type { Series } from "./metric-series.ts";
+import { axisTimesOf, type TimeSpan } from "./time-axis.ts";
 
 const WIDTH = 240;
 const HEIGHT = 48;
 
-/** A metric: its current value, and its line over the last minutes. `span`: the number of samples that fit. */
-export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: number }) {
-  const { title, unit, values, note, isBad } = series;
-  const now = values.at(-1) ?? null;
-  const shown = values.slice(-span);
+/** A line is interrupted where the next value is this much later, in milliseconds. */
+const GAP = 60_000;
+
+/** A metric: its current value, and its line over time. */
+export function TimeSeriesChart({ series, span }: { readonly series: Series; readonly span: TimeSpan }) {
+  const { title, unit, times, values, below, note, isBad } = series;
+  const now = series.now ?? values.at(-1) ?? null;
+  const isShown = (_: unknown, i: number) => (times[i] ?? 0) >= span.from;
+  const shown = values.filter(isShown);
+  const at = times.filter(isShown);
   const most = Math.max(0, ...shown.map((value) => value ?? 0));
   const said = now === null ? "not known yet" : unit(now);
+  const x = (time: number) => ((time - span.from) / (span.to - span.from)) * WIDTH;
+  const lineOf = (list: readonly (number | null)[]) =>
+    piecesOf(list, at.map(x), most, (GAP / (span.to - span.from)) * WIDTH);
   return (
     <figure class={`card tile chart ${isBad ? "bad" : ""}`}>
       <figcaption class="dim">{title}</figcaption>
@@ -18,15 +27,29 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${title}: now ${said}, at most ${unit(most)} in the last minutes`}
+        aria-label={`${title}: now ${said}, at most ${unit(most)} in ${span.name}`}
       >
-        {piecesOf(shown, span, most).map((points) => (
+        {axisTimesOf(span).map((tick) => (
+          <line key={tick} x1={x(tick)} x2={x(tick)} y1="0" y2={HEIGHT} />
+        ))}
+        {lineOf(shown).map((points) => (
           <g key={points[0]?.[0]}>
             <polygon points={text([[first(points), HEIGHT], ...points, [end(points), HEIGHT]])} />
             <polyline points={text(points)} />
           </g>
         ))}
+        {below !== undefined &&
+          lineOf(below.values.filter(isShown)).map((points) => (
+            <polyline key={points[0]?.[0]} class={below.isBad ? "bad" : "second"} points={text(points)} />
+          ))}
       </svg>
+      <span class="axis dim" aria-hidden="true">
+        {axisTimesOf(span).map((tick) => (
+          <time key={tick} style={{ left: `${(x(tick) / WIDTH) * 100}%` }}>
+            {new Date(tick).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
+          </time>
+        ))}
+      </span>
       <span class="dim most">{most > 0 && `up to ${unit(most)}`}</span>
       <span class="dim">{note}</span>
     </figure>
@@ -35,12 +58,15 @@ export function TimeSeriesChart({ series, span }: { readonly series: Series; rea
 
 type Point = readonly [x: number, y: number];
 
-/** Returns the line in pieces, interrupted where a value is missing. The last sample is at the right. */
-function piecesOf(values: readonly (number | null)[], span: number, most: number): readonly Point[][] {
+/** Returns the line in pieces, interrupted where a value is missing, or the next one is more than `gap` away. */
+function piecesOf(
+  values: readonly (number | null)[],
+  xs: readonly number[],
+  most: number,
+  gap: number,
+): readonly Point[][] {
   const pieces: Point[][] = [];
   let piece: Point[] | null = null;
-  const step = WIDTH / (span - 1);
-  const from = WIDTH - (values.length - 1) * step;
   // A line on the very edge would be cut in half.
   const height = HEIGHT - 2;
   for (const [i, value] of values.entries()) {
@@ -48,10 +74,12 @@ function piecesOf(values: readonly (number | null)[], span: number, most: number
       piece = null;
       continue;
     }
-    if (piece === null) pieces.push((piece = []));
-    piece.push([from + i * step, 1 + height - (most === 0 ? 0 : (value / most) * height)]);
+    const x = xs[i] ?? 0;
+    if (piece === null || x - end(piece) > gap) pieces.push((piece = []));
+    piece.push([x, 1 + height - (most === 0 ? 0 : (value / most) * height)]);
   }
-  return pieces;
+  // A line through one point is nothing, but one from it to itself is a dot.
+  return pieces.map((points) => (points.length === 1 ? [...points, ...points] : points));
 }
 
 const first = (points: readonly Point[]): number => points[0]?.[0] ?? 0;

@@ -1,0 +1,115 @@
+import type { ServerHistory, WebhookRow } from "../api/records.ts";
+import { formatDuration } from "../components/duration.ts";
+import { bytes } from "./metric-series.ts";
+import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
+
+/** Seconds of "the last 5 minutes" and "the last minute". */
+const MINUTES = 300;
+const MINUTE = 60;
+/** Seconds: a run that waits longer for its start is worth a word. */
+const LONG_WAIT = 1;
+/** Seconds: a standstill of the event loop that every client notices. */
+const LONG_LAG = 0.25;
+/** Memory that grew by this factor, and by these bytes, within the hour. */
+const GROWTH = 1.5;
+const GROWTH_BYTES = 200 * 1024 * 1024;
+
+/** Says in words what is unusual about the server: one sentence for each finding, none if all is well. */
+export function findingsOf({ history, pending }: LastHour): readonly string[] {
+  return [
+    ...webhookFindings(pending),
+    ...failureFindings(history),
+    ...waitFindings(history),
+    ...processFindings(history),
+  ];
+}
+
+function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
+  const groups = new Map<string, number>();
+  for (const delivery of pending) {
+    if (delivery.attempts === 0) continue;
+    const group = `${hostOf(delivery.url)}, which ${reasonOf(delivery)}`;
+    groups.set(group, (groups.get(group) ?? 0) + 1);
+  }
+  // Only the first ones were read.
+  const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
+  return [...groups].map(([group, count]) => {
+    const wait = count === 1 ? "webhook waits" : "webhooks wait";
+    return `${more}${count} ${wait} for ${group}.`;
+  });
+}
+
+/** Without a user's name and password, if there are any. A path is one on the server itself. */
+const hostOf = (url: string): string => /^\w+:\/\/(?:[^/?#]*@)?([^/?#]+)/.exec(url)?.[1] ?? "this server";
+
+function reasonOf({ last_status, last_error }: WebhookRow): string {
+  if (last_status !== null) return `answered ${last_status}`;
+  if (last_error === null) return "did not answer";
+  return last_error.includes("ECONNREFUSED") ? "refuses connections" : `did not answer: ${last_error}`;
+}
+
+/** The last values, those that are not known left out. `seconds`: how far back. */
+function recent({ interval_seconds, figures }: ServerHistory, name: string, seconds: number): number[] {
+  const values = (figures[name] ?? []).slice(-Math.round(seconds / interval_seconds));
+  return values.filter((value) => value !== null);
+}
+
+/** How often something happened, of which the rate per second is kept. */
+const countOf = (history: ServerHistory, name: string, seconds: number): number =>
+  Math.round(recent(history, name, seconds).reduce((sum, rate) => sum + rate, 0) * history.interval_seconds);
+
+function failureFindings(history: ServerHistory): readonly string[] {
+  const failed = countOf(history, "runs_failed_per_second", MINUTES);
+  const ended = countOf(history, "runs_ended_per_second", MINUTES);
+  const refused = countOf(history, "requests_failed_per_second", MINUTES);
+  const dead = history.figures["webhooks_dead"]?.at(-1) ?? 0;
+  return [
+    ...(failed > 0 ? [`${failed} of ${Math.max(failed, ended)} runs failed in the last 5 minutes.`] : []),
+    ...(refused > 0
+      ? [`${refused} ${refused === 1 ? "request" : "requests"} failed (5xx) in the last 5 minutes.`]
+      : []),
+    ...(dead > 0
+      ? [`${dead} ${dead === 1 ? "webhook was" : "webhooks were"} given up: see the dead letters below.`]
+      : []),
+  ];
+}
+
+function waitFindings(history: ServerHistory): readonly string[] {
+  const queued = recent(history, "runs_queued", MINUTE);
+  const now = queued.at(-1) ?? 0;
+  const isStanding = queued.length > 1 && queued.every((count) => count > 0);
+  const wait = Math.max(0, ...recent(history, "run_wait_p99_seconds", MINUTE));
+  return [
+    ...(isStanding
+      ? [
+          `${now} ${now === 1 ? "run waits" : "runs wait"} to start; the queue has not been empty for ${formatDuration(standingFor(history))}.`,
+        ]
+      : []),
+    ...(wait >= LONG_WAIT
+      ? [`Runs waited up to ${formatDuration(wait * 1_000)} for their start in the last minute.`]
+      : []),
+  ];
+}
+
+/** Milliseconds since the queue was empty, or since the history begins. */
+function standingFor({ interval_seconds, figures }: ServerHistory): number {
+  const queued = figures["runs_queued"] ?? [];
+  const empty = queued.findLastIndex((count) => count === 0);
+  return (queued.length - 1 - Math.max(0, empty + 1)) * interval_seconds * 1_000;
+}
+
+function processFindings(history: ServerHistory): readonly string[] {
+  const lag = Math.max(0, ...recent(history, "event_loop_lag_max_seconds", MINUTE));
+  const memory = recent(history, "memory_bytes", Infinity);
+  const [before, now] = [Math.min(...memory.slice(0, memory.length / 2)), memory.at(-1) ?? 0];
+  return [
+    ...(lag >= LONG_LAG
+      ? [
+          `The event loop stood still for ${formatDuration(lag * 1_000)} in the last minute: a node may compute in it.`,
+        ]
+      : []),
+    ...(now > before * GROWTH && now - before > GROWTH_BYTES
+      ? [`Memory grew from ${bytes(before)} to ${bytes(now)} within the hour.`]
+      : []),
+  ];
+}

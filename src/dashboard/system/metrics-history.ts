@@ -1,0 +1,19 @@
+import { signal } from "@preact/signals";
+import { getMetricsHistory, listDeliveries } from "../api/client.ts";
+import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
+import { settled } from "./server-sample.ts";
+
+/** Milliseconds between two reads: the server adds an entry as often. */
+export const HISTORY_INTERVAL_MS = 10_000;
+/** The server's last hour, as it was read last. Null: not yet, or the server does not give it. */
+export const shownHour = signal<LastHour | null>(null);
+
+export async function readLastHour(): Promise<void> {
+  const history = await settled(getMetricsHistory());
+  if (history === undefined) return;
+  const skew = Date.now() - Date.parse(history.times.at(-1) ?? "");
+  const clockSkewMs = Math.abs(skew) > 2 * HISTORY_INTERVAL_MS ? skew : 0;
+  const count = history.figures["webhooks_pending"]?.at(-1) ?? 0;
+  const pending = count > 0 ? await settled(listDeliveries("pending", MAX_DELIVERIES)) : undefined;
+  shownHour.value = { history, clockSkewMs, pending: pending ?? [] };
+}
