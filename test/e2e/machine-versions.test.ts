@@ -135,6 +135,15 @@ describe("migrate", () => {
     expect(await values()).toMatchObject({ __state__: "open", name: "n" });
   });
 
+  test("comes before the question that a run without input asks anew", async () => {
+    const migrate = (snapshot: Snapshot) => ({ ...snapshot, value: "review", context: { name: "m" } });
+    const { client, thread, wait, send } = await waitingIn1({ versions: [v2], migrate });
+    await wait({ input: null });
+    const asked = Object.values((await client.threads.get(thread)).interrupts).flat();
+    expect(asked).toMatchObject([{ value: { state: "review", events: ["OK"] } }]);
+    expect(await send("OK")).toMatchObject({ __version__: "2", __state__: "sent", name: "m" });
+  });
+
   test("that fails, or returns a state that the current version does not have, fails the run, and nothing is lost", async () => {
     const failing = await waitingIn1({
       versions: [v2],
