@@ -1,6 +1,6 @@
 import { ServiceError } from "../src/model/errors.ts";
 import { type ThreadKey, threadMapKey } from "../src/model/thread.ts";
-import type { Timer } from "../src/model/timer.ts";
+import type { Timer } from "../src/model/machine-timer.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Journal, KeyedTimer } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";

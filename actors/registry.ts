@@ -10,7 +10,7 @@ import {
   type ThreadRecord,
   type ThreadCreation,
 } from "../src/model/thread.ts";
-import { nextTimer } from "../src/model/timer.ts";
+import { nextTimer } from "../src/model/machine-timer.ts";
 import { andThen, type Eventually } from "../src/ports/eventually.ts";
 import type { Inspector, InspectScope } from "../src/ports/inspector.ts";
 import { admitRun, cancelThreadRun } from "./thread/admission.ts";

@@ -8,7 +8,7 @@ import {
   type ThreadKey,
   type ThreadRecord,
 } from "../src/model/thread.ts";
-import { timersWith } from "../src/model/timer.ts";
+import { timersWith } from "../src/model/machine-timer.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
 import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";

@@ -10,7 +10,7 @@ import type {
 import type { Interrupt } from "../src/model/interrupt.ts";
 import type { JsonObject } from "../src/model/json.ts";
 import type { Permits } from "../src/model/permission.ts";
-import type { Timer } from "../src/model/timer.ts";
+import type { Timer } from "../src/model/machine-timer.ts";
 import type { ThreadKey, ThreadLifetime, ThreadRecord, ThreadCreation } from "../src/model/thread.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Engine } from "../src/ports/engine.ts";

@@ -5,7 +5,7 @@ import { memorySizeOf } from "../../src/model/memory-size.ts";
 import { SmallMap } from "../../src/model/small-map.ts";
 import { changeRun, type StopReason, type RunRecord } from "../../src/model/run.ts";
 import { changeThread } from "../../src/model/thread.ts";
-import { timersAt } from "../../src/model/timer.ts";
+import { timersAt } from "../../src/model/machine-timer.ts";
 import type { NodeCall, Position } from "../../src/ports/engine.ts";
 import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";

@@ -5,7 +5,7 @@ import type { PlainError } from "../../src/model/errors.ts";
 import type { Interrupt, Interrupts } from "../../src/model/interrupt.ts";
 import type { StopReason, RunRecord, TerminalStatus } from "../../src/model/run.ts";
 import { changeThread, type SettledState } from "../../src/model/thread.ts";
-import { timersAt, timersWith } from "../../src/model/timer.ts";
+import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";

@@ -1,7 +1,7 @@
 import { ServiceError } from "../../src/model/errors.ts";
 import type { CancelAction, RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { isSameTimer, type Timer } from "../../src/model/timer.ts";
+import { isSameTimer, type Timer } from "../../src/model/machine-timer.ts";
 import type { RunStarts } from "../begin-queue.ts";
 import type { RunDraft } from "../thread-system.ts";
 import { refuseConflictingResume } from "./resume-conflicts.ts";

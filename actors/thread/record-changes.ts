@@ -3,7 +3,7 @@ import { newOutboxItem, type OutboxItem } from "../../src/model/webhook-delivery
 import type { PlainError } from "../../src/model/errors.ts";
 import { EMPTY_OBJECT, isObject, type JsonObject } from "../../src/model/json.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { isSameTimer, timersWith } from "../../src/model/timer.ts";
+import { isSameTimer, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 

@@ -1,7 +1,7 @@
 import type { OutboxItem } from "../../src/model/webhook-delivery.ts";
 import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
-import { timersWith } from "../../src/model/timer.ts";
+import { timersWith } from "../../src/model/machine-timer.ts";
 import type { LiveThread } from "./live-thread.ts";
 import { strongerStop, actionOnQueuedRuns } from "./multitask.ts";
 import { endedRun, webhookDeliveries } from "./record-changes.ts";

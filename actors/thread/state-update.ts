@@ -2,7 +2,7 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../../src/model/
 import { ServiceError, threadNotFound } from "../../src/model/errors.ts";
 import { memorySizeOf } from "../../src/model/memory-size.ts";
 import type { ThreadRecord } from "../../src/model/thread.ts";
-import { timersAt } from "../../src/model/timer.ts";
+import { timersAt } from "../../src/model/machine-timer.ts";
 import type { Engine, Position, ExecutionServices } from "../../src/ports/engine.ts";
 import type { StateUpdate } from "../../src/ports/state-update.ts";
 import type { SystemDeps, UpdateDraft } from "../thread-system.ts";

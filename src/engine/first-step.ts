@@ -14,7 +14,7 @@ import {
   subgraphCheckpointsOf,
   type SubgraphCheckpoint,
 } from "../model/start-checkpoint.ts";
-import type { Timer } from "../model/timer.ts";
+import type { Timer } from "../model/machine-timer.ts";
 import type { Emission, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
 import {

@@ -2,7 +2,7 @@ import { ServiceError } from "../model/errors.ts";
 import { md5Hex } from "../model/ids.ts";
 import type { GraphDrawing } from "../model/graph-drawing.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Timer } from "../model/timer.ts";
+import type { Timer } from "../model/machine-timer.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import { isChannel, type ChannelRule, type StateSpec } from "./channel.ts";
 import { schemaChannel } from "./channels/last-value.ts";

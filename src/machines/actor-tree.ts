@@ -1,7 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { kindOfActor } from "./actor-kinds.ts";
+import { kindOfActor } from "./actor-logic.ts";
 import type { Address, AddressedEvent, Effect, MachineEvent } from "./machine-driver.ts";
 import type { Action, Machine, XStateActor, XStateLibrary } from "./xstate.ts";
 

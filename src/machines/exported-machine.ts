@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { GraphDefinition } from "../graph/definition.ts";
 import { ServiceError } from "../model/errors.ts";
-import { kindOfActor, type LogicKind, logicOf, machinesOf, sourcesOf } from "./actor-kinds.ts";
+import { kindOfActor, type LogicKind, logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { chartOfMachine, drawMachine } from "./machine-drawing.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import { machineGraph } from "./machine-graph.ts";

@@ -8,7 +8,7 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import { isSameTimer, type Timer } from "../model/timer.ts";
+import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
   type ActorResult,

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../model/json.ts";
-import { isTimer, type Timer } from "../model/timer.ts";
+import { isTimer, type Timer } from "../model/machine-timer.ts";
 import type {
   ActorResult,
   Address,

@@ -1,7 +1,7 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
-import { logicOf, machinesOf } from "./actor-kinds.ts";
+import { logicOf, machinesOf } from "./actor-logic.ts";
 import { ActorTree } from "./actor-tree.ts";
 import type { ActorResult, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import type { Machine, Snapshot, XStateLibrary } from "./xstate.ts";

@@ -1,7 +1,7 @@
 import type { TaskWrites } from "./checkpoint.ts";
 import type { PlainError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
-import type { Timer } from "./timer.ts";
+import type { Timer } from "./machine-timer.ts";
 
 /** `running` is never stored: a read overlays it while an actor executes the run. */
 export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";

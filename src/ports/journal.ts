@@ -5,7 +5,7 @@ import type { EventChunk } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord, RunStatus } from "../model/run.ts";
 import type { DelayedRun, ThreadKey, ThreadRecord } from "../model/thread.ts";
-import type { Timer } from "../model/timer.ts";
+import type { Timer } from "../model/machine-timer.ts";
 import type { StoredSizes } from "../model/stored-sizes.ts";
 import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./progress.ts";

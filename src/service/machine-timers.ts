@@ -1,7 +1,7 @@
 import type { AdmitTimerRun } from "../../actors/thread-system.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import { isSameTimer, nextTimer, type Timer } from "../model/timer.ts";
+import { isSameTimer, nextTimer, type Timer } from "../model/machine-timer.ts";
 import { TenantSlots } from "../ports/slots.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { RunRequest } from "./run-draft.ts";

@@ -6,7 +6,7 @@ import { type Permission, permitsOf } from "../model/permission.ts";
 import { isTerminal, type RunRecord, type RunStatus } from "../model/run.ts";
 import type { RunFilter, RunWithoutKwargs } from "../model/run-search.ts";
 import type { TemporaryKind, ThreadKey, ThreadLifetime, ThreadRecord } from "../model/thread.ts";
-import type { Timer } from "../model/timer.ts";
+import type { Timer } from "../model/machine-timer.ts";
 import type { Catalog } from "../ports/catalog.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Engine } from "../ports/engine.ts";

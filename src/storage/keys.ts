@@ -1,6 +1,6 @@
 import type { ItemKey, Namespace } from "../model/store-item.ts";
 import type { ThreadKey } from "../model/thread.ts";
-import type { Timer } from "../model/timer.ts";
+import type { Timer } from "../model/machine-timer.ts";
 import type { ScanRange } from "../ports/key-value-store.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import { nextTimer } from "../model/timer.ts";
+import { nextTimer } from "../model/machine-timer.ts";
 import { settledStatus, type ThreadKey, type ThreadRecord } from "../model/thread.ts";
 import {
   threadsByCreationPrefix,

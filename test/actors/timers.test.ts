@@ -3,7 +3,7 @@ import { assign, fromPromise, setup } from "xstate";
 import { loadMachine } from "../../src/machines/exported-machine.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
-import { nextTimer } from "../../src/model/timer.ts";
+import { nextTimer } from "../../src/model/machine-timer.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";

@@ -8,7 +8,7 @@ import {
   fromPromise,
   fromTransition,
 } from "xstate";
-import { kindOfActor } from "../../src/machines/actor-kinds.ts";
+import { kindOfActor } from "../../src/machines/actor-logic.ts";
 import { LiveActors } from "../../src/machines/live-actors.ts";
 import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
