@@ -31,10 +31,11 @@ export interface DueSource {
 const ENTRIES_PER_READ = 64;
 /** Milliseconds before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
+/** Milliseconds in which the deletion of a thread is stored, as a rule: its entries are listed until then. */
+const DELETION_PAUSE_MS = 100;
 
 /** Errors that stay when the start is repeated. */
 const PERMANENT: ReadonlySet<string> = new Set([
-  "thread.not_found",
   "journal.damaged",
   "assistant.not_found",
   "graph.not_found",
@@ -138,6 +139,11 @@ export class DueQueue {
       const { logger } = this.#deps;
       const code = cause instanceof ServiceError ? cause.code : "";
       if (PERMANENT.has(code)) return this.#fail(entry, String(cause));
+      if (code === "thread.not_found") {
+        await this.#pause(DELETION_PAUSE_MS);
+        this.#unlisted.add(nameOf(entry));
+        return;
+      }
       // A failed storage is logged once, not for each entry.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
       logger[isOutage ? "debug" : "warn"](`a ${this.#source.name} could not be started; retrying`, {
@@ -146,8 +152,12 @@ export class DueQueue {
         error: String(cause),
       });
       // The thread is loaded again meanwhile.
-      await new Promise<void>((resolve) => this.#deps.scheduler.after(RETRY_PAUSE_MS, resolve));
+      await this.#pause(RETRY_PAUSE_MS);
     }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#deps.scheduler.after(ms, resolve));
   }
 
   #fail(entry: KeyedTimer, error: string): void {

@@ -87,7 +87,7 @@ describe.skipIf(isMissing)("the list of threads in a real browser", { timeout: 1
     await page.focus(".rows");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await page.waitForSelector('.head h2:has-text("New thread")');
+    await page.waitForSelector('.head h2:has-text("no run yet")');
     expect(wrong).toEqual([]);
   });
 

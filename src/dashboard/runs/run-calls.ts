@@ -128,7 +128,7 @@ export interface ModelTotals {
 }
 
 /** The sums of a run. */
-export interface RunTotals extends Omit<ModelTotals, "model"> {
+export interface CallTotals extends Omit<ModelTotals, "model"> {
   /** By model, the one with the most tokens first. */
   readonly models: readonly ModelTotals[];
   readonly toolCalls: number;
@@ -138,7 +138,7 @@ export interface RunTotals extends Omit<ModelTotals, "model"> {
 
 export const UNNAMED_MODEL = "model";
 
-export function totalsOf(calls: TaskCalls, tasks: Iterable<Task>): RunTotals {
+export function totalsOf(calls: TaskCalls, tasks: Iterable<Task>): CallTotals {
   const all = [...calls.values()].flat();
   const models = new Map<string, ModelCall[]>();
   for (const call of all) {

@@ -1,10 +1,10 @@
 import { now } from "../app/clock.ts";
 import type { Task } from "../live/trace.ts";
 import { formatDuration } from "../components/duration.ts";
-import { formatCost, formatCount, type ModelTotals, type RunTotals } from "./run-calls.ts";
+import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./run-calls.ts";
 
 interface SumsProps {
-  readonly totals: RunTotals;
+  readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
   /** Epoch milliseconds since which the run waits for people; null if it does not wait. */
   readonly askedAt: number | null;

@@ -1,6 +1,6 @@
 import type { JsonRecord, Run } from "../api/records.ts";
 import type { Task, Trace } from "../live/trace.ts";
-import type { Call, TaskCalls, RunTotals } from "./run-calls.ts";
+import type { Call, TaskCalls, CallTotals } from "./run-calls.ts";
 import { taskDurationMs, type TimelineGroup, type TimelineRow } from "./timeline-rows.ts";
 
 export interface TraceParts {
@@ -8,7 +8,7 @@ export interface TraceParts {
   readonly trace: Trace;
   readonly groups: readonly TimelineGroup[];
   readonly calls: TaskCalls;
-  readonly totals: RunTotals;
+  readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
   /** Milliseconds that the question waited which the run answers; null if it answers none. */
   readonly questionWaitMs: number | null;
