@@ -62,11 +62,11 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly starts: BeginQueue;
   readonly delayedRuns: DueQueue;
   readonly #dueTimers: DueQueue;
-  #takeTimer: AdmitTimerRun = () => Promise.resolve(false);
+  #admitTimerRun: AdmitTimerRun = () => Promise.resolve(false);
   readonly #deps: SystemDeps;
   readonly #threads = new ReleasingMap<string, LiveThread>();
   readonly live = new LiveThreads(this.#threads);
-  readonly counters = new RunTotals();
+  readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
   readonly #locks = new ThreadLocks();
@@ -119,7 +119,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       name: "timer",
       read: (limit) => journal.timers(limit),
       start: async (key, timer) => {
-        if (await this.#takeTimer(key, timer)) return true;
+        if (await this.#admitTimerRun(key, timer)) return true;
         await this.#threads.get(threadMapKey(key))?.lastWrite;
         return false;
       },
@@ -154,7 +154,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       waiting: this.limiter.waiting,
       stateBytes: this.runningStates.bytes,
     };
-    return registryMetrics(this.counters, this.#threads, this.#idleThreads, now);
+    return registryMetrics(this.totals, this.#threads, this.#idleThreads, now);
   }
 
   // --- the API of the actor system ---
@@ -277,8 +277,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     await this.#dueTimers.startDue();
   }
 
-  onTimer(take: AdmitTimerRun): void {
-    this.#takeTimer = take;
+  onTimer(admit: AdmitTimerRun): void {
+    this.#admitTimerRun = admit;
   }
 
   async restoreRunEnd(found: Parameters<ThreadSystem["restoreRunEnd"]>[0]) {
@@ -457,7 +457,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     actor.subscribe({ error: (cause) => liveThread.discard(cause) });
     liveThread.actor = actor;
     this.#threads.set(name, liveThread);
-    this.counters.woken++;
+    this.totals.woken++;
     this.#inspection.actorCreated(liveThread, actor);
     actor.start();
     this.activityChanged(liveThread);

@@ -31,7 +31,7 @@ export interface ActorMetrics {
 const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 
-/** Counters of runs and threads. They are plain numbers, so counting costs a run nothing. */
+/** Totals of runs and threads since the start. They are plain numbers, so counting costs a run nothing. */
 export class RunTotals {
   woken = 0;
   withdrawn = 0;

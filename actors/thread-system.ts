@@ -211,7 +211,7 @@ export interface ThreadSystem {
    */
   recover(): Promise<void>;
   /** Sets what takes the timers that are due. Called before {@link ThreadSystem.recover}. */
-  onTimer(take: AdmitTimerRun): void;
+  onTimer(admit: AdmitTimerRun): void;
   /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
   /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */

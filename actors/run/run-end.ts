@@ -141,7 +141,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         finish(attempt, verdict);
         if (events !== undefined) sink.stored(events);
         sink.close();
-        liveThread.owner.counters.forGraph(run.graph_id)[verdict.status]++;
+        liveThread.owner.totals.forGraph(run.graph_id)[verdict.status]++;
         if (verdict.error !== null) logFailedRun(attempt, verdict.error, run);
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
       },
@@ -204,7 +204,7 @@ function rollBack(attempt: Attempt): void {
     finish(attempt, { status: "interrupted", rest });
     if (unstored !== undefined) sink.stored(unstored);
     sink.close();
-    liveThread.owner.counters.forGraph(graph_id).rolled_back++;
+    liveThread.owner.totals.forGraph(graph_id).rolled_back++;
     liveThread.owner.runEnded(liveThread, id, { run: undefined }, sink.isRead);
   };
   attempt.flushed

@@ -32,7 +32,7 @@ export interface LiveThreadOwner {
   readonly runningStates: RunMemoryBudget;
   /** Runs that are about to begin. */
   readonly starts: BeginQueue;
-  readonly counters: RunTotals;
+  readonly totals: RunTotals;
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DueQueue;
   /** Schedules the next timer of a thread, if it has one. Called when that is stored. */

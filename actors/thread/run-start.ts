@@ -36,9 +36,9 @@ export function prepareAttempt(
   const attempt = new Attempt(liveThread, next.run, sink, next.thread.epoch);
   liveThread.runs.set(run.run_id, next.run);
   liveThread.attempt = attempt;
-  const { counters } = liveThread.owner;
-  counters.forGraph(run.graph_id).started++;
-  if (number === 1) counters.waits.add(next.run.updated_at - Math.max(run.created_at, run.due ?? 0));
+  const { totals } = liveThread.owner;
+  totals.forGraph(run.graph_id).started++;
+  if (number === 1) totals.waits.add(next.run.updated_at - Math.max(run.created_at, run.due ?? 0));
   return { thread: next.thread, run: next.run, events, attempt };
 }
 

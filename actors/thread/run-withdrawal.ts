@@ -64,7 +64,7 @@ export function removeWaitingRun(liveThread: LiveThread, id: string): void {
 /** Notifies readers and waiting requests that these runs have ended, when that is stored. */
 export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): void {
   for (const id of withdrawnIds(out)) {
-    liveThread.owner.counters.withdrawn++;
+    liveThread.owner.totals.withdrawn++;
     liveThread.deps.sinks.dismiss(liveThread.key, id);
     liveThread.owner.runEnded(liveThread, id, { run: out.runs.find(({ run_id }) => run_id === id) });
   }

@@ -1,5 +1,5 @@
 import { guardName } from "./machine-drawing.ts";
-import { type PureLibrary, pureFunctions } from "./inert-machine.ts";
+import { type PureLibrary, pureFunctions } from "./pure-functions.ts";
 import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate.ts";
 
 /** Why a machine's states cannot be explored. */
