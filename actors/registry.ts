@@ -69,6 +69,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   readonly totals = new RunTotals();
   readonly threads: ThreadAdministration;
   readonly #waking = new Map<string, Promise<LiveThread>>();
+  /** Writes that delete or prune threads which are not live, by name. They never reject. */
+  readonly #rewrites = new ReleasingMap<string, Promise<void>>();
   readonly #locks = new ThreadLocks();
   readonly #endCallbacks = new RunEndCallbacks();
   readonly #temporaryThreads: TemporaryThreads;
@@ -95,7 +97,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
       withLock: (key, work) => this.#locks.withLock(threadMapKey(key), work),
       refuseWhenDraining: () => this.#refuseWhenDraining(),
       wake: (key) => this.#wake(key),
-      letGo: (liveThread) => this.#removeFromMemory(liveThread),
+      withoutActor: (liveThread, write) => this.#withoutActor(liveThread, write),
       settled: (key, run) => this.settled(key, run),
       scheduleTimer: (thread) => this.scheduleTimer(thread),
       endsWithThread: (key, isDeleted) => {
@@ -130,7 +132,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     });
     this.#temporaryThreads = new TemporaryThreads(
       deps,
-      (liveThread) => this.#removeFromMemory(liveThread),
+      (liveThread, write) => this.#withoutActor(liveThread, write),
       () => this.draining,
     );
     this.#reloads = new ThreadReloads(deps, {
@@ -424,6 +426,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const name = threadMapKey(key);
     const live = this.#threads.get(name);
     if (live !== undefined) return live;
+    const rewrite = this.#rewrites.size === 0 ? undefined : this.#rewrites.get(name);
+    if (rewrite !== undefined) return rewrite.then(() => this.#wake(key, start));
     const waking = this.#waking.get(name);
     if (waking !== undefined) {
       if (start === undefined) return waking;
@@ -477,5 +481,18 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (liveThread.alive) liveThread.actor?.stop();
     liveThread.alive = false;
     this.#deps.journal.release(liveThread.key);
+  }
+
+  /**
+   * Removes a thread from memory, then deletes or prunes it by `write`. The thread is loaded again only when that is
+   * stored: until then the storage returns the old record, and writes that follow that one are refused.
+   */
+  async #withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void> {
+    const name = threadMapKey(liveThread.key);
+    this.#removeFromMemory(liveThread);
+    const stored = write();
+    const isOver = () => void this.#rewrites.delete(name);
+    this.#rewrites.set(name, stored.then(isOver, isOver));
+    await stored;
   }
 }

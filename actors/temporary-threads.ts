@@ -17,6 +17,9 @@ interface Deps {
   readonly limits: Pick<SystemLimits, "linger">;
 }
 
+/** Removes a thread from memory, and deletes it by `write`. */
+type WithoutActor = (liveThread: LiveThread, write: () => Promise<void>) => Promise<void>;
+
 /** True for a temporary thread of an earlier process that only has to be deleted. */
 export function isLeftoverTemporary(thread: ThreadRecord): boolean {
   const { temporary } = thread;
@@ -27,14 +30,14 @@ export function isLeftoverTemporary(thread: ThreadRecord): boolean {
 /** Deletes threads that were created for a single run when that run has ended. */
 export class TemporaryThreads {
   readonly #deps: Deps;
-  readonly #letGo: (liveThread: LiveThread) => void;
+  readonly #withoutActor: WithoutActor;
   readonly #isStopping: () => boolean;
   /** By thread, the number of requests that are about to read, and the callbacks to run when none is left. */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
-  constructor(deps: Deps, letGo: (liveThread: LiveThread) => void, isStopping: () => boolean) {
+  constructor(deps: Deps, withoutActor: WithoutActor, isStopping: () => boolean) {
     this.#deps = deps;
-    this.#letGo = letGo;
+    this.#withoutActor = withoutActor;
     this.#isStopping = isStopping;
   }
 
@@ -57,10 +60,8 @@ export class TemporaryThreads {
     if (temporary === null || liveThread.runs.size > 0) return;
     // The client of a run that was stopped does not come back for it.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
-    const remove = () => {
-      this.#letGo(liveThread);
-      void this.remove(liveThread.key, liveThread.record);
-    };
+    const remove = () =>
+      void this.#withoutActor(liveThread, () => this.remove(liveThread.key, liveThread.record));
     const end = (lingers: boolean) => {
       if (lingers) this.#deps.scheduler.after(this.#deps.limits.linger, remove);
       else remove();

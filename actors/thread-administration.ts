@@ -22,7 +22,8 @@ export interface ThreadAdministrationOwner {
   refuseWhenDraining(): void;
   /** @throws ServiceError `thread.not_found` */
   wake(key: ThreadKey): Eventually<LiveThread>;
-  letGo(liveThread: LiveThread): void;
+  /** Removes the thread from memory, and deletes or prunes it by `write`. */
+  withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void>;
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /** Tells runs that end from now on that their thread may be deleted. The promise resolves with whether it was. */
@@ -145,8 +146,9 @@ export class ThreadAdministration implements ThreadOperations {
 
   async #removeIdle(liveThread: LiveThread): Promise<void> {
     const { epoch, seq } = liveThread.record;
-    this.#keeper.letGo(liveThread);
-    await this.#deps.journal.remove(liveThread.key, { epoch, seq });
+    await this.#keeper.withoutActor(liveThread, () =>
+      this.#deps.journal.remove(liveThread.key, { epoch, seq }),
+    );
     this.#deps.sinks.removed(liveThread.key);
   }
 
@@ -155,8 +157,7 @@ export class ThreadAdministration implements ThreadOperations {
     if (isInUse(liveThread)) return false;
     const { epoch, seq } = liveThread.record;
     // The live thread caches its latest checkpoint, which is about to change.
-    this.#keeper.letGo(liveThread);
-    await this.#deps.journal.prune(key, { epoch, seq });
+    await this.#keeper.withoutActor(liveThread, () => this.#deps.journal.prune(key, { epoch, seq }));
     return true;
   }
 }

@@ -3,9 +3,10 @@ import { DueQueue } from "../../actors/due-queue.ts";
 import { graph, list, value } from "../../src/index.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import type { MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
+import type { KeyValueEntry, ScanRange } from "../../src/ports/key-value-store.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
-import { dueRunKey } from "../../src/storage/keys.ts";
+import { DELAYED_RANGE, dueRunKey } from "../../src/storage/keys.ts";
 import { PRESENT_MARK } from "../../src/storage/records.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
@@ -37,6 +38,29 @@ function held() {
     edges: { start: "work" },
   });
   return { waits, go: () => going.splice(0).forEach((one) => one()), going };
+}
+
+/** A store that reads what is due, and hands it out when the test says so. */
+class SlowDueReads extends GatedKeyValueStore {
+  #isSlow = false;
+  #handOut: (() => void) | undefined;
+
+  holdDueReads(): void {
+    this.#isSlow = true;
+  }
+
+  handOut(): void {
+    this.#isSlow = false;
+    this.#handOut?.();
+  }
+
+  override async *entries(range: ScanRange): AsyncGenerator<KeyValueEntry> {
+    const isHeld = this.#isSlow && range.gte === DELAYED_RANGE.gte;
+    const entries: KeyValueEntry[] = [];
+    for await (const entry of super.entries(range)) entries.push(entry);
+    if (isHeld) await new Promise<void>((resolve) => (this.#handOut = resolve));
+    yield* entries;
+  }
 }
 
 function later(
@@ -335,5 +359,33 @@ describe("a run with a delay", () => {
     await server.scheduler.advance(HOUR);
     await server.scheduler.settle();
     expect(await server.record(key, b)).toMatchObject({ status: "success" });
+  });
+
+  test("whose thread is being deleted as its time comes leaves the next thread of that id alone", async () => {
+    const store = new SlowDueReads();
+    const warned: string[] = [];
+    const server = await Server.start(named, { kv: store, warned });
+    const key = await server.thread();
+    await now(server, key, "first");
+    await later(server, key, "late", HOUR);
+    store.holdDueReads();
+    await server.scheduler.advance(HOUR);
+    store.free = false;
+    const removed = server.system.threads.remove(key);
+    await server.scheduler.settle();
+    await store.pass(); // of the delayed run
+    await server.scheduler.settle();
+    await store.arrival(); // the thread's deletion
+    store.handOut();
+    await server.scheduler.settle();
+    store.free = true;
+    await store.pass();
+    await server.do(removed);
+    const draft = draftOf(server.newId(), { input: { name: "again" } });
+    const run = await server.do(server.system.admit(key, { ...draft, create: {} }));
+    await server.scheduler.settle();
+    expect(await server.record(key, run)).toMatchObject({ status: "success" });
+    expect(await server.values(key)).toMatchObject({ log: ["again"] });
+    expect(warned).toEqual([]);
   });
 });

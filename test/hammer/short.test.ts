@@ -13,7 +13,8 @@ describeOverEachTransport("whatever clients do at once", (transport) => {
       seed: 20_261_124,
       transport,
     });
-    expect(faults).toEqual([]);
+    // One text: a report that shortens lists of differences still shows it.
+    expect(faults.join("\n\n")).toBe("");
     expect(rounds).toBeGreaterThan(0);
     // The requests reach working runs.
     expect(answers.get("start 200") ?? 0).toBeGreaterThan(0);
