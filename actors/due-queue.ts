@@ -27,12 +27,24 @@ export interface DueSource {
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
 
-/** Entries that are read from the storage at a time. */
+/** Entries that are read from the storage at a time, besides those that are skipped. */
 const ENTRIES_PER_READ = 64;
+/**
+ * Entries that are read when a tenant has more of them due than may be started, to find those of other tenants behind them.
+ * Reading so many takes about 1 ms, and starting a tenant's share 10 ms.
+ */
+const MAX_ENTRIES_PER_READ = 1_024;
+/** Entries that are being started at the same time. */
+const MAX_STARTING = 128;
+/** Of these, entries of one tenant: the rest is for others. */
+const MAX_STARTING_PER_TENANT = 32;
 /** Milliseconds before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds in which the deletion of a thread is stored, as a rule: its entries are listed until then. */
 const DELETION_PAUSE_MS = 100;
+
+/** `unlisted`: its thread does not list the entry. `failed`: it will not be tried again. */
+type StartOutcome = "started" | "unlisted" | "retry" | "failed";
 
 /** Errors that stay when the start is repeated. */
 const PERMANENT: ReadonlySet<string> = new Set([
@@ -56,8 +68,13 @@ export class DueQueue {
    * others.
    */
   readonly #failed = new Set<string>();
-  /** Entries that their threads did not list in the last pass. */
-  #unlisted = new Set<string>();
+  /** Entries that are being started: the storage still lists them. The number of each tenant's. */
+  readonly #starting = new Set<string>();
+  readonly #startingByTenant = new Map<string, number>();
+  /** Entries that their threads did not list when they were to be started. */
+  readonly #unlisted = new Set<string>();
+  /** True when there are more entries due than are being started. */
+  #isMoreDue = false;
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
@@ -89,7 +106,7 @@ export class DueQueue {
     this.#timer = null;
   }
 
-  /** Starts all entries that are due, and sets the timer for the next one. */
+  /** Begins to start all entries that are due, and sets the timer for the next one. */
   async startDue(): Promise<void> {
     this.#timer?.();
     this.#timer = null;
@@ -103,6 +120,8 @@ export class DueQueue {
       await this.#deps.journal.whenWritable();
       if (!this.#stopped) await this.#startPage();
     } catch (cause) {
+      // The storage may have been closed during the read.
+      if (this.#stopped) return;
       this.#deps.logger.warn(`due ${this.#source.name}s could not be read; retrying`, {
         error: String(cause),
       });
@@ -114,35 +133,71 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    const found = await this.#source.read(ENTRIES_PER_READ + this.#failed.size);
+    // If one of these is read again, its thread has already stored what it had to, and nobody will remove the entry.
+    const unlisted = new Set(this.#unlisted);
+    const skipped = this.#failed.size + this.#starting.size;
     // Read once: between two reads of the clock an entry may become due, and would then be neither due nor the next.
     const { now } = this;
-    const due = found.filter((entry) => entry.due <= now && !this.#failed.has(nameOf(entry)));
-    const before = this.#unlisted;
-    this.#unlisted = new Set();
-    await Promise.all(due.map((entry) => this.#start(entry)));
-    for (const entry of due) {
-      const name = nameOf(entry);
-      if (before.has(name) && this.#unlisted.has(name)) this.#fail(entry, "its thread does not list it");
+    this.#isMoreDue = false;
+    let found = await this.#source.read(ENTRIES_PER_READ + skipped);
+    this.#startDueOf(found, now, unlisted);
+    if (this.#isMoreDue && this.#starting.size < MAX_STARTING) {
+      found = await this.#source.read(MAX_ENTRIES_PER_READ + skipped);
+      this.#startDueOf(found, now, unlisted);
     }
-    const next = found.find(({ due: at }) => at > now);
-    if (due.length > 0) this.schedule(this.now);
-    else if (next !== undefined) this.schedule(next.due);
+    const listed = new Set(found.map(nameOf));
+    for (const name of unlisted) if (!listed.has(name)) this.#unlisted.delete(name);
+    const next = found.find(({ due }) => due > now);
+    if (next === undefined) this.#isMoreDue ||= found.length > skipped;
+    else this.schedule(next.due);
   }
 
-  async #start(entry: KeyedTimer): Promise<void> {
-    if (this.#stopped) return;
+  /** Starts what is due of these entries, as far as there is room. */
+  #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
+    for (const entry of found) {
+      if (entry.due > now) break;
+      const name = nameOf(entry);
+      if (this.#failed.has(name) || this.#starting.has(name)) continue;
+      const ofTenant = this.#startingByTenant.get(entry.key.tenant) ?? 0;
+      if (this.#starting.size >= MAX_STARTING || ofTenant >= MAX_STARTING_PER_TENANT) {
+        this.#isMoreDue = true;
+        continue;
+      }
+      this.#starting.add(name);
+      this.#startingByTenant.set(entry.key.tenant, ofTenant + 1);
+      void this.#startEntry(entry, unlisted.has(name));
+    }
+  }
+
+  async #startEntry(entry: KeyedTimer, wasUnlisted: boolean): Promise<void> {
+    const { tenant } = entry.key;
+    const name = nameOf(entry);
+    const outcome = await this.#start(entry);
+    this.#unlisted.delete(name);
+    if (outcome === "unlisted" && wasUnlisted) this.#fail(entry, "its thread does not list it");
+    else if (outcome === "unlisted") this.#unlisted.add(name);
+    this.#starting.delete(name);
+    const ofTenant = (this.#startingByTenant.get(tenant) ?? 1) - 1;
+    if (ofTenant > 0) this.#startingByTenant.set(tenant, ofTenant);
+    else this.#startingByTenant.delete(tenant);
+    if (this.#isMoreDue || outcome === "unlisted" || outcome === "retry") this.schedule(this.now);
+  }
+
+  async #start(entry: KeyedTimer): Promise<StartOutcome> {
+    if (this.#stopped) return "started";
     const { key, id, due } = entry;
     try {
-      if (!(await this.#source.start(key, { id, due }))) this.#unlisted.add(nameOf(entry));
+      return (await this.#source.start(key, { id, due })) ? "started" : "unlisted";
     } catch (cause) {
       const { logger } = this.#deps;
       const code = cause instanceof ServiceError ? cause.code : "";
-      if (PERMANENT.has(code)) return this.#fail(entry, String(cause));
+      if (PERMANENT.has(code)) {
+        this.#fail(entry, String(cause));
+        return "failed";
+      }
       if (code === "thread.not_found") {
         await this.#pause(DELETION_PAUSE_MS);
-        this.#unlisted.add(nameOf(entry));
-        return;
+        return "unlisted";
       }
       // A failed storage is logged once, not for each entry.
       const isOutage = this.#deps.journal.whenWritable() !== undefined;
@@ -153,6 +208,7 @@ export class DueQueue {
       });
       // The thread is loaded again meanwhile.
       await this.#pause(RETRY_PAUSE_MS);
+      return "retry";
     }
   }
 
