@@ -1,7 +1,10 @@
 import type { ThreadState } from "../api/records.ts";
 import { errorText, Trace } from "./trace.ts";
 
-/** Builds a trace from the checkpoints of a run, newest first as in the history. It has no task times and no tokens. */
+/**
+ * Builds a trace from the checkpoints of a run. The trace has no exact times of tasks and no tokens. `states`: newest
+ * first, as in the history.
+ */
 export function traceFromHistory(run: string, states: readonly ThreadState[]): Trace {
   const trace = new Trace(run);
   for (const state of states.toReversed()) {
