@@ -147,7 +147,7 @@ interface Search {
 
 /**
  * Returns the places from which the machine can reach an outcome that is a hit. `isStep` decides whether a step leads
- * there. It gets the outcomes of the step, and with `leads` a test of whether an outcome leads there.
+ * there, by its outcomes and `leads`, which is true for an outcome that is a hit or leads to one.
  */
 function placesLeadingTo(
   { steps }: Search,

@@ -24,7 +24,7 @@ interface PureFunctions {
  */
 export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
   const logic = machine as Logic;
-  // `begin` wraps the input, to mark the one call that needs the initial state: a new actor passes undefined here.
+  // `begin` wraps the input, to mark the one call that needs the initial state. The calls for new actors have no input.
   const getInitialSnapshot = (scope: unknown, given: { readonly input: unknown } | undefined) =>
     given === undefined ? NOT_BEGUN : logic.getInitialSnapshot(scope, given.input);
   const inert = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;

@@ -101,8 +101,8 @@ export function plainText(tokens: readonly Token[]): string {
 }
 
 /**
- * The largest number of emphasis marks in a paragraph. The time to pair them grows with their square: 24 s for `*_b `
- * 20,000 times.
+ * The largest number of emphasis marks in a paragraph. The time to pair them grows with the square of their number: 24
+ * s for `*_b ` repeated 20,000 times.
  */
 const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;

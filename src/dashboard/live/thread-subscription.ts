@@ -104,7 +104,7 @@ export class ThreadSubscription {
     }
   }
 
-  /** The running run, if any. */
+  /** The run in progress; undefined if there is none. */
   get active(): Run | undefined {
     return this.runs.value.find(({ status }) => status === "running");
   }

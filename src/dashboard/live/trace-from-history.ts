@@ -48,7 +48,7 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
       });
     }
   }
-  // Every task has ended by the time of the next state.
+  // The end of a task is not stored. The time of the next state is used, because every task has ended by then.
   for (const task of trace.tasks.values()) {
     task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
     if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";

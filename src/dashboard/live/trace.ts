@@ -137,7 +137,7 @@ export class Trace {
     }
   }
 
-  /** Updates a task by the state of its actor in the inspector's feed. The stream reports a retry only when it has ended. */
+  /** Updates a task by the state of its actor in the inspector's feed. The stream reports a retry only after the retry has ended. */
   tried(task: Task, state: unknown): void {
     if (task.endedAt !== null) return;
     if (state === "backoff") task.status = "retrying";
