@@ -176,7 +176,7 @@ async function watch(again = 0): Promise<void> {
   });
   socket.addEventListener("close", ({ code, reason }) => {
     if (code === 4401) return start();
-    // The server refuses again what it has refused once: do not reconnect.
+    // Codes from 4000 on mean that the server has refused the request. It would refuse it again, so the page does not reconnect.
     if (code >= 4000) {
       missing();
       return showStatus(reason);

@@ -10,7 +10,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Returns whether there is no such record: 404, or 422 for an id that is not a UUID. */
+/** Returns whether the error means that a record does not exist: 404, or 422 for an id that is not a UUID. */
 export const isNotFound = (cause: unknown): boolean =>
   cause instanceof RequestError && (cause.status === 404 || cause.status === 422);
 

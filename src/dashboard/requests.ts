@@ -2,12 +2,12 @@ import { ApiKeyRequired, RequestError } from "./request-errors.ts";
 
 /** Requests to the server that serves this page. Addresses are relative, because a prefix may precede all paths. */
 
-/** The name of the API key, or the token of a user, in the session storage. */
+/** The key in the session storage under which the API key or the user's token is stored. */
 const KEY = "heddle.key";
 
 /**
- * Milliseconds: a read that is not answered by then has failed. A connection may be dead without a sign, as after the
- * computer was suspended.
+ * Milliseconds after which a read without an answer fails. A connection may be dead without a sign, for example after
+ * the computer was suspended.
  */
 const READ_TIMEOUT_MS = 60_000;
 
@@ -18,7 +18,7 @@ export const storeApiKey = (key: string): void => sessionStorage.setItem(KEY, ke
 export interface RequestInput {
   readonly method?: string;
   readonly body?: unknown;
-  /** True for a POST that changes nothing. It may fail with a timeout, as every GET. */
+  /** True for a POST that changes nothing. Like each GET, it fails if it takes too long. */
   readonly isRead?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,7 +43,7 @@ export async function sendRequest(path: string, input: RequestInput = {}): Promi
     signal: AbortSignal.any(signals),
   });
   if (response.status === 401) {
-    // If the user has entered another key meanwhile, that key is kept.
+    // If the user has entered another key in the meantime, the request is repeated with that key.
     if (keyOf() !== key && keyOf() !== null) return sendRequest(path, input);
     sessionStorage.removeItem(KEY);
     throw new ApiKeyRequired("A key is needed, or a token.");

@@ -7,7 +7,10 @@ interface Logic {
   transition(snapshot: object, event: object, scope: object): { readonly status?: unknown } | undefined;
 }
 
-/** The kind of an actor's logic. XState does not mark it, so it is inferred from the members of the logic. */
+/**
+ * The kind of an actor's logic. XState does not record the kind, so it is inferred from the members of the logic. A
+ * promise is recognised by its `transition`: the event `xstate.promise.resolve` ends it.
+ */
 export function kindOfActor(logic: unknown): LogicKind {
   if (typeof logic !== "object" || logic === null || !("transition" in logic)) return "missing";
   if (isMachine(logic)) return "machine";
@@ -22,16 +25,16 @@ export function kindOfActor(logic: unknown): LogicKind {
   }
 }
 
-/** The sources of actors that a machine may start by name or invoke. */
+/** The `src` of every actor that a machine may spawn by name or invoke. */
 export function sourcesOf(machine: Machine): readonly string[] {
   const invoked = allStates(machine.root).flatMap(({ invoke }) => invoke.map(({ src }) => src));
   return [...new Set([...Object.keys(machine.implementations.actors), ...invoked])];
 }
 
-/** A machine, and all that it may start, which may start it in turn. */
+/** A machine and all machines that it may start, directly or through others. Machines may also start each other in a circle. */
 export function machinesOf(machine: Machine): readonly Machine[] {
   const found = new Set([machine]);
-  // A set also iterates over what is added meanwhile.
+  // The loop also visits the machines that it adds to the set.
   for (const one of found) {
     for (const logic of sourcesOf(one).map((src) => logicOf(one, src)))
       if (isMachine(logic)) found.add(logic);
@@ -39,7 +42,10 @@ export function machinesOf(machine: Machine): readonly Machine[] {
   return [...found];
 }
 
-/** The logic that `src` refers to: an implementation of the machine, or logic that is written in an `invoke` itself. */
+/**
+ * The logic that `src` refers to: a named implementation of the machine, or logic written inline in an `invoke`. XState
+ * names the latter `xstate.invoke.INDEX.STATE`.
+ */
 export function logicOf(machine: Machine, src: string): unknown {
   const [, index, id] = /^xstate\.invoke\.(\d+)\.(.*)$/.exec(src) ?? [];
   if (index === undefined || id === undefined) return machine.implementations.actors[src];

@@ -5,31 +5,32 @@ import { kindOfActor } from "./actor-logic.ts";
 import type { Address, AddressedEvent, Effect, MachineEvent } from "./machine-driver.ts";
 import type { Action, Machine, XStateActor, XStateLibrary } from "./xstate.ts";
 
-/** Events in one step, at most: actors that keep sending events to each other would never end it. */
+/** The largest number of events in one step. Without a limit, actors that keep sending events to each other would never end the step. */
 const MAX_EVENTS = 10_000;
 
 /** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
 export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
 
 /**
- * A machine and the actors below it, for one step. They are XState's own objects, but none is started: events are given to the pure transition
- * functions of their logic, and the actions that come back are carried out here, in the order in which XState does. Promises, timers and
- * custom actions become effects.
+ * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with
+ * `start()`. Instead, this class passes events to the pure transition functions of their logic and carries out the
+ * actions that these return, in the same order as XState does. Promises, timers and custom actions are not carried out:
+ * they become effects.
  */
 export class ActorTree {
   readonly root: XStateActor;
   readonly effects: Effect[] = [];
   /** Actions that are not carried out yet, by the actor that asked for them. */
   readonly #actions = new Map<XStateActor, Action[]>();
-  /** What an actor does once it has started, or after its current event. Absent for actors that are idle. */
+  /** The tasks that an actor runs once it has started, or after its current event. Idle actors have no entry. */
   readonly #queues = new Map<XStateActor, (() => void)[]>();
   readonly #started = new Set<XStateActor>();
   readonly #stopped = new Set<XStateActor>();
   #events = 0;
 
-  /** @throws the error of a machine whose stored state no longer exists, or whose initial state cannot be computed */
+  /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
   constructor(xstate: XStateLibrary, machine: Machine, start: TreeStart) {
-    // An actor computes its initial state when it is created, and is inspected just before that.
+    // XState calls `inspect` for each new actor, just before the actor computes its initial state.
     const inspect = ({ type, actorRef }: { type: string; actorRef: XStateActor }) => {
       if (type === "@xstate.actor") this.#observe(actorRef);
     };
@@ -39,7 +40,7 @@ export class ActorTree {
     else this.#start(this.root);
   }
 
-  /** Delivers an event, or the result of a promise actor. An actor that has ended gets none. */
+  /** Delivers an event to an actor, or ends a promise actor with its result. Actors that have ended take no more events. */
   deliver(message: AddressedEvent): void {
     let actor: XStateActor | undefined = this.root;
     for (const id of message.to) actor = actor?._snapshot.children?.[id];
@@ -64,7 +65,7 @@ export class ActorTree {
       actionExecutor: (action: Action) => {
         const { type, params, exec, info } = action;
         if (type === "xstate.stopChild" && isActor(params)) {
-          // Frees the actor's system id at once, for one that is spawned later in the step.
+          // Frees the actor's system id at once: an actor that is spawned later in this step may use the same id.
           exec?.(info, params);
           if (!this.#started.has(params)) this.#stopped.add(params);
         }
@@ -76,7 +77,7 @@ export class ActorTree {
     });
   }
 
-  /** Takes over restored actors, which have been started in an earlier step. */
+  /** Registers a restored actor and its children as started: they were started in an earlier step. */
   #adopt(actor: XStateActor, stored: JsonObject): void {
     this.#started.add(actor);
     this.#queues.delete(actor);
@@ -141,7 +142,7 @@ export class ActorTree {
     });
   }
 
-  /** An actor takes one event after the other: those that come meanwhile wait. */
+  /** Runs a task of an actor, or queues it while the actor is busy: an actor handles one event at a time. */
   #inTurn(actor: XStateActor, task: () => void): void {
     const queue = this.#queues.get(actor);
     if (queue === undefined) this.#run(actor, [task]);
@@ -154,11 +155,14 @@ export class ActorTree {
     this.#queues.delete(actor);
   }
 
-  /** Carries out what an actor asked for in its last transition, and tells its parent. */
+  /**
+   * Carries out the actions of an actor's last transition. Then notifies the parent if the actor has ended or if the
+   * parent subscribed to its snapshots.
+   */
   #settle(actor: XStateActor): void {
     const actions = this.#actions.get(actor)?.splice(0) ?? [];
     const spawned = new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
-    // Those that `assign` has spawned come without an action.
+    // Starts the children that `assign` has spawned: XState returns no action for these.
     for (const child of Object.values(actor._snapshot.children ?? {}))
       if (child !== undefined && !spawned.has(child)) this.#start(child);
     for (const action of actions) this.#perform(actor, action);
@@ -171,7 +175,7 @@ export class ActorTree {
   #end(actor: XStateActor): void {
     const { _snapshot: snapshot, _parent: parent, id } = actor;
     const { output, error } = snapshot;
-    // Its timers go with it.
+    // The effect `stop` also drops the actor's timers.
     this.effects.push({ kind: "stop", at: addressOf(actor) });
     if (snapshot.status === "error") actor._snapshot = { ...snapshot, error: toPlainError(error) };
     if (parent === undefined) return;
@@ -204,7 +208,7 @@ export class ActorTree {
       case "xstate.raise":
       case "xstate.sendTo": {
         const target = type === "xstate.raise" ? actor : params.to;
-        // Actors outside of the tree cannot be reached.
+        // The target may be an actor outside of this tree, which cannot be reached.
         if (event === undefined || target === undefined || !this.#actions.has(target)) break;
         if (typeof delay === "number") {
           if (this.#stopped.has(actor)) break;
@@ -212,7 +216,7 @@ export class ActorTree {
           const stored = toStorable(event, "event") as MachineEvent;
           this.effects.push({ kind: "timer", from, to, id: params.id, delay, event: stored });
         } else if (type === "xstate.sendTo") this.#send(target, event);
-        // An event that was raised without a delay is taken already.
+        // An event raised without a delay needs no action: the transition function has already processed it.
         break;
       }
       case "xstate.cancel":
@@ -254,7 +258,7 @@ function ancestorsOf({ _parent: parent }: XStateActor): readonly XStateActor[] {
 const addressOf = (actor: XStateActor): Address =>
   [...ancestorsOf(actor), actor].slice(1).map(({ id }) => id);
 
-/** Restores the Error that the machine expects: a stored error is plain data. */
+/** Converts a stored error, which is plain data, back to the Error that the machine expects. */
 function toError(stored: unknown): Error {
   const { error: name, message } = isObject(stored)
     ? (stored as { error?: string; message?: string })

@@ -4,25 +4,25 @@ import { isHandled } from "./machine-driver.ts";
 import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate.ts";
 
-/** A claim about the states that a machine enters. */
+/** A statement about the states that a machine enters, such as `never shipped without PAY`. */
 export interface Claim {
   readonly kind: "never" | "eventually" | "reachable";
-  /** The ids of the states; any of them will do. */
+  /** The ids of the states that the claim names. Entering any one of them counts. */
   readonly states: ReadonlySet<string>;
-  /** The events without which `never` is meant. */
+  /** The events that a `never` claim lists after `without`: it is about the paths on which they do not come. Empty for other claims. */
   readonly without: readonly string[];
 }
 
 export interface Verdict {
   readonly result: "proved" | "refuted" | "undecided";
-  /** Why it is undecided, or what the end of the path shows. */
+  /** Why the claim is undecided; for a refuted `eventually`, what is true at the end of the path. */
   readonly why?: string;
-  /** The example: a way to the state for `reachable`, else one that the claim rules out. */
+  /** The example path: for `reachable` one that enters a state, for the other claims one that breaks the claim. Empty if there is none. */
   readonly path: readonly PathStep[];
 }
 
 export interface PathStep {
-  /** Null for the beginning. */
+  /** The descriptor of the event; null for the machine's start. */
   readonly event: string | null;
   readonly isSelfSent: boolean;
   readonly outcome: Outcome;
@@ -34,7 +34,8 @@ const GRAMMAR =
   'a claim is "never STATE without EVENT", "never STATE", "eventually STATE" or "reachable STATE"; several states or events are joined by "or"';
 
 /**
- * Reads a claim. A state is named by its path (`charging.card`), its id (`#order.charging.card`) or, if only one has it, its own name (`card`).
+ * Parses a claim. A state is named by its path (`charging.card`), by its id (`#order.charging.card`) or, if no other
+ * state has the same name, by its own name (`card`).
  * @throws ServiceError `config.invalid`, naming the part that is wrong
  */
 export function parseClaim(text: string, machine: Machine): Claim {
@@ -79,14 +80,14 @@ function unknown(what: string, name: string, known: readonly string[]): never {
   throw refusal(`the machine has no ${what} "${name}"${meant} (it has: ${known.join(", ") || "none"})`);
 }
 
-/** A step that a claim allows. A machine may send an event to itself that the claim keeps others from sending. */
+/** A step that may occur under a claim. `isSelfSent`: the claim's `without` excludes the event, but the machine may send it to itself. */
 interface AllowedStep extends PossibleStep {
   readonly isSelfSent: boolean;
 }
 
 /**
- * Decides a claim over all places of a machine. What holds however the guards answer is proved or refuted; what depends on their answers is
- * undecided.
+ * Decides a claim over all places of a machine. It is proved or refuted if the result is the same for all answers of
+ * the guards, and undecided if the result depends on them, or on when the machine sends events to itself.
  */
 export function decide({ places, initial, selfSent }: StateSpace, claim: Claim): Verdict {
   const { kind, states, without } = claim;
@@ -109,7 +110,7 @@ export function decide({ places, initial, selfSent }: StateSpace, claim: Claim):
   const isSure = (outcome: Outcome) => isHit(outcome) || surely.has(outcome.to);
   const isWithoutGuards = (step: AllowedStep) => !step.isSelfSent && step.outcomes.length === 1;
   if (kind === "eventually") {
-    // No longer than until a state is entered: what comes after that does not matter.
+    // Follows a path only until it enters one of the states: what happens after that does not matter.
     const leave = (isEnd: (outcome: Outcome) => boolean, take: (step: AllowedStep) => boolean) =>
       pathTo(search, (outcome) => !isHit(outcome) && isEnd(outcome), take, isHit);
     const missed = leave(({ to }) => !perhaps.has(to), isWithoutGuards);
@@ -144,7 +145,10 @@ interface Search {
   readonly steps: ReadonlyMap<string, readonly AllowedStep[]>;
 }
 
-/** The places from which the machine can come to an outcome that is a hit. `isStep` says which of a step's outcomes have to lead there. */
+/**
+ * Returns the places from which the machine can reach an outcome that is a hit. `isStep` decides whether a step leads
+ * there, by its outcomes and `leads`, which is true for an outcome that is a hit or leads to one.
+ */
 function placesLeadingTo(
   { steps }: Search,
   isHit: (outcome: Outcome) => boolean,
@@ -160,7 +164,10 @@ function placesLeadingTo(
   return found;
 }
 
-/** The shortest way to an outcome, over the steps that `take` allows, and past no outcome that `isBarred`. */
+/**
+ * Returns the shortest path to an outcome that satisfies `isEnd`; undefined if there is none. The path uses only steps
+ * that `take` accepts, and does not continue after an outcome that satisfies `isBarred`.
+ */
 function pathTo(
   { places, initial, steps }: Search,
   isEnd: (outcome: Outcome) => boolean,
@@ -173,7 +180,7 @@ function pathTo(
     { event: null, isSelfSent: false, outcome, from: undefined, to: placeOf(outcome.to) },
   ];
   const queue = initial.map(begun);
-  // An array that grows is walked to its end.
+  // The loop also visits the paths that it adds to the queue.
   for (const path of queue) {
     const { outcome, to } = path.at(-1) as PathStep;
     if (isEnd(outcome)) return path;

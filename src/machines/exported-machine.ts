@@ -16,9 +16,9 @@ interface Exported {
 }
 
 /**
- * Makes a graph of a machine, or of versions of one, with the XState of the machine's own project.
- * @param files files that may have imported it: the first one that resolves to the XState that made the machine decides
- * @throws ServiceError `config.invalid` when XState is missing or too old, or the machine has a part that is not
+ * Makes a graph from a machine or from several versions of one, with the XState of the machine's own project.
+ * @param files files from which `xstate` is resolved; the copy of XState that made the machine is preferred
+ * @throws ServiceError `config.invalid` when XState is missing or too old, or when the machine has a part that is not
  * supported
  */
 export function loadMachine(exported: Machine | Exported, files: readonly string[]): GraphDefinition {
@@ -78,13 +78,13 @@ export function libraryOf(machine: Machine, files: readonly string[]): XStateLib
   const [library] = found;
   if (library === undefined)
     throw refusal("it is an XState machine, and its project has no xstate: npm install xstate@5");
-  // It came with what is needed of actions.
+  // XState added `initialTransition` in 5.19, together with the action objects that are needed here.
   if (typeof library.initialTransition !== "function")
     throw refusal("its project's xstate is older than 5.19: npm install xstate@5");
   return library;
 }
 
-/** The sources of promise actors that a machine and its children may start. */
+/** The `src` of every promise actor that a machine and its children may start. */
 function promiseActors(machine: Machine): readonly string[] {
   return machinesOf(machine).flatMap((one) =>
     sourcesOf(one).filter((src) => kindOfActor(logicOf(one, src)) === "promise"),

@@ -2,18 +2,22 @@ import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
 interface RunActors {
   readonly actors: Map<string, RunningActor>;
-  /** Callbacks that end the tasks waiting for an actor. The actor continues. */
+  /** One callback for each task that waits for an actor. Calling it ends the task; the actor continues. */
   readonly waiting: Set<() => void>;
 }
 
 /**
- * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
- * others work, the tasks of those end without a result, and the next superstep waits for the same actors again.
+ * The running promise actors of each run. A superstep ends only when all of its tasks have ended, but a machine has to
+ * take the result of the first actor while others are still working. So when one actor ends, the tasks of the others
+ * end without a result, and tasks of the next superstep wait for the same actors again.
  */
 export class LiveActors {
   readonly #runs = new Map<string, RunActors>();
 
-  /** The result of an actor, which is started if it is not running; undefined if another actor ends first. */
+  /**
+   * Waits for the result of an actor, and starts the actor if it is not running. Resolves with undefined if another
+   * actor ends first, or if `signal` aborts, which stops the actor.
+   */
   next(
     run: string,
     key: string,
@@ -49,12 +53,12 @@ export class LiveActors {
     });
   }
 
-  /** Ends the tasks that wait for actors of a run. */
+  /** Ends the tasks that wait for actors of a run. The actors continue. */
   release(run: string): void {
     for (const leave of this.#runs.get(run)?.waiting ?? []) leave();
   }
 
-  /** Stops all actors of a run but these. */
+  /** Stops all actors of a run except those with these keys. */
   retain(run: string, keys: ReadonlySet<string>): void {
     for (const [key, live] of this.#runs.get(run)?.actors ?? []) {
       if (keys.has(key)) continue;

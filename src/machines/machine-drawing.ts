@@ -11,7 +11,7 @@ function transitionsOf(node: StateNode): ReadonlyMap<string, readonly Transition
 
 const nameOf = ({ path }: StateNode) => path.join(".");
 
-/** Draws a machine as clients draw graphs: its states are the nodes, its transitions the edges. */
+/** Converts a machine to the drawing that clients show of a graph: its states become nodes, and its transitions edges. */
 export function drawMachine({ root }: Machine): GraphDrawing {
   const nodes: DrawnNode[] = [schemaNode("__start__")];
   const edges: DrawnEdge[] = firstStates(root).map((to) => edge("__start__", nameOf(to), false));
@@ -28,7 +28,7 @@ export function drawMachine({ root }: Machine): GraphDrawing {
   }
   for (const [event, list] of transitionsOf(root)) {
     for (const { target = [] } of list) {
-      // The root is no node of the drawing: what it handles may happen in each of its states.
+      // The root is not drawn as a node. Its transitions are drawn from each of its child states, since they may be taken in any of them.
       for (const to of target) {
         for (const from of Object.values(root.states))
           edges.push(edge(nameOf(from), nameOf(to), true, event));
@@ -53,7 +53,7 @@ const schemaNode = (id: string): DrawnNode => ({
 const edge = (source: string, target: string, conditional: boolean, data?: string): DrawnEdge =>
   data === undefined ? { source, target, conditional } : { source, target, conditional, data };
 
-/** The machine's own chart. */
+/** The chart of the machine's own states, with `name` as its id. */
 export function chartOfMachine({ root }: Machine, name: string): StatechartDefinition {
   return { ...chartState(root), id: name };
 }

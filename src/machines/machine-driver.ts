@@ -1,6 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
 
-/** An event of a machine. */
 export interface MachineEvent extends JsonObject {
   readonly type: string;
 }
@@ -13,7 +12,7 @@ export interface StoredSnapshot {
   readonly rest: JsonObject;
 }
 
-/** Where an actor is: the ids from below the root to its own. The root's is empty. */
+/** The position of an actor: the ids on the way from the root to the actor, without the root's own id. The root has an empty address. */
 export type Address = readonly string[];
 
 /** True if an address is `top`, or below it. */
@@ -22,18 +21,21 @@ export const isWithin = (at: Address, top: Address): boolean => top.every((id, l
 /** A promise actor to start. */
 export interface PromiseStart {
   readonly at: Address;
-  /** The sources of the machines above it, from below the root. The last one's implementations have its `src`. */
+  /** The `src` of each machine between the root and this actor, outermost first. The innermost machine implements the actor's own `src`. */
   readonly owner: readonly string[];
   readonly src: string;
   readonly input: unknown;
 }
 
-/** What a transition asks the driver's caller to do, in order. */
+/** Something that the driver's caller has to do after a transition. Effects are carried out in order. */
 export type Effect =
   | ({ readonly kind: "start" } & PromiseStart)
-  /** Ends the promise actors at and below an address, and drops the timers that they set or wait for. */
+  /** Stop the promise actors at and below an address, and drop the timers that actors there have set or would receive. */
   | { readonly kind: "stop"; readonly at: Address }
-  /** An event that an actor sends to itself or another after a delay (milliseconds). Timers without an id cannot be cancelled. */
+  /**
+   * Send an event to an actor after a delay in milliseconds. `from` is the actor that set the timer. Timers without an
+   * id cannot be cancelled.
+   */
   | {
       readonly kind: "timer";
       readonly from: Address;
@@ -42,11 +44,11 @@ export type Effect =
       readonly delay: number;
       readonly event: MachineEvent;
     }
-  /** Cancels the timers that an actor has set with this id. */
+  /** Cancel the timers that an actor has set with this id. */
   | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
   | { readonly kind: "emit"; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
-  /** A custom action. */
+  /** Run a custom action. */
   | { readonly kind: "action"; run(): unknown };
 
 /** An event for an actor, or the result of a promise actor. */
@@ -55,7 +57,7 @@ export type AddressedEvent = { readonly to: Address } & (
   | { readonly result: ActorResult }
 );
 
-/** The result of one macrostep, and of those of child actors that it causes. */
+/** The result of one macrostep of the machine, including the macrosteps of child actors that it causes. */
 export interface Taken {
   readonly snapshot: StoredSnapshot;
   readonly status: "active" | "done";
@@ -69,23 +71,23 @@ export interface Waiting {
   readonly meta: JsonObject;
   /** The descriptors of the events that the machine's active states handle, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
-  /** True when a transition is enabled, guards included. */
+  /** True if the event enables a transition, guards included. */
   can(event: MachineEvent): boolean;
 }
 
-/** The outcome of an actor. */
+/** How an actor has ended: with an output or with an error. */
 export type ActorResult = { readonly output: unknown } | { readonly error: unknown };
 
 /** A promise actor that is running. */
 export interface RunningActor {
   readonly result: Promise<ActorResult>;
-  /** Aborts its signal. Its result is not awaited any more. */
+  /** Aborts the actor's signal. Its result is ignored from then on. */
   stop(): void;
 }
 
 /**
- * A machine as pure functions, whatever version of XState it was written for. It keeps nothing between calls. An error that the machine
- * does not catch is thrown.
+ * Runs a machine, whatever version of XState it was written for. A driver keeps no state between calls: the caller
+ * passes the snapshot. Errors that the machine does not handle are thrown.
  */
 export interface MachineDriver {
   /** Identifies the structure of the machine. */

@@ -40,14 +40,14 @@ import {
 } from "./machine-state.ts";
 import { type MachineVersions, versionOf } from "./machine-versions.ts";
 
-/** Nodes besides the actors' own. XState reserves names with this prefix. */
+/** The nodes that are not actors. No actor has such a name, because XState reserves the prefix. */
 const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
+/** The default of `recursion_limit`, in supersteps. Each actor takes two supersteps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
-/** A state with any keys: those of a machine's context are known only when it runs. */
+/** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
 class OpenRules extends Map<string, ChannelRule> {
   override get(key: string): ChannelRule {
     return super.get(key) ?? CONTEXT_RULE;
@@ -60,9 +60,9 @@ class OpenRules extends Map<string, ChannelRule> {
 const CONTEXT_RULE = value();
 
 /**
- * Makes a graph of a machine. One node processes events: each is a macrostep, and its checkpoint holds the machine's
- * snapshot. Promise actors are nodes of their own, whose result is stored before the event that it causes. While no
- * actor runs, a node waits for an event.
+ * Makes a graph that runs a machine. One node processes events, each in a macrostep of its own; its checkpoint holds
+ * the machine's snapshot. Each promise actor is a node of its own, so that its result is stored before the machine
+ * processes it. While no actor is running, another node waits for an event.
  */
 export function machineGraph(
   versions: MachineVersions,
@@ -72,11 +72,11 @@ export function machineGraph(
   const live = new LiveActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
     const { version, ...work } = input as Sent;
-    // The machine is migrated first, and starts its actors then.
+    // The state has to be migrated first. The machine starts the actor again after that.
     if (versions.migrates(version)) return undefined;
     const begin = () => versions.only(version).startActor(work, (event) => ctx.emit(event));
     const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal);
-    // It was aborted, or another actor has ended first.
+    // The task was aborted, or another actor has ended first.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
@@ -89,7 +89,7 @@ export function machineGraph(
       [STATE_KEY]: value(),
       [OUTPUT_KEY]: value(),
       [SNAPSHOT_KEY]: value(),
-      // Written by the actors that end in one step.
+      // Collects the results of all actors that end in one superstep. An empty list clears it.
       [EVENTS_KEY]: reduce<readonly Pending[]>([], (all, more) =>
         more.length === 0 ? [] : [...all, ...more],
       ),
@@ -103,7 +103,7 @@ export function machineGraph(
         return update;
       },
       [WAIT]: async (stored: JsonObject, ctx: Ctx) => {
-        // A timer was due while the machine waited.
+        // A timer has fired while the machine was waiting. Its event is processed, and no client is asked for one.
         if ((stored[EVENTS_KEY] as readonly Pending[]).length > 0) return {};
         const { driver, state } = versions.at(stored);
         const waiting = driver.waiting(snapshotOf(state));
@@ -111,7 +111,8 @@ export function machineGraph(
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
-        // A migration converts the snapshot after the macrostep, not the one before.
+        // The actions need the driver of the version that made the state, since they are computed from the snapshot
+        // before the macrostep, and a migration converts only the one after it.
         const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
@@ -133,7 +134,7 @@ export function machineGraph(
     ...definition,
     hash: versions.hash,
     rules: new OpenRules(definition.rules),
-    // It is the machine's own, and its types are not known here.
+    // The graph declares no input keys: the machine gets the input as a whole, under `inputKey`.
     input: new Map(),
     machine: {
       ...views,
@@ -159,13 +160,16 @@ interface Sent extends Work {
 const keyOf = ({ at, start }: Pick<Work, "at" | "start">) => `${start}:${at.join(".")}`;
 
 function take(driver: MachineDriver, step: Step): Taken {
-  // Stored values have no `undefined`: null is the input of a machine that began without one.
+  // Stored values have no `undefined`: a machine that began without an input has null here.
   return step.before === null
     ? driver.begin(step.input ?? undefined)
     : driver.take(step.before, step.message);
 }
 
-/** Takes all pending events, each in a macrostep of its own. */
+/**
+ * Starts the machine, or processes all pending events, each in a macrostep of its own. Returns the update of the state
+ * and the actors that have to run.
+ */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
@@ -211,12 +215,12 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     if ("timer" in pending) {
       const timer = timers.find((one) => isSameTimer(one, pending.timer));
       timers = timers.filter((one) => one !== timer);
-      // Else it was cancelled before its turn.
+      // If the timer is missing, it was cancelled before its event was processed.
       if (timer !== undefined) apply({ before: snapshot, message: { to: timer.to, event: timer.event } });
       continue;
     }
     const { actor, start, result } = pending;
-    // The machine has left the state that started it.
+    // The actor is unknown if the machine has left the state that started it. Its result is dropped.
     if (!work.some((one) => one.start === start)) continue;
     work = work.filter((one) => one.start !== start);
     apply({ before: snapshot, message: { to: actor, result } });
@@ -227,7 +231,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
-    // Also when the machine before had a version.
+    // Also written if no version is declared any more, but the stored state still has one.
     ...((versions.areDeclared || state[VERSION_KEY] !== undefined) && { [VERSION_KEY]: driver.version }),
     [STATE_KEY]: stateValue,
     [OUTPUT_KEY]: output,
@@ -240,7 +244,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
 const textOf = (label: string | undefined, logged: unknown) =>
   `${label === undefined ? "" : `${label}: `}${typeof logged === "string" ? logged : JSON.stringify(logged)}`;
 
-/** The time at which a timer is due. As in JavaScript, a delay that is no time has passed at once. */
+/** The time when a timer is due. As in `setTimeout`, an invalid or negative delay counts as 0. */
 function dueAfter(delay: number, ctx: Ctx): number {
   const ms = Number.isFinite(delay) ? Math.max(0, Math.ceil(delay)) : 0;
   return Math.min((ctx["~now"]?.() ?? 0) + ms, Number.MAX_SAFE_INTEGER);
@@ -254,7 +258,7 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   if (rest["status"] !== "active") return END;
   if (sent.length > 0) return sent;
   if (timers.length > 0) return WAIT;
-  // Without an event that it could take, it would wait forever. What is missing for its version is named where it waits.
+  // A machine that handles no event would wait forever, so it ends. If the state's version is missing, the node WAIT reports that.
   return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
 }
 
@@ -265,7 +269,7 @@ const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
   events,
 });
 
-/** Validates an event against the machine, guards included, and describes the events for forms. */
+/** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
 function eventSchema({ events, can }: Waiting): Schema<unknown, MachineEvent> {
   const validate = (event: unknown) => {
     const why = whyNotEvent(event, events);
@@ -286,7 +290,7 @@ function whyNotEvent(event: unknown, events: readonly string[]): string | undefi
   if (!isObject(event) || typeof event["type"] !== "string")
     return `must be an event, { type: "..." }; ${possible}`;
   const { type } = event;
-  // XState keeps these for itself: `xstate.stop` ends a machine, others bring the results of its actors.
+  // Events with the prefix `xstate.` are reserved: `xstate.stop` ends a machine, others bring the results of its actors.
   const isTaken = !type.startsWith("xstate.") && isHandled(type, events);
   return isTaken ? undefined : `is "${type.slice(0, 128)}"; ${possible}`;
 }

@@ -9,31 +9,34 @@ import type {
   StoredSnapshot,
 } from "./machine-driver.ts";
 
-/** An event for the machine, or a promise actor's result, that is not processed yet. */
+/** Something that the machine has not processed yet: an event, a timer that has fired, or the result of a promise actor. */
 export type Pending =
   | { readonly event: MachineEvent }
   | { readonly timer: Timer }
   | { readonly actor: Address; readonly start: number; readonly result: ActorResult };
 
-/** A started promise actor whose result is not processed yet. `start` distinguishes it from others at the same address. */
+/**
+ * A promise actor that was started and whose result is not processed yet. `start` is unique: an actor that is started
+ * later at the same address has another number.
+ */
 export interface Work extends PromiseStart {
   readonly start: number;
 }
 
-/** A timer that was set, and neither cancelled nor taken yet. Its `id` tells it from others under the same name. */
+/** A timer that was set and has neither fired nor been cancelled. Its `id` is unique; several timers may have the same `name`. */
 export interface SetTimer extends Timer {
-  /** The id that XState knows it by. */
+  /** The id that the machine uses to cancel the timer; null if the timer has none. */
   readonly name: string | null;
-  /** The actor that has set it. */
+  /** The actor that has set the timer. */
   readonly from: Address;
-  /** The actor that gets its event. */
+  /** The actor that receives the event. */
   readonly to: Address;
   readonly event: MachineEvent;
 }
 
-/** A macrostep whose custom actions have to run. They are determined by processing the event again. */
+/** A macrostep whose custom actions still have to run. Actions cannot be stored, so the macrostep is computed again to get them. */
 export type Step =
-  /** The beginning, with the machine's input. */
+  /** The start of the machine, with its input. */
   | { readonly before: null; readonly input: unknown }
   | { readonly before: StoredSnapshot; readonly message: AddressedEvent };
 
@@ -41,23 +44,26 @@ export type Step =
 export interface StoredMachine {
   readonly rest: JsonObject;
   readonly work: readonly Work[];
-  /** The number of actors started and timers set. */
+  /** The number of actors started and timers set so far. Each gets the next number, as its `start` or in its `id`. */
   readonly started: number;
   readonly timers: readonly SetTimer[];
   readonly actions: readonly Step[];
-  /** Keys that an earlier context had. */
+  /**
+   * Keys of an earlier context that the current one lacks. The state keeps them with the value null; the restored
+   * context leaves them out.
+   */
   readonly unset: readonly string[];
 }
 
-/** The key of the state that holds the whole input until the machine has begun with it. */
+/** The state key that holds the whole input until the machine has started with it. */
 export const INPUT_KEY = "__machine_input__";
 
-/** Keys of the state that are not of the context. */
+/** State keys that are not part of the machine's context. */
 export const STATE_KEY = "__state__";
 export const OUTPUT_KEY = "__output__";
 export const SNAPSHOT_KEY = "__snapshot__";
 export const EVENTS_KEY = "__events__";
-/** The version of the machine that made the state. Absent where machines declare none. */
+/** The version of the machine that made the state. Absent if no version is declared. */
 export const VERSION_KEY = "__version__";
 export const OWN: ReadonlySet<string> = new Set([
   STATE_KEY,
@@ -70,7 +76,7 @@ export const OWN: ReadonlySet<string> = new Set([
 
 export const storedMachineOf = (state: JsonObject) => state[SNAPSHOT_KEY] as unknown as StoredMachine;
 
-/** The timers of a state. A client may have changed it. */
+/** The timers of a state. Malformed ones are left out: a client may have edited the state. */
 export function timersOf(state: JsonObject): readonly SetTimer[] {
   const kept = state[SNAPSHOT_KEY];
   const timers = isObject(kept) ? kept["timers"] : undefined;

@@ -3,19 +3,19 @@ import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import { OWN, snapshotOf, SNAPSHOT_KEY, STATE_KEY, storedMachineOf, VERSION_KEY } from "./machine-state.ts";
 
-/** Converts XState's snapshot of a machine that another version made to one of the current version. */
+/** Converts an XState snapshot that another version of the machine made to one of the current version. `from`: that other version. */
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
 
 /**
- * The versions of one machine. A state belongs to the version that made it, and no other version goes on from it, unless `migrate` has
- * converted it.
+ * The versions of one machine. A state is continued by the version that made it. If that version is missing, `migrate`
+ * converts the state for the current version.
  */
 export class MachineVersions {
-  /** The version with which machines begin. */
+  /** The version that new machines start with. */
   readonly current: MachineDriver;
   /** Identifies the structures of all versions. */
   readonly hash: string;
-  /** True if threads have to store their version. */
+  /** True if at least one machine declares its version. States then store the version that made them. */
   readonly areDeclared: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;
@@ -29,7 +29,11 @@ export class MachineVersions {
     this.#migrate = migrate;
   }
 
-  /** The driver and the state to go on with: those of the state's version, or the migrated state. @throws GraphChangedError */
+  /**
+   * Returns the state and the driver that continues it: the driver of the state's version, or the current driver with
+   * the migrated state.
+   * @throws GraphChangedError if the version is missing and the state cannot be migrated
+   */
   at(state: JsonObject): { readonly driver: MachineDriver; readonly state: JsonObject } {
     const version = versionOf(state);
     const driver = this.find(version);
@@ -38,14 +42,14 @@ export class MachineVersions {
     return { driver: this.current, state: this.#migrated(state, this.#migrate) };
   }
 
-  /** The driver of a version. @throws GraphChangedError */
+  /** Returns the driver of a version. @throws GraphChangedError if it is missing */
   only(version: string | null): MachineDriver {
     const driver = this.find(version);
     if (driver === undefined) throw this.#missing(version);
     return driver;
   }
 
-  /** True if a state of this version is migrated before it goes on. */
+  /** True if a state of this version has to be migrated before it can continue. */
   migrates(version: string | null): boolean {
     return this.#migrate !== undefined && this.find(version) === undefined;
   }
@@ -90,7 +94,7 @@ export class MachineVersions {
         },
         [VERSION_KEY]: this.current.version,
       };
-      // A state that the current version does not have is refused here.
+      // This call throws if the current version does not have the migrated state.
       this.current.waiting(snapshotOf(migrated));
       return migrated;
     } catch (thrown) {

@@ -4,12 +4,12 @@ import { drawMachine } from "./machine-drawing.ts";
 import { type ExploringLibrary, exploreMachine, UnexploredError } from "./state-space.ts";
 import { allStates, type Machine } from "./xstate.ts";
 
-/** Combinations of active states that are explored. */
+/** The largest number of combinations of active states that are explored. */
 const MAX_PLACES = 10_000;
 
 export interface Proof {
   readonly result: Verdict["result"];
-  /** The result in lines for a terminal: the verdict, and the example step by step. */
+  /** The result in lines for a terminal: the verdict, the example step by step, and the reason. */
   readonly lines: readonly string[];
   /** The machine's chart as a Mermaid flowchart, with the example marked. */
   readonly chart: string;
@@ -17,7 +17,7 @@ export interface Proof {
 
 /**
  * Decides a claim about a machine, with the XState of the machine's own project.
- * @param files files that may have imported it
+ * @param files files from which `xstate` is resolved; the copy of XState that made the machine is preferred
  * @throws ServiceError `config.invalid` for a claim that is not understood, naming the part that is wrong
  */
 export function proveClaim(
@@ -63,7 +63,7 @@ function enteredPaths(machine: Machine, { entered }: PathStep["outcome"]): reado
   return states.map(({ path }) => path.join("."));
 }
 
-/** What happens, in words, for the events that XState makes itself. */
+/** Describes an event in words if it is one of XState's own, such as `xstate.after.500.order.charging`; other events keep their name. */
 function describeEvent(machine: Machine, event: string): string {
   const [, kind, rest = ""] =
     /^xstate\.(after|done\.state|(?:done|error|snapshot)\.actor)\.(.+)$/.exec(event) ?? [];

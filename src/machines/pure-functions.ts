@@ -2,7 +2,7 @@ import type { Machine, Snapshot } from "./xstate.ts";
 
 type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
 
-/** XState's pure functions. */
+/** The pure functions of XState that are used here. */
 export interface PureLibrary {
   initialTransition(machine: Machine, input: unknown): Result;
   transition(machine: Machine, snapshot: Snapshot, event: object): Result;
@@ -18,13 +18,13 @@ interface PureFunctions {
 }
 
 /**
- * The pure functions of XState, without the actor's beginning. They make an actor for each call, which computes the machine's initial state
- * without an input: that took more CPU than the call itself, above all where the context cannot be made without one, and throws (104 of 174
- * us, 2026-11-26).
+ * XState's `initialTransition` and `transition` without needless work. Each call creates an actor, and each new actor
+ * computes the machine's initial state without an input. That took more CPU than the rest of the call (104 of 174 us,
+ * 2026-11-26), above all in machines whose context needs an input, because they throw.
  */
 export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
   const logic = machine as Logic;
-  // The input is wrapped, to tell the call that needs the initial state from that of the actor.
+  // `begin` wraps the input, to mark the one call that needs the initial state. The calls for new actors have no input.
   const getInitialSnapshot = (scope: unknown, given: { readonly input: unknown } | undefined) =>
     given === undefined ? NOT_BEGUN : logic.getInitialSnapshot(scope, given.input);
   const inert = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;

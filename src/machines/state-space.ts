@@ -2,7 +2,7 @@ import { guardName } from "./machine-drawing.ts";
 import { type PureLibrary, pureFunctions } from "./pure-functions.ts";
 import { allStates, type Machine, type Snapshot, type StateNode, type Transition } from "./xstate.ts";
 
-/** Why a machine's states cannot be explored. */
+/** Thrown when the states of a machine cannot be explored; the message says why. */
 export class UnexploredError extends Error {}
 
 /** A configuration of active states: where the machine is after a macrostep. */
@@ -12,28 +12,31 @@ export interface Place {
   readonly steps: readonly PossibleStep[];
 }
 
-/** What may happen next in a place. */
+/** An event that may occur in a place. */
 export interface PossibleStep {
   /** A descriptor of the event, such as `APPROVE`, `order.*` or `xstate.done.actor.charge`. */
   readonly event: string;
-  /** What it may lead to. Which of several, guards decide. */
+  /** The possible results of the event. If there are several, guards decide between them. */
   readonly outcomes: readonly Outcome[];
 }
 
 export interface Outcome {
-  /** The key of the place that it leads to. */
+  /** The key of the place where the macrostep ends. */
   readonly to: string;
-  /** The ids of all states that are entered on the way, also of those that are left again. */
+  /** The ids of all states that the macrostep enters, including those that it exits again. */
   readonly entered: ReadonlySet<string>;
-  /** How the guards have to be, such as `isAffordable holds`. Empty if they do not matter. */
+  /** The answers of guards that lead to this outcome, such as `isAffordable holds`. Empty if the outcome does not depend on guards. */
   readonly guards: readonly string[];
 }
 
 export interface StateSpace {
   readonly places: ReadonlyMap<string, Place>;
-  /** The ways in which the machine may begin. */
+  /** The possible outcomes of the machine's start. */
   readonly initial: readonly Outcome[];
-  /** The types of events that the machine sends to itself with a delay or by `sendTo`; null: any type, since a function makes them. */
+  /**
+   * The types of the events that the machine sends to itself with a delay or by `sendTo`. Null: any type is possible,
+   * because a function makes such an event.
+   */
   readonly selfSent: ReadonlySet<string> | null;
 }
 
@@ -42,22 +45,24 @@ export interface ExploringLibrary extends PureLibrary {
   createMachine(config: object): Machine;
 }
 
-/** Guards of one macrostep: more means that the machine does not come to rest. */
+/** The largest number of guard calls in one macrostep. More calls mean that the macrostep never ends. */
 const MAX_GUARDS = 100;
-/** Transitions without a guard that are considered in one macrostep. */
+/** The largest number of transitions without a guard that one macrostep considers. */
 const MAX_TRANSITIONS = 1_000;
-/** Outcomes of one macrostep. */
+/** The largest number of combinations of guards' answers that are tried for one macrostep. */
 const MAX_OUTCOMES = 1_000;
 
-/** The type of the action by which the explored machine shows that it enters a state. */
+/** The type of an entry action that each state of the explored machine has. It shows which states a macrostep enters. */
 const ENTERED = "heddle.entered";
-/** Stands for an event that only `*` handles: XState takes no event of the type `*`. */
+/** The type of an event that only a transition for `*` takes. The type `*` itself cannot be sent in XState. */
 const ANY_EVENT = "any other event";
 
 /**
- * Explores all places that a machine can be in. Its data are left out: each guard may hold or not, each actor may succeed or fail, and each
- * timer that is set may be the next to fire. So everything that the machine can do is found, and perhaps more.
- * @throws UnexploredError if there are more than `maxPlaces`, or the machine has actions whose events cannot be known
+ * Explores all places that a machine can be in. It ignores the machine's data: each guard may hold or not, each actor
+ * may succeed or fail, and any timer that is set may fire next. So it finds everything that the machine can do, and
+ * perhaps more.
+ * @throws UnexploredError if there are more than `maxPlaces` places, if a macrostep fails, or if the machine has
+ * actions whose events cannot be known
  */
 export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPlaces: number): StateSpace {
   const guards = new GuardChoices();
@@ -86,7 +91,7 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
     return all.length === 1 ? all.map((one) => ({ ...one, guards: [] })) : all;
   };
   const initial = outcomesOf(() => pure.begin(undefined));
-  // A map that grows is walked to its end.
+  // The loop also visits the places that it adds to the map.
   for (const [key, snapshot] of found) {
     const events = snapshot.status === "active" ? eventsOf(snapshot) : [];
     const steps = events
@@ -102,7 +107,7 @@ export function exploreMachine(xstate: ExploringLibrary, machine: Machine, maxPl
   return { places, initial, selfSent };
 }
 
-/** Computes a macrostep. XState throws what goes wrong in it, or gives it back in a snapshot. */
+/** Computes a macrostep. XState either throws an error or returns it in the snapshot; both become an UnexploredError. */
 function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T {
   let failure: unknown;
   try {
@@ -112,12 +117,15 @@ function macrostep<T extends readonly [Snapshot, unknown]>(compute: () => T): T 
   } catch (thrown) {
     failure = thrown;
   }
-  // XState puts where it happened before what has happened.
+  // The last line of XState's message says what went wrong; the lines before say where.
   const why = (failure as Error).message.split("\n").at(-1);
   throw new UnexploredError(`the machine fails or does not come to rest: ${why}`);
 }
 
-/** The descriptors of events that may come in a place. XState raises those of states that are done by itself. */
+/**
+ * The descriptors of the events that may come in a place. Events of the type `xstate.done.state.*` are left out: XState
+ * raises them itself, within the macrostep.
+ */
 function eventsOf(snapshot: Snapshot): readonly string[] {
   // oxlint-disable-next-line no-underscore-dangle -- XState's name for the active states
   const all = new Set(snapshot._nodes.flatMap(({ ownEvents }) => ownEvents));
@@ -132,21 +140,24 @@ function keyOf(snapshot: Snapshot): string {
   return JSON.stringify(history.length === 0 ? [value] : [value, history]);
 }
 
-/** Answers for guards. A computation is repeated until each combination of answers was tried. */
+/**
+ * Guards whose answers are chosen here, not computed from data. `all` repeats a computation until each combination of
+ * answers was tried.
+ */
 class GuardChoices {
   #answers: readonly boolean[] = [];
   #asked: { readonly name: string; readonly holds: boolean }[] = [];
 
   #transitions = 0;
 
-  /** The guard of a transition without one. It ends a macrostep that would never end. */
+  /** The guard for transitions that have none. It always holds, but throws when a macrostep takes too many transitions. */
   readonly none = (): boolean => {
     if (++this.#transitions > MAX_TRANSITIONS)
       throw new RangeError(`one event takes more than ${MAX_TRANSITIONS} transitions`);
     return true;
   };
 
-  /** A guard that answers for the guard of this name. */
+  /** Returns a guard that replaces the machine's guard of this name and gives the chosen answers. */
   guard(name: string): () => boolean {
     return () => {
       const holds = this.#answers[this.#asked.length] ?? true;
@@ -178,7 +189,10 @@ class GuardChoices {
   }
 }
 
-/** The configuration of a machine with the same states and transitions, whose guards are choices, and without context, actors and timers. */
+/**
+ * Returns the configuration of a machine with the same states and transitions, but without context, actors and timers.
+ * The guards give chosen answers.
+ */
 function withoutData(machine: Machine, node: StateNode, guards: GuardChoices): object {
   const transition = ({ target, guard, actions, reenter }: Transition & { readonly reenter?: boolean }) => ({
     ...(target !== undefined && { target: target.map(({ id }) => `#${id}`) }),
@@ -214,10 +228,10 @@ interface HistoryConfig {
   readonly target?: unknown;
 }
 
-/** A guard that asks for active states only, so that it needs no data. */
+/** True for XState's `stateIn`, which is kept as it is: this guard depends on active states only, not on data. */
 const isStateIn = (guard: unknown) => typeof guard === "function" && "stateValue" in guard;
 
-/** A built-in action of XState, as the function that `raise` or `sendTo` returns. */
+/** A built-in action of XState. It is the function that `raise` or `sendTo` returns, with these members. */
 interface BuiltIn {
   readonly type?: string;
   readonly event?: unknown;
@@ -225,14 +239,17 @@ interface BuiltIn {
   readonly to?: unknown;
 }
 
-/** An action as it is implemented: built-in actions may have a name too. */
+/** Returns the implementation of an action. A built-in action may have a name too. */
 function resolved(machine: Machine, action: unknown): BuiltIn {
   const { actions = {} } = machine.implementations as { readonly actions?: { [name: string]: unknown } };
   const name = typeof action === "object" ? (action as { readonly type?: string }).type : action;
   return ((typeof name === "string" ? actions[name] : action) ?? {}) as BuiltIn;
 }
 
-/** The actions that raise events within a macrostep. All others need data or do not change the state. */
+/**
+ * Returns the actions that raise events within the macrostep. All others need data or do not change the state.
+ * @throws UnexploredError if the raised event depends on data
+ */
 function raises(machine: Machine, node: StateNode, actions: readonly unknown[]): readonly unknown[] {
   return actions.flatMap((action) => {
     const { type, event, delay } = resolved(machine, action);
@@ -252,7 +269,7 @@ function selfSentEvents(machine: Machine): StateSpace["selfSent"] {
     const actions = [...node.entry, ...node.exit, ...transitions.flatMap((one) => one.actions)];
     for (const action of actions) {
       const { type, event, delay, to } = resolved(machine, action);
-      // The names of other actors are strings; a function may return the machine itself.
+      // A target that is a string names another actor. A function may return the machine itself.
       const isSent = type === "xstate.sendTo" ? typeof to !== "string" : type === "xstate.raise";
       if (!isSent || (type === "xstate.raise" && delay === undefined)) continue;
       if (typeof event !== "object" || event === null) return null;

@@ -30,7 +30,7 @@ export interface Snapshot {
   readonly output: unknown;
   readonly error: unknown;
   readonly tags: ReadonlySet<string>;
-  /** The actors of a machine, by id. */
+  /** The child actors of a machine, by id. */
   readonly children?: { readonly [id: string]: XStateActor | undefined };
   readonly _nodes: readonly StateNode[];
   getMeta(): object;
@@ -79,7 +79,7 @@ export interface Machine {
   getPersistedSnapshot(snapshot: Snapshot): object;
 }
 
-/** Recognised by what it is: a project may have several copies and versions of XState. */
+/** Recognises a machine by its members. `instanceof` does not work, because a project may have several copies and versions of XState. */
 export function isMachine(value: unknown): value is Machine {
   if (typeof value !== "object" || value === null) return false;
   const { config, root, transition } = value as Partial<Machine>;

@@ -6,10 +6,10 @@ import { ActorTree } from "./actor-tree.ts";
 import type { ActorResult, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import type { Machine, Snapshot, XStateLibrary } from "./xstate.ts";
 
-/** The driver of machines written for XState 5, over the pure transition functions of their actors. */
+/** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
   const restore = ({ value, context, rest }: StoredSnapshot) =>
-    // A copy: XState puts its references to actors into the context.
+    // The snapshot is copied, because XState puts its references to actors into the context.
     new ActorTree(xstate, machine, { snapshot: structuredClone({ ...rest, value, context }) });
   const taken = ({ root, effects }: ActorTree): Taken => {
     const { status, output, error } = root._snapshot;
@@ -57,7 +57,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   };
 }
 
-/** Guards and actions that are functions count by their names in the hash. */
+/** In the hash, a guard or an action that is a function is represented by its name. */
 const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 

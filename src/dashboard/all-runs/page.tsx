@@ -7,10 +7,10 @@ import { freeWords } from "../threads/thread-search-filter.ts";
 import { cronOrigin, PERIODS } from "./run-filter.ts";
 import { AllRunsList } from "./run-list.tsx";
 
-/** Crons by which the list can be filtered. */
+/** The largest number of crons that are offered as filters. */
 const MAX_CRONS = 100;
 
-/** The runs of all threads. What is shown is in the address. */
+/** The runs of all threads. The filters are stored in the address. */
 export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const assistants = useAssistants();
   const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))];

@@ -29,10 +29,10 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
 
 const CRON = "cron:";
 
-/** The value in the address for the runs of a cron. */
+/** Returns the value of `from` in an address that selects the runs of a cron. */
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
-/** The metadata of the runs that come from the dashboard or from a cron; null: from anywhere. */
+/** Returns the metadata that select the runs started from the dashboard or by a cron; null: all runs. */
 function originFilterOf(from: string): JsonRecord | null {
   if (from === "dashboard") return FROM_DASHBOARD;
   return from.startsWith(CRON) ? { cron_id: from.slice(CRON.length) } : null;

@@ -25,7 +25,7 @@ interface Props {
   readonly assistants: readonly Assistant[];
 }
 
-/** A page of runs. New runs are only announced, so that no row moves under the pointer. */
+/** A page of runs. New runs are not inserted: a button shows their number, so that no row moves under the pointer. */
 export function AllRunsList({ query, assistants }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
@@ -51,7 +51,7 @@ export function AllRunsList({ query, assistants }: Props) {
     const filter = runFilterOf(query, Date.now());
     const newest = shown[0]?.created_at;
     if (newest !== undefined && shown.some((run) => !isDone(run))) {
-      // Without the status: a run stays in view when its status changes.
+      // The status is no filter here, so that a run stays in view when its status changes.
       const { status: _, ...others } = filter;
       const until = new Date(Date.parse(newest) + 1).toISOString();
       const again = await findRuns({ ...others, created_before: until }, 2 * PAGE_SIZE, cursor);
@@ -78,7 +78,7 @@ export function AllRunsList({ query, assistants }: Props) {
       attempt(async () => {
         const shown = rows.peek();
         if (shown === null) await load();
-        // An action replaces rows, too.
+        // Not during an action, which changes what the rows show as well.
         else if (working.peek() === null) await look(shown);
       }),
     LOOK_MS,
@@ -300,7 +300,7 @@ function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps
   );
 }
 
-/** Where a run comes from. A run over a socket is not told from one over HTTP. */
+/** Shows where a run was started: in the dashboard, by a cron, or over the API. HTTP and WebSocket are not distinguished. */
 function Origin({ metadata }: Pick<FoundRun, "metadata">) {
   const { cron_id: cron, started_from: from } = metadata;
   if (from === "dashboard") return <>dashboard</>;

@@ -24,7 +24,7 @@ import type {
 
 /** The public API: one function for each call. */
 
-/** Encodes one segment of a path. @throws TypeError for `.` and `..`: browsers resolve them even when encoded. */
+/** Encodes one segment of a path. @throws TypeError if it is empty, `.` or `..`: browsers resolve the dots even when they are encoded */
 function part(id: string): string {
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`"${id}" is no id`);
   return encodeURIComponent(id);
@@ -70,12 +70,13 @@ export interface WaitingThreads {
 }
 
 /**
- * The number of waiting threads up to which they are ordered by when they asked: the server reads all of them for that (104 ms for 3,000,
- * on a busy machine, 2026-11-26). It has an index by the last change, which differs where metadata were edited since.
+ * Up to this number, waiting threads are sorted by the time when they asked. For that, the server reads all of them
+ * (104 ms for 3,000, on a busy machine, 2026-11-26). More threads are sorted by their last change, for which the server
+ * has an index; it differs if metadata were edited since.
  */
 const MAX_EXACT_ORDER = 1_000;
 
-/** Lists threads that wait for an answer, the longest wait first: the state of such a thread changed last when it asked. */
+/** Lists the threads that wait for an answer, longest wait first. The state of such a thread changed last when it asked. */
 export async function listWaitingThreads(
   offset: number,
   limit: number,
@@ -89,7 +90,7 @@ export async function listWaitingThreads(
   return { threads, total };
 }
 
-/** Reads the values at these paths in each of the threads. */
+/** Reads some values of each thread. `extract` has the path of each value, by the name under which it is returned. */
 export const extractValues = (
   ids: readonly string[],
   extract: { readonly [name: string]: string },
@@ -114,7 +115,7 @@ export async function getThread(id: string, signal?: AbortSignal): Promise<Threa
   if (thread === undefined) throw new RequestError(404, `Thread with ID ${id} not found`);
   return thread;
 }
-/** Members of the metadata are added and replaced; the others stay. */
+/** Adds or replaces these members of the metadata; all others stay. */
 export const updateThread = (id: string, metadata: JsonRecord) =>
   sendRequest(`threads/${part(id)}`, { method: "PATCH", body: { metadata } });
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
@@ -169,15 +170,16 @@ export const getRun = (id: string, run: string): Promise<Run> =>
   fetchJson(`threads/${part(id)}/runs/${part(run)}`);
 
 /**
- * What the pages show of a run. LangGraph.js produces tokens only for runs that request them. `values` comes first: it
- * is what clients get that join without naming modes.
+ * The stream modes that the pages need. A run requests them when it is created, because LangGraph.js produces tokens
+ * only for runs that request them. `values` is for other clients: joining a run without naming modes gives them the
+ * run's own modes.
  */
 const SHOWN = {
   stream_mode: ["values", "debug", "messages-tuple", "custom", "logs"],
   stream_subgraphs: true,
 };
 
-/** Marks the runs that are started here: the list of runs shows where each comes from. */
+/** Metadata of the runs that are started from the dashboard. The list of runs uses them to show where a run was started. */
 export const FROM_DASHBOARD = { started_from: "dashboard" };
 
 export const createRun = (id: string, request: JsonRecord): Promise<Run> =>
@@ -202,7 +204,7 @@ export type AssistantFields = Partial<
 
 export const createAssistant = (fields: AssistantFields): Promise<Assistant> =>
   fetchJson("assistants", { body: fields });
-/** Makes a new version. */
+/** Creates a new version of the assistant. */
 export const updateAssistant = (id: string, fields: AssistantFields): Promise<Assistant> =>
   fetchJson(`assistants/${part(id)}`, { method: "PATCH", body: fields });
 export const deleteAssistant = (id: string) => sendRequest(`assistants/${part(id)}`, { method: "DELETE" });
@@ -246,7 +248,7 @@ export interface StoreSearch {
   readonly offset: number;
 }
 
-/** Reads items of the store, the last changed first, and leaves their time to live as it is. */
+/** Reads items of the store, last changed first. Reading does not extend the time that they live. */
 export async function findItems(search: StoreSearch): Promise<readonly StoreItem[]> {
   const body = { ...search, refresh_ttl: false };
   return (
@@ -256,13 +258,13 @@ export async function findItems(search: StoreSearch): Promise<readonly StoreItem
 
 export type ItemPlace = Pick<StoreItem, "namespace" | "key">;
 
-/** Null: there is none. */
+/** Resolves with null if there is no such item. */
 export function getItem({ namespace, key }: ItemPlace): Promise<StoreItem | null> {
   const query = new URLSearchParams({ namespace: namespace.join("."), key, refresh_ttl: "false" });
   return fetchJson(`store/items?${query}`);
 }
 
-/** `ttl`: minutes; null for no end, absent for the server's default. */
+/** `ttl`: minutes until the item expires; null: it never does; absent: the server's default. */
 export const putItem = (item: ItemPlace & { readonly value: JsonRecord; readonly ttl?: number | null }) =>
   sendRequest("store/items", { method: "PUT", body: item });
 export const deleteItem = ({ namespace, key }: ItemPlace) =>
@@ -275,9 +277,13 @@ export const updateCron = (id: string, change: { readonly enabled: boolean }): P
   fetchJson(`runs/crons/${part(id)}`, { method: "PATCH", body: change });
 export const deleteCron = (id: string) => sendRequest(`runs/crons/${part(id)}`, { method: "DELETE" });
 
-/** Starts a run as the cron does. Where each run has a thread of its own, that is kept, so that the outcome can be seen. */
+/**
+ * Starts a run now, as the cron would. If each run of the cron gets a new thread, this thread is kept, so that the user
+ * can see the outcome.
+ */
 export async function runCron({ cron_id, assistant_id, thread_id, payload, metadata }: Cron): Promise<Run> {
-  // The thread is made first: one that is made for a run would hand the run's origin down to all its later runs.
+  // Creates the thread separately. A thread that is created with a run gets the run's metadata, and passes the run's
+  // origin on to all later runs.
   const thread = thread_id ?? (await createThread({})).thread_id;
   const body = {
     multitask_strategy: "enqueue",

@@ -1,4 +1,4 @@
-/** The API's records, with the fields that the dashboard shows. */
+/** Any JSON object. The types below are the records of the API, with the fields that the dashboard uses. */
 export type JsonRecord = { readonly [field: string]: unknown };
 
 export const THREAD_STATUSES = ["idle", "busy", "interrupted", "error"] as const;
@@ -29,10 +29,9 @@ export interface ThreadRow {
 }
 
 export const THREAD_LIST_ORDERS = ["latest", "unchanged", "newest", "oldest"] as const;
-/** By the last change, `latest` first or `unchanged` for the longest first; or by creation. */
+/** `latest` and `unchanged` sort by the last change, most recent or oldest first; `newest` and `oldest` sort by creation. */
 export type ThreadListOrder = (typeof THREAD_LIST_ORDERS)[number];
 
-/** A filter for threads. */
 export interface ThreadListFilter {
   readonly status?: ApiThreadStatus;
   readonly metadata?: JsonRecord;
@@ -47,7 +46,7 @@ export interface Thread extends ThreadRow {
 
 /** A thread that waits for an answer. */
 export interface WaitingThread extends Pick<Thread, "thread_id" | "updated_at" | "metadata" | "interrupts"> {
-  /** When it asked, or when its state was edited since. */
+  /** When the thread asked, or when its state was edited after that. */
   readonly state_updated_at: string;
 }
 
@@ -71,7 +70,7 @@ export interface Run {
   };
 }
 
-/** A run as the search over all threads shows it. */
+/** A run as the search over all threads returns it. */
 export interface FoundRun extends Pick<
   Run,
   "run_id" | "thread_id" | "assistant_id" | "created_at" | "status" | "metadata"
@@ -130,7 +129,7 @@ export interface Assistant {
   readonly version: number;
 }
 
-/** A version of an assistant; `created_at` is when it was made. */
+/** A version of an assistant. `created_at`: when the version was created. */
 export interface AssistantVersionRow extends Assistant {
   readonly created_at: string;
 }
@@ -150,7 +149,7 @@ export interface JsonSchema {
   readonly $defs?: unknown;
   readonly definitions?: unknown;
   readonly default?: unknown;
-  /** `messages` marks a conversation. */
+  /** `messages` marks a list of chat messages. */
   readonly langgraph_type?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -191,7 +190,7 @@ export interface StoreItem {
   readonly value: JsonRecord;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Minutes that it lives after a change; absent: it does not expire. */
+  /** Minutes from a change until the item expires; absent: it does not expire. */
   readonly ttl?: number;
   readonly expires_at?: string;
   /** Similarity to a query; null without an index. */
@@ -208,21 +207,21 @@ export interface Cron {
   readonly schedule: string;
   readonly timezone: string | null;
   readonly end_time: string | null;
-  /** Null: it has ended, or is paused. */
+  /** Null: the cron has ended or is paused. */
   readonly next_run_date: string | null;
   readonly enabled: boolean;
   readonly payload: JsonRecord;
   readonly metadata: JsonRecord;
 }
 
-/** Dollars for a million tokens that a model reads (`in`), and that it writes (`out`). */
+/** Dollars for a million tokens: `in` for those that the model reads, `out` for those that it writes. */
 export interface Price {
   readonly in: number;
   readonly out: number;
 }
 export type Prices = { readonly [model: string]: Price };
 
-/** Figures of the server's last hour: a list for each, oldest value first, null where one is not known. */
+/** Metrics of the server's last hour: one list for each metric, oldest value first; null: a value is not known. */
 export interface ServerHistory {
   readonly interval_seconds: number;
   readonly times: readonly string[];

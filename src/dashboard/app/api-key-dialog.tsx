@@ -4,7 +4,7 @@ import { ApiKeyRequired, RequestError } from "../request-errors.ts";
 import { fetchJson, storeApiKey } from "../requests.ts";
 import { errorMessage } from "./notices.ts";
 
-/** Asks for the API key, or the token of a user, and tries it. */
+/** Asks for the API key, or the token of a user, and checks it with a request. */
 export function ApiKeyDialog({ onEntered }: { readonly onEntered: () => void }) {
   const [wrong, setWrong] = useState("");
   const secret = createRef<HTMLInputElement>();

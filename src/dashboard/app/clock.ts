@@ -26,7 +26,7 @@ wind();
 // Browsers slow down or stop timers of background pages.
 document.addEventListener("visibilitychange", tick);
 
-/** Returns the current time, and makes the clock tick faster while something moves. */
+/** Returns the current time. While `isMoving`, the clock ticks faster, and each tick renders the component again. */
 export function useNow(isMoving: boolean): number {
   useEffect(() => {
     if (!isMoving) return undefined;

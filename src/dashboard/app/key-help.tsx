@@ -3,7 +3,7 @@ import { Dialog } from "../components/dialogs.tsx";
 import { useKeys } from "../components/use-keys.ts";
 import { navigate } from "./page-location.ts";
 
-/** Pages that open with `g` and this letter. */
+/** The pages that open when the user types `g` and then this letter. */
 const PAGES: Readonly<Record<string, string>> = {
   t: "threads",
   n: "new",
@@ -60,7 +60,7 @@ export function KeyHelp() {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
   useKeys((key) => {
-    // In a dialog, keys belong to it.
+    // While a dialog is open, key presses are for the dialog.
     if (document.querySelector("dialog[open]") !== null) return false;
     const page = isGoing ? PAGES[key] : undefined;
     setGoing(key === "g" && !isGoing);

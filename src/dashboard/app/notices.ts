@@ -26,7 +26,7 @@ export const errorMessage = (cause: unknown): string => {
 
 /** Runs an action of the user. Resolves with false if it failed; the error has been shown by then. */
 export async function runAction(work: () => Promise<unknown>): Promise<boolean> {
-  // The user has seen the previous notice by now.
+  // Removes the previous notice, which the user has seen by now.
   currentNotice.value = null;
   try {
     await work();

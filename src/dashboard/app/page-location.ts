@@ -2,9 +2,7 @@ import { signal } from "@preact/signals";
 
 /** The current location, such as `#/threads/{id}/runs/{id}?step=2`. */
 export interface PageLocation {
-  /**
-   * The hash that this route was parsed from. The browser's may be newer, because `hashchange` fires in a later turn.
-   */
+  /** The hash from which this location was parsed. The browser's own hash may be newer, because `hashchange` fires in a later turn. */
   readonly hash: string;
   readonly path: readonly string[];
   readonly query: URLSearchParams;

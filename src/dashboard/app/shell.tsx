@@ -32,7 +32,8 @@ const NAV = [
 
 /** The frame of the page: the navigation, and the current view. */
 export function Shell() {
-  // A new key renders the view anew, so that refused requests are sent again.
+  // The number of API keys that the user has entered. As the Preact key of the view, it makes a new API key render the
+  // view anew, so that refused requests are sent again.
   const entered = useSignal(0);
   const { path } = currentLocation.value;
   const [place = "threads", id] = path;
@@ -137,7 +138,7 @@ function Content() {
   return <ThreadPage key={id} id={id} />;
 }
 
-/** Shows a notice, where it covers no button of the page. It disappears by itself unless it is an error. */
+/** Shows a notice in the header, where it covers no button of the page. It disappears by itself unless it is an error. */
 function Notice() {
   const shown = currentNotice.value;
   useEffect(() => {

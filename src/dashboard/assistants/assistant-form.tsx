@@ -6,7 +6,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
 interface FormProps {
-  /** Null: a new one. */
+  /** Null: a new assistant. */
   readonly assistant: Assistant | null;
   readonly graphs: readonly string[];
   readonly onSave: (fields: AssistantFields) => Promise<void>;
@@ -18,7 +18,7 @@ const OBJECTS = [
   ["metadata", "Metadata", '{"team": "support"}'],
 ] as const;
 
-/** The settings of an assistant. */
+/** The form for an assistant's settings. */
 export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
   const submit = useSubmit();
   const [name, setName] = useState(assistant?.name ?? "");

@@ -18,7 +18,7 @@ import { assistantLabel, useAssistantList } from "../components/use-assistants.t
 import { useResource } from "../components/use-resource.ts";
 import { AssistantForm } from "./assistant-form.tsx";
 
-/** Versions that are listed. */
+/** The largest number of versions listed. */
 const MAX_VERSIONS = 200;
 
 interface PageProps {
@@ -27,7 +27,7 @@ interface PageProps {
   readonly query: URLSearchParams;
 }
 
-/** The assistants: graphs with settings of their own, in versions. */
+/** The page of all assistants. An assistant is a graph with settings of its own, which are stored in versions. */
 export function AssistantsPage({ chosen, query }: PageProps) {
   const list = useAssistantList();
   const assistants = list.value ?? [];
@@ -135,7 +135,7 @@ function AssistantDetail({ assistant, graphs, compared, onChanged }: DetailProps
         )}
       </div>
       <AssistantForm
-        // With another version, the form begins with its settings.
+        // A new version renders a new form, which starts with the settings of that version.
         key={version}
         assistant={assistant}
         graphs={graphs}

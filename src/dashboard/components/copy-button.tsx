@@ -6,7 +6,7 @@ interface CopyProps {
   readonly shown?: string;
 }
 
-/** A button that copies a text; `label` names it. */
+/** A button that copies a text. `label` says what the text is. */
 export function CopyButton({ text, label, shown }: CopyProps) {
   const copy = () =>
     runAction(async () => {

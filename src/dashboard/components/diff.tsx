@@ -55,7 +55,7 @@ function partsOf(before: unknown, after: unknown): readonly Part[] | null {
   });
 }
 
-/** Sorts keys, so that their order makes no difference. */
+/** Formats a value as JSON with sorted keys, so that a different order of keys is no difference. */
 function textOf(value: unknown): string {
   const sorted = (_: string, inner: unknown): unknown =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

@@ -44,7 +44,7 @@ export function schemaOfValues(values: JsonRecord): JsonSchema {
   return { type: "object", properties: Object.fromEntries(properties) };
 }
 
-/** Returns the properties to show as fields; undefined if the value is one field of its own. */
+/** Returns the properties to show as fields; undefined if the value is edited in a single field. */
 export const propertiesOf = ({ properties }: JsonSchema, at: string): JsonSchema["properties"] =>
   at.split(".").length > DEEPEST ? undefined : properties;
 
@@ -56,7 +56,10 @@ function found(ref: string, root: JsonSchema): JsonSchema | undefined {
   return isJsonRecord(part) ? part : undefined;
 }
 
-/** Returns the type of a schema. State values without a schema have only a default that shows their type. */
+/**
+ * Infers the type of a schema without `type` from its default value. State values that no schema describes have nothing
+ * else that shows their type.
+ */
 function typeOf({ anyOf, oneOf, enum: choices, default: initial }: JsonSchema): string | undefined {
   const isOpen = anyOf === undefined && oneOf === undefined && choices === undefined;
   return isOpen && ["number", "boolean", "string"].includes(typeof initial) ? typeof initial : undefined;

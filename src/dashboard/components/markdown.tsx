@@ -5,7 +5,7 @@ import { ErrorBoundary } from "./error-boundary.tsx";
 
 /** The parser for messages: every line break counts. */
 const marked = new Marked({ gfm: true, breaks: true });
-/** The parser for documents: their source lines are wrapped. */
+/** The parser for documents: their source lines are wrapped, so a single line break counts as a space. */
 const wrapped = new Marked({ gfm: true, breaks: false });
 
 /** Characters: longer texts are shown as plain text, because parsing them would block the page. */
@@ -42,7 +42,7 @@ export interface Rendering {
 }
 
 const MESSAGE: Rendering = {
-  // The page has headings of its own.
+  // Not a heading element: only the page itself has headings.
   heading: ({ depth }, shown) => (
     <p class={`heading h${depth}`}>
       <strong>{shown}</strong>
@@ -67,7 +67,7 @@ export function MarkdownDocument({
   return <div class="text markdown">{all(tokens, rendering)}</div>;
 }
 
-/** Returns the words of a document for the search, without marks and with a space between cells and items. */
+/** Returns the words of a document for the search: without Markdown marks, and with a space between table cells and list items. */
 export function plainText(tokens: readonly Token[]): string {
   const parts = tokens.map((given) => {
     const token = given as MarkedToken;
@@ -101,8 +101,8 @@ export function plainText(tokens: readonly Token[]): string {
 }
 
 /**
- * The largest number of emphasis marks in a paragraph. The time to pair them grows with their square: 24 s for `*_b `
- * 20,000 times.
+ * The largest number of emphasis marks in a paragraph. The time to pair them grows with the square of their number: 24
+ * s for `*_b ` repeated 20,000 times.
  */
 const MAX_MARKS = 1_000;
 const MARKS = /[*_~`[\]<!&]/g;

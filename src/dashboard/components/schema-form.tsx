@@ -80,7 +80,7 @@ export function Field({ name, schema, isRequired, value, validation, at, onChang
           ))}
         </select>
       ) : plain.type === "boolean" && isRequired && plain.default === undefined ? (
-        // A choice that is not made differs from "no".
+        // Radio buttons instead of a checkbox: a choice that is not made yet differs from "no".
         <div id={id} class="bar" role="radiogroup" aria-label={schema.title ?? name}>
           {[true, false].map((one) => (
             <label key={String(one)} class="inline">

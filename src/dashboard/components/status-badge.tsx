@@ -31,13 +31,13 @@ export function ageOf(since: string, at: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-/** How long it takes until a time. */
+/** Formats the time from `at` to `then`. */
 export function timeUntil(then: string, at: number): string {
   const age = ageOf(new Date(at).toISOString(), Date.parse(then));
   return age === "now" ? "now" : `in ${age}`;
 }
 
-/** The age of a timestamp; `isAgo`: as part of a sentence. */
+/** Shows the age of a timestamp, such as `5m`; with `isAgo` as part of a sentence, such as `5m ago`. */
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowTruncatedToSeconds.value);
   return (

@@ -57,8 +57,8 @@ export function useFormValidation(schema: JsonSchema | null, value: unknown): Fo
 }
 
 /**
- * Calls `report` when `inputs` have changed, in the same turn as the input. An effect after the next frame would be too
- * late: a key press may come before it, and would send the earlier answer.
+ * Calls `report` after each rendering with changed `inputs`, before the browser handles the next event. An effect after
+ * the next frame would be too late: a key press could come first and send the earlier answer.
  */
 export const useReport = (report: () => void, inputs: readonly unknown[]): void =>
   useLayoutEffect(report, [...inputs]);

@@ -11,8 +11,8 @@ export interface Resource<T> {
 }
 
 /**
- * Loads data, and loads it again when a value in `on` changes, and after a failure where that may help. The previous
- * data stays until then.
+ * Loads data, and loads it again when a value in `on` changes or after an error that may be temporary. The previous
+ * data stays until the new data has been read.
  */
 export function useResource<T>(readIt: () => Promise<T>, on: readonly unknown[]): Resource<T> {
   const [value, setValue] = useState<T>();

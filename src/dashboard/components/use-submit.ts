@@ -6,11 +6,11 @@ export interface Submit {
   /** Why the last attempt failed; null: it did not. */
   readonly error: string | null;
   readonly isSending: boolean;
-  /** Ignored while an earlier attempt is under way. */
+  /** Does nothing while an earlier attempt is still in progress. */
   start(work: () => Promise<unknown>): void;
 }
 
-/** The request of a form in a dialog. Its error is shown by the form, because the dialog covers the page's notices. */
+/** Sends the request of a form in a dialog. The form shows the error itself, because the dialog covers the page's notices. */
 export function useSubmit(): Submit {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);

@@ -3,7 +3,7 @@ import { isJsonRecord } from "../api/records.ts";
 /** Members of a question that may contain its text. */
 const TEXT_MEMBERS = ["question", "message", "prompt", "description"];
 
-/** Returns the text of a question; undefined if the value is no object or has no such member. */
+/** Returns the name of the member that contains a question's text; undefined if the value is no object or has no such member. */
 export const findQuestionTextKey = (value: unknown): string | undefined =>
   isJsonRecord(value) ? TEXT_MEMBERS.find((name) => typeof value[name] === "string") : undefined;
 

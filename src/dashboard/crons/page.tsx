@@ -14,7 +14,7 @@ import { useResource } from "../components/use-resource.ts";
 import { errorLine } from "../components/value-text.ts";
 
 const PAGE_SIZE = 20;
-/** Runs of each cron that are shown. */
+/** The number of runs shown for each cron. */
 const LAST_RUNS = 5;
 /** Milliseconds between two reads. */
 const POLL_MS = 5_000;
@@ -34,7 +34,7 @@ async function readCrons(page: number): Promise<{ readonly rows: readonly Listed
   return { rows: await Promise.all(rows), hasMore: crons.length > PAGE_SIZE };
 }
 
-/** The schedules: when each fires next, and what came of its last runs. */
+/** The crons, each with the time of its next run and the outcomes of its last runs. */
 export function CronsPage({ query }: { readonly query: URLSearchParams }) {
   const page = Math.max(0, Math.trunc(Number(query.get("page") ?? 0)) || 0);
   const assistants = useAssistants();

@@ -103,7 +103,10 @@ export function limitsOf(schema: OpenApiSchema): string {
   ].join("; ");
 }
 
-/** Returns the schema with the members of an object, or of a list's items; undefined if there are none. */
+/**
+ * Finds the schema that describes an object's members: the schema itself, that of a list's items, or one of its
+ * alternatives. Undefined if there is none.
+ */
 export function findObjectSchema(api: OpenApi, schema: OpenApiSchema): OpenApiSchema | undefined {
   const whole = resolveSchema(api, schema);
   if (whole.properties !== undefined) return whole;

@@ -171,7 +171,7 @@ function useArrival(fragment: string, isApiRead: boolean, isSearch: boolean): vo
     const isSection = target !== null && target.tagName !== "H1";
     if (isSection) target.scrollIntoView();
     else if (!isFirst.current) scrollTo(0, 0);
-    // A user who has cleared the search field continues to type there.
+    // If the user has just cleared the search field, the focus stays there, so that the user can go on typing.
     if (!isFirst.current && !(document.activeElement instanceof HTMLInputElement))
       focus(target ?? document.querySelector("#main"));
     isFirst.current = false;

@@ -44,7 +44,7 @@ export function subgraphsOf(definition: ChartDefinition, path = ""): readonly st
 export const pathOf = ({ ns, name }: Pick<Task, "ns" | "name">): string =>
   [...ns.split("|").map((part) => part.split(":")[0] ?? ""), name].filter((part) => part !== "").join("/");
 
-/** Returns the mark of each state of the chart: running, or the result of its last task. */
+/** Returns the mark of each state of the chart, by the state's index: running, or the status of its last task. */
 export function marksOf(
   chart: ChartModel,
   value: ActiveStateValue | undefined,

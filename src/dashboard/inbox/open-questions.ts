@@ -12,7 +12,7 @@ const POLL_MS = 2_000;
 
 /** A row of the inbox: a question, or a thread that is paused without one. */
 export interface OpenQuestion {
-  /** The same as long as the question waits. */
+  /** Identifies the row as long as its question waits. */
   readonly key: string;
   readonly thread: WaitingThread;
   /** Null: the thread is paused at a breakpoint, or its state was edited. */
@@ -58,7 +58,7 @@ export class OpenQuestions {
 }
 
 function rowsOf(thread: WaitingThread): readonly OpenQuestion[] {
-  // Several tasks of a step may wait at the same interrupt of a subgraph.
+  // Several tasks of a step may wait at the same interrupt of a subgraph, which gets one row.
   const questions = new Map(
     Object.values(thread.interrupts)
       .flat()

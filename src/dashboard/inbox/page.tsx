@@ -31,11 +31,11 @@ function QuestionList({ page }: { readonly page: number }) {
   const list = useMemo(() => new OpenQuestions(page), [page]);
   useEffect(() => () => list.close(), [list]);
   const [chosen, setChosen] = useState<OpenQuestion | null>(null);
-  /** The index of the selected row. It stays when somebody else has answered that question. */
+  /** The index of the selected row. If somebody else answers its question, the row stays at this index. */
   const place = useRef(0);
   /**
-   * The questions answered here, with the last change of their threads before that. One that is listed with a later change
-   * waits again: its answer was refused.
+   * The questions answered on this page, by key, with `updated_at` of their threads before the answer. A question that
+   * is listed with a later time waits again, because its answer was refused.
    */
   const [answered, setAnswered] = useState<ReadonlyMap<string, string>>(new Map());
   const box = useRef<HTMLOListElement>(null);
@@ -50,7 +50,7 @@ function QuestionList({ page }: { readonly page: number }) {
   const pages = Math.ceil(total / PAGE_SIZE);
   const choose = (row: OpenQuestion | undefined) => {
     setChosen(row ?? null);
-    // The answer's first field is reached with the tab key from here.
+    // From the focused summary, the Tab key leads to the first field of the answer.
     requestAnimationFrame(() =>
       box.current?.querySelector<HTMLElement>('.summary[aria-expanded="true"]')?.focus(),
     );
@@ -66,10 +66,10 @@ function QuestionList({ page }: { readonly page: number }) {
     else return false;
     return true;
   });
-  /** What is shown when an answer is known to be taken: other rows than when it was sent. */
+  /** The rows and the choice of the latest rendering. They may have changed since an answer was sent. */
   const shown = useRef({ rows, chosen });
   shown.current = { rows, chosen };
-  /** `row`: as it was when its answer was sent. */
+  /** Called when an answer was accepted, with its row as it was when the answer was sent. */
   const done = ({ key, thread }: OpenQuestion) => {
     const now = shown.current;
     const from = now.rows.findIndex((row) => row.key === key);
@@ -138,7 +138,7 @@ function QuestionList({ page }: { readonly page: number }) {
 interface RowProps {
   readonly row: OpenQuestion;
   readonly isOpen: boolean;
-  /** True: the question no longer waits. */
+  /** True: the question is no longer listed on this page. */
   readonly isGone: boolean;
   readonly onToggle: () => void;
   readonly onAnswered: () => void;
@@ -182,7 +182,7 @@ interface AnswerProps {
   readonly onAnswered: () => void;
 }
 
-/** The form of the answer. It stays, with what was entered, when somebody else has answered. */
+/** The form for the answer. If somebody else answers first, the form stays with what the user has entered. */
 function Answer({ row, question, isGone, onAnswered }: AnswerProps) {
   const { thread_id: id, metadata } = row.thread;
   const [refused, setRefused] = useState<AlreadyAnswered | null>(null);

@@ -29,7 +29,7 @@ export interface DrawnState {
   readonly path: readonly string[];
   readonly kind: "leaf" | "compound" | "parallel" | "final";
   readonly isInitial: boolean;
-  /** True if the state stands for a node of a graph. The other states only contain parallel states. */
+  /** True if the state stands for a node of a graph; false if it only groups parallel states. */
   readonly isNode: boolean;
   readonly children: readonly DrawnState[];
 }
@@ -151,7 +151,7 @@ function guardLabel(guard: Transition["guard"]): string {
 
 export type ActiveStateValue = string | { readonly [state: string]: ActiveStateValue };
 
-/** Returns the states that a value names, with all of their ancestors. */
+/** Returns the indexes of the states that a state value names, including all of their ancestors. */
 export function activeStates(chart: ChartModel, value: ActiveStateValue | undefined): ReadonlySet<number> {
   const lit = new Set<number>();
   const walk = (states: readonly DrawnState[], inside: ActiveStateValue): void => {

@@ -101,7 +101,7 @@ export class ChartPanel {
 
 const MARKS = ["running", "interrupted", "failed"] as const;
 
-/** Returns the mark for an actor's active states. */
+/** Returns the CSS class with which an actor's active states are highlighted. */
 function markOf(actor: Actor): (typeof MARKS)[number] {
   const { tags = [], status } = actor.message.snapshot ?? {};
   const words = actorState(actor);

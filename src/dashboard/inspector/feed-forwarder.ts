@@ -1,6 +1,6 @@
 import type { FeedMessage, FeedModel } from "./feed-model.ts";
 
-/** Milliseconds: a page that does not answer for this long is considered not to listen. */
+/** Milliseconds to wait for an answer of the other page before the user is told that there is none. */
 const PATIENCE = 5_000;
 
 /**

@@ -1,19 +1,20 @@
 import { type Arrow, type ChartModel, indexesByPath } from "./chart-model.ts";
 
 /**
- * The nodes of a graph that ran in each superstep, in order, each by its path. `__start__` and `__end__` are nodes too.
+ * The path of a run through its graph: for each superstep, the paths of the nodes that ran in it. `__start__` and
+ * `__end__` are nodes too.
  */
 export type NodePath = readonly (readonly string[])[];
 
-/** A chart and its taken arrows. */
+/** A chart, and which of its arrows runs have taken, by index. */
 export interface ChartWithTakenTransitions {
   readonly chart: ChartModel;
   readonly taken: ReadonlySet<number>;
-  /** States that the run has exited through another arrow: their remaining arrows were not chosen. */
+  /** The indexes of the states that a run has left. Their arrows that are not in `taken` were not chosen. */
   readonly left: ReadonlySet<number>;
 }
 
-/** Returns the chart with the arrows that were taken, including arrows that the graph does not declare. */
+/** Marks the arrows that runs have taken. Transitions that the graph does not declare are added to the chart as arrows. */
 export function markTakenTransitions(
   chart: ChartModel,
   ways: readonly NodePath[],

@@ -2,19 +2,22 @@ import { createRun, findRuns, getQuestions, getRun, listRuns } from "../api/clie
 import { type InterruptQuestion, isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { RequestError } from "../request-errors.ts";
 
-/** The number of latest runs among which the run with an answer is looked for. */
+/** The number of latest runs that are searched for the one that gives an answer. */
 const MAX_RUNS = 20;
-/** Milliseconds before each look at a run that gives an answer. An answer that does not fit its schema ends the run at once. */
+/**
+ * Milliseconds before each check of the run that gives an answer. Few checks are enough: an answer that does not fit
+ * its schema ends the run at once.
+ */
 const LOOKS_MS = [50, 100, 200, 400, 800];
 
 /** Questions of a thread, with the schemas of their answers. */
 export interface Questions {
   readonly list: readonly InterruptQuestion[];
-  /** Why the last answer was refused; null: there was none, or it was taken. */
+  /** Why the last answer was refused; null: there was none, or it was accepted. */
   readonly refusal: string | null;
 }
 
-/** `ids`: the questions that are shown. */
+/** Reads the pending questions of a thread, and why the last answer was refused. `ids`: the questions that are shown. */
 export async function readQuestions(thread: string, ids: readonly string[]): Promise<Questions> {
   const [list, refusal] = await Promise.all([
     getQuestions(thread),
@@ -23,7 +26,7 @@ export async function readQuestions(thread: string, ids: readonly string[]): Pro
   return { list, refusal };
 }
 
-/** Somebody else has answered the question, or the thread has moved past it. */
+/** Thrown when somebody else has answered the question, or when the thread has moved past it. */
 export class AlreadyAnswered extends Error {
   /** The run that gave the other answer, if it is known. */
   readonly run: Run | undefined;
@@ -35,12 +38,13 @@ export class AlreadyAnswered extends Error {
 }
 
 /**
- * Answers questions of a thread, by their ids: without them an answer that comes late would be given to the thread's next question.
- * @throws AlreadyAnswered
+ * Answers questions of a thread. Each answer names its question by id: otherwise, a late answer would be given to the
+ * thread's next question.
+ * @throws AlreadyAnswered if another run has answered a question
  */
 export async function sendAnswers(thread: string, assistant: string, answers: JsonRecord): Promise<Run> {
   try {
-    // Another question of the same thread may just have been answered: this answer waits for that run.
+    // Another question of the same thread may just have been answered: `enqueue` lets this answer wait for that run.
     const request = { assistant_id: assistant, command: { resume: answers }, multitask_strategy: "enqueue" };
     return await createRun(thread, request);
   } catch (cause) {
@@ -50,7 +54,10 @@ export async function sendAnswers(thread: string, assistant: string, answers: Js
   }
 }
 
-/** Waits a moment for the run that gives answers. Resolves with the reason if they are refused; null: they are taken, or no end is in sight. */
+/**
+ * Waits a short time for the end of the run that gives the answers. Resolves with the reason if they were refused;
+ * null: they were accepted, or the run has not ended in that time.
+ */
 export async function waitForRefusal(run: Run, ids: readonly string[]): Promise<string | null> {
   for (const ms of LOOKS_MS) {
     // oxlint-disable-next-line no-await-in-loop -- polls until the run has ended
@@ -61,7 +68,10 @@ export async function waitForRefusal(run: Run, ids: readonly string[]): Promise<
   return null;
 }
 
-/** Returns why the newest run of a thread has failed, if it is that an answer to one of these questions does not fit its schema. */
+/**
+ * Returns the error of a thread's newest run if the run failed because an answer to one of these questions does not fit
+ * its schema; null if not.
+ */
 async function findRefusal(thread: string, ids: readonly string[]): Promise<string | null> {
   const [latest] = await listRuns(thread, 1);
   if (latest?.status !== "error") return null;
@@ -80,7 +90,7 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
-  // Other clients answer without an id.
+  // Other clients may answer without the ids of questions.
   const [run] = byId ?? answers.find(([, resume]) => answersWithIds(resume) === null) ?? [];
   return run;
 }
@@ -88,13 +98,13 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
 const resumeOf = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
-/** Returns the answers of a `resume` that names its questions; null if it does not. */
+/** Returns the answers in a `resume` value that maps ids of questions to answers; null for any other value. */
 export function answersWithIds(resume: unknown): readonly unknown[] | null {
   const isById = isJsonRecord(resume) && Object.keys(resume).every((id) => /^[0-9a-f]{32}$/.test(id));
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
 }
 
-/** Returns the user who started a run, where the server knows users. */
+/** Returns the name of the user who started a run, or a general name if the server has no users. */
 function answererOf(run: Run | undefined): string {
   const { configurable } = run?.kwargs.config ?? {};
   const { langgraph_auth_user_id: identity, user_id: id } = isJsonRecord(configurable) ? configurable : {};

@@ -18,7 +18,7 @@ export interface ChatMessage {
   readonly toolCallId: string | null;
   readonly failed: boolean;
   readonly usage: JsonRecord | null;
-  /** Names of the model that wrote it, such as the one that was asked for and its version. Empty: not known. */
+  /** Names of the model that wrote the message, such as the requested name and the exact version. Empty: not known. */
   readonly models: readonly string[];
 }
 
@@ -68,7 +68,10 @@ export function toChatMessage(raw: JsonRecord): ChatMessage {
   };
 }
 
-/** Returns the texts of these fields. Some models name themselves in each chunk, or in the first alone. */
+/**
+ * Returns the model names in these fields of a message's metadata. Some models send their name with each chunk, others
+ * only with the first.
+ */
 export function modelNamesIn(metadata: unknown, fields: readonly string[]): readonly string[] {
   if (!isJsonRecord(metadata)) return [];
   return fields.map((field) => str(metadata[field])).filter((name) => name !== "");
@@ -78,7 +81,7 @@ export const uniqueNames = (...lists: readonly (readonly string[])[]): readonly 
   ...new Set(lists.flat()),
 ];
 
-/** Adds up token counts: some models send those of the input in the first chunk, and those of the output in the last. */
+/** Adds up token counts: some models send the input's tokens with the first chunk and the output's tokens with the last. */
 function addUsage(before: JsonRecord | null, next: JsonRecord | null): JsonRecord | null {
   if (before === null || next === null) return before ?? next;
   const sum: { [field: string]: unknown } = { ...before };

@@ -7,7 +7,7 @@ export interface PausedRun {
   readonly questions: readonly ApiInterrupt[];
 }
 
-/** Returns the run because of which a thread waits for a person. `runs`: newest first. */
+/** Returns the run whose question or breakpoint makes a thread wait; null if the thread does not wait. `runs`: newest first. */
 export function pausedRunOf({ status, interrupts }: Thread, runs: readonly Run[]): PausedRun | null {
   const [newest] = runs;
   if (status !== "interrupted" || newest === undefined || !isDone(newest)) return null;

@@ -8,20 +8,20 @@ export type SocketState = "connecting" | "open" | "broken" | "ended" | "refused"
 
 interface SocketOptions {
   readonly path: string;
-  /** Called at each connect. */
+  /** Called for each new connection. */
   readonly query: () => URLSearchParams;
   readonly onOpen?: () => void;
   readonly onMessage: (data: string) => void;
   /** Called when the server has sent everything and closes the socket. */
   readonly onEnd?: () => void;
-  /** Called when what the server sends was deleted, or was never there. */
+  /** Called when the thread or run of the stream was deleted or does not exist. */
   readonly onMissing?: (reason: string) => void;
 }
 
 /** A WebSocket that reconnects when it breaks, until it is closed or refused. */
 export class ReconnectingSocket {
   readonly state = signal<SocketState>("connecting");
-  /** The reason of the refusal. */
+  /** Why the server refused the connection; empty if it did not. */
   reason = "";
   readonly #options: SocketOptions;
   #socket: WebSocket | null = null;
@@ -72,7 +72,7 @@ export class ReconnectingSocket {
       if (this.#closed || this.#socket !== socket) return;
       if (code === 4401) return this.#refuse(reason, new ApiKeyRequired(reason));
       if (code === 4404) this.#options.onMissing?.(reason);
-      // The server refuses again what it has refused once: do not reconnect.
+      // Codes from 4000 on mean that the server has refused the request. It would refuse it again, so the socket does not reconnect.
       if (code >= 4000) return this.#refuse(reason, null);
       if (code === 1000) {
         this.state.value = "ended";

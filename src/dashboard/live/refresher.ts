@@ -1,26 +1,26 @@
 import { isTransient } from "../request-errors.ts";
 import { retryDelay } from "./retry-delay.ts";
 
-/** Milliseconds: changes are gathered for this long before they are read. */
+/** Milliseconds between the first reported change and the read, so that changes in quick succession cause one read. */
 const GATHER_MS = 120;
-/** Times the duration of a read: the shortest pause after it, so that a slow server is asked less often. */
+/** The shortest pause after a read, as a multiple of its duration, so that a slow server gets fewer requests. */
 const SHARE = 2;
 /** Milliseconds: the longest pause before changes are read. */
 const MAX_PAUSE_MS = 2_500;
 
 interface RefresherOptions<T> {
-  /** Reads. The signal ends a read whose result is not wanted any more. */
+  /** Reads the data. The signal aborts a read whose result is no longer needed. */
   readonly read: (signal: AbortSignal) => Promise<T>;
-  /** Receives the result. Not called any more after `close`. */
+  /** Receives the data. Not called after `close`. */
   readonly take: (found: T) => void;
-  /** Called when a read has failed. The read is repeated if that may help. Not called any more after `close`. */
+  /** Called when a read has failed. The read is repeated if the error may be temporary. Not called after `close`. */
   readonly onError: (cause: unknown) => void;
 }
 
 /**
- * Keeps what a page shows up to date: reads it at once, and again after each change that is reported. Never shows the
- * result of an older read after that of a newer one, and never misses a change: one that is reported during a read is
- * read afterwards, as it may have come too late for that read, and a read that fails is repeated.
+ * Keeps the data of a page up to date: reads it at once, and again after each reported change. There is only one read
+ * at a time, so an older result never replaces a newer one. No change is missed: if one is reported during a read,
+ * another read follows, and a read with a temporary error is repeated.
  */
 export class Refresher<T> {
   readonly #options: RefresherOptions<T>;
@@ -31,7 +31,7 @@ export class Refresher<T> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Milliseconds, as `performance.now()`: the time of the next read, if there is a timer. */
   #at = 0;
-  /** Milliseconds, as `performance.now()`: no change is read before. */
+  /** Milliseconds, as `performance.now()`: reported changes are not read before this time. */
   #pauseUntil = 0;
   #isSuspended = false;
   #closed = false;
@@ -47,7 +47,7 @@ export class Refresher<T> {
     this.#current?.abort();
   }
 
-  /** Ends the current read and begins no other until `resume`. */
+  /** Aborts the current read. No other read starts before `resume`. */
   suspend(): void {
     this.#isSuspended = true;
     clearTimeout(this.#timer);
@@ -56,7 +56,7 @@ export class Refresher<T> {
     this.#current = null;
   }
 
-  /** Reads again. */
+  /** Allows reads again, and requests one. */
   resume(): void {
     this.#isSuspended = false;
     this.request();

@@ -19,7 +19,7 @@ interface Records {
   readonly waiting: PausedRun | null;
 }
 
-/** The events of one run from its first event on, live or long ended. */
+/** One run with all of its events, from the first one on. The run may be live or have ended long ago. */
 export class RunSubscription {
   readonly thread: string;
   readonly id: string;
@@ -73,7 +73,7 @@ export class RunSubscription {
     }, POLL_MS);
   }
 
-  /** The run, or its thread, was deleted: nothing is read any more. */
+  /** Shows that the run or its thread was deleted, and ends all reading. */
   #deleted(reason: string): void {
     this.error.value = reason;
     this.isMissing.value = true;
@@ -95,7 +95,7 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Whether the thread waits because of this run matters only where it is watched live.
+    // Only a run that is watched live, with a feed, shows that the thread waits. For others, no more has to be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);
@@ -108,7 +108,7 @@ export class RunSubscription {
     this.error.value = null;
     this.isMissing.value = false;
     if (!isDone(run)) return;
-    // Events that are still on their way carry more detail.
+    // While the stream is open, the events that are still to come end the trace in more detail.
     const stream = this.stream.state.peek();
     if (stream !== "open") this.trace.end(Date.parse(run.updated_at));
     if (stream === "ended" && this.trace.tasks.size === 0 && this.trace.steps.length === 0)
@@ -127,7 +127,7 @@ export class RunSubscription {
     if (this.trace.take(event)) this.changes.increment();
   }
 
-  /** The server no longer stores the run's events. */
+  /** Rebuilds the trace from the thread's history. Used when the server no longer stores the run's events. */
   #readHistory(): Refresher<readonly ThreadState[]> {
     return new Refresher({
       read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),
@@ -137,7 +137,7 @@ export class RunSubscription {
         this.isRebuilt.value = true;
         this.changes.increment();
       },
-      // The page shows the run's record without it.
+      // Without the history, the page still shows the run's record.
       onError: () => undefined,
     });
   }
@@ -146,7 +146,8 @@ export class RunSubscription {
     this.model.take(message);
     const { kind, sessionId, snapshot, type } = message;
     const isOver = kind === "run" && snapshot?.status !== "active";
-    // The feed begins with the actors as they are: what changed before that may be missing in the last read.
+    // Each connection of the feed begins with the current states of the actors. The last read may be older, so these
+    // messages cause a new read too.
     if (type !== "@xstate.event" && (isOver || kind === "thread")) this.refresh();
     const task = kind === "task" ? this.trace.tasks.get(sessionId) : undefined;
     if (task !== undefined) this.trace.tried(task, snapshot?.value);

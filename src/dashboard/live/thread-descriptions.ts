@@ -36,7 +36,7 @@ export class ThreadDescriptions {
     return this.#known.get(id)?.text ?? "";
   }
 
-  /** Sets the visible rows. */
+  /** Sets the visible rows, and reads the descriptions that are missing or outdated. */
   setVisibleRows(rows: readonly ThreadRow[]): void {
     this.#wanted = rows;
     if (!this.#isReading) void this.#read();
@@ -57,7 +57,7 @@ export class ThreadDescriptions {
   #isNew(row: ThreadRow): boolean {
     const known = this.#known.get(row.thread_id);
     if (assistantOf(row) === "" || known?.at === row.updated_at) return false;
-    // A busy thread changes all the time.
+    // A busy thread changes all the time: its description is read once, and then only after the thread has stopped.
     return row.status !== "busy" || known === undefined;
   }
 
@@ -67,7 +67,7 @@ export class ThreadDescriptions {
       texts = await this.#textsOf(assistant, rows);
     } catch (cause) {
       this.#paths.delete(assistant);
-      // These rows stay without a description; the next load of the list tries again.
+      // After a temporary error, these rows stay without a description; the next load of the list tries again.
       if (isTransient(cause)) return;
     }
     for (const { thread_id: id, updated_at: at } of rows) {

@@ -9,10 +9,13 @@ import { ThreadDescriptions } from "./thread-descriptions.ts";
 export const THREADS_PER_REQUEST = 100;
 /** Milliseconds between two reads of the visible pages. */
 const POLL_INTERVAL_MS = 1_000;
-/** Times the duration of a read: the shortest pause before the next one, so that a slow server is asked less often. */
+/** The shortest pause between two reads, as a multiple of the first one's duration, so that a slow server gets fewer requests. */
 const SHARE = 10;
 const MAX_POLL_INTERVAL_MS = 10_000;
-/** Milliseconds between two counts of all matches. A search counts no further than some pages. */
+/**
+ * Milliseconds between two counts of all matches. They are counted separately, because the total that a search returns
+ * ends after some pages.
+ */
 const COUNT_EVERY = 5_000;
 
 /**
@@ -35,7 +38,7 @@ export class ThreadList {
   #closed = false;
   /** Milliseconds, as `performance.now()`: the time of the next count. */
   #countAt = 0;
-  /** The number of matches counted so far. */
+  /** The result of the last count of all matches; 0 before the first. */
   #counted = 0;
 
   constructor() {
@@ -165,7 +168,7 @@ export class ThreadList {
     if (all !== this.total.peek()) this.total.value = all;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(rows)) return;
     this.#pages.set(page, rows);
-    // The positions of other rows have changed too: they are read anew when they become visible.
+    // Rows of other pages have moved too. Distant pages are dropped here, and read again when they become visible.
     const [first, last] = this.#seen;
     for (const other of this.#pages.keys()) {
       if (Math.abs(other - page) > 20 && (other < first || other > last)) this.#pages.delete(other);

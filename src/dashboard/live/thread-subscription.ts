@@ -11,7 +11,7 @@ import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
 const POLL_MS = 2_500;
-/** Milliseconds between two reads otherwise: no feed reports that a run was deleted, or metadata changed. */
+/** Milliseconds between two reads in any case, because no feed reports that a run was deleted or that metadata changed. */
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs that are listed. */
 const RUNS = 100;
@@ -71,7 +71,7 @@ export class ThreadSubscription {
     ];
   }
 
-  /** The thread was deleted: nothing is read any more. */
+  /** Shows that the thread was deleted, and ends all reading. */
   #deleted(reason: string): void {
     this.error.value = reason;
     this.isMissing.value = true;
@@ -90,7 +90,10 @@ export class ThreadSubscription {
     this.#records.request();
   }
 
-  /** Deletes the thread. It is not read meanwhile, since it may no longer exist before the response arrives. */
+  /**
+   * Deletes the thread. Reads are suspended during the request: they would fail, because the thread may be gone before
+   * the response arrives.
+   */
   async delete(): Promise<void> {
     this.#records.suspend();
     try {
@@ -101,7 +104,7 @@ export class ThreadSubscription {
     }
   }
 
-  /** The running run, if any. */
+  /** The run in progress; undefined if there is none. */
   get active(): Run | undefined {
     return this.runs.value.find(({ status }) => status === "running");
   }
@@ -173,7 +176,8 @@ export class ThreadSubscription {
     const trace = this.traces.get(run ?? "");
     const task = kind === "task" ? trace?.tasks.get(sessionId) : undefined;
     if (task !== undefined) trace?.tried(task, snapshot?.value);
-    // The feed begins with the actors as they are: what changed before that may be missing in the last read.
+    // Each connection of the feed begins with the current states of the actors. The last read may be older, so these
+    // messages cause a new read too.
     if (message.type !== "@xstate.event" && (kind === "thread" || kind === "run")) this.refresh();
   }
 }

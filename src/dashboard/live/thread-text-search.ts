@@ -1,19 +1,22 @@
 import { listThreads } from "../api/client.ts";
 import type { ThreadListFilter, ThreadRow } from "../api/records.ts";
 
-/** Threads read by one request, and in total: the API cannot search in texts, so the page reads the threads itself. */
+/**
+ * The largest numbers of threads read by one request and in total. The API cannot search in texts, so the page reads
+ * the threads and searches in them itself.
+ */
 const PER_REQUEST = 1_000;
 const MAX_THREADS = 20_000;
-/** An id that no thread has: an empty list of ids would not filter anything. */
+/** An id that no thread has. It stands for "no match", since an empty list of ids would not filter anything. */
 const NOBODY = "00000000-0000-0000-0000-000000000000";
 
 export interface FoundThreads {
   readonly ids: readonly string[];
-  /** False: there are more threads, or more matches, than were looked at. */
+  /** False: not all threads were searched, or there are more matches than `ids` contains. */
   readonly isAll: boolean;
 }
 
-/** Finds threads with all these words at the end of their id or anywhere in their metadata, the latest changed first. */
+/** Finds the threads that match all of the words, last changed first. A word matches at the end of the id or anywhere in the metadata. */
 export async function findThreads(
   filter: ThreadListFilter,
   words: readonly string[],

@@ -1,7 +1,10 @@
 import type { ThreadState } from "../api/records.ts";
 import { errorText, Trace } from "./trace.ts";
 
-/** Builds a trace from the checkpoints of a run, newest first as in the history. It has no task times and no tokens. */
+/**
+ * Builds a trace from the checkpoints of a run. The trace has no exact times of tasks and no tokens. `states`: newest
+ * first, as in the history.
+ */
 export function traceFromHistory(run: string, states: readonly ThreadState[]): Trace {
   const trace = new Trace(run);
   for (const state of states.toReversed()) {
@@ -45,7 +48,7 @@ export function traceFromHistory(run: string, states: readonly ThreadState[]): T
       });
     }
   }
-  // Every task has ended by the time of the next state.
+  // The end of a task is not stored. The time of the next state is used, because every task has ended by then.
   for (const task of trace.tasks.values()) {
     task.endedAt = trace.stepsOf(task.ns).find(({ step }) => step >= task.step)?.at ?? task.begunAt;
     if (task.status === "stopped" && task.endedAt !== task.begunAt) task.status = "done";

@@ -10,7 +10,10 @@ export interface StreamEvent {
   readonly run_id?: string;
 }
 
-/** The events from which a trace is built. Those of subgraphs are included even if the run did not request them. */
+/**
+ * The query parameters of a stream from which a trace is built. They include the events of subgraphs even if the run
+ * did not request them.
+ */
 export const TRACE_STREAM_PARAMS = {
   stream_mode: "debug,messages-tuple,custom,logs",
   stream_subgraphs: "true",
@@ -32,7 +35,7 @@ export interface Task {
   result: unknown;
   error: string | null;
   interrupts: readonly ApiInterrupt[];
-  /** The number of attempts. */
+  /** The number of tries, including retries. */
   tries: number;
   readonly messages: string[];
   readonly lines: LogLine[];
@@ -46,7 +49,7 @@ export interface LogLine {
   readonly message: string;
   readonly fields?: JsonRecord;
   readonly stack?: string;
-  /** The number of the failed try, where a node may have several. */
+  /** The number of the try that failed; only for nodes that may be retried. */
   readonly try?: number;
 }
 
@@ -80,7 +83,10 @@ export class Trace {
   /** Epoch milliseconds; null while the run is active. */
   endedAt: number | null = null;
   #last = -1;
-  /** What the stored events tell of each task's tries; the inspector's feed tells more of a run that is watched, and in no order with them. */
+  /**
+   * The tries of each task, counted from the events of the stream. The inspector's feed reports more tries of a live
+   * run, but not in one order with the stream, so those are counted in `Task.tries` only.
+   */
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** Epoch milliseconds: the time of the last event that has a time. */
   #heardAt = Number.NaN;
@@ -131,7 +137,7 @@ export class Trace {
     }
   }
 
-  /** Takes the state of a task's actor: the stream reports a retry only once it has an outcome. */
+  /** Updates a task by the state of its actor in the inspector's feed. The stream reports a retry only after the retry has ended. */
   tried(task: Task, state: unknown): void {
     if (task.endedAt !== null) return;
     if (state === "backoff") task.status = "retrying";
@@ -144,7 +150,7 @@ export class Trace {
 
   #begun(data: unknown): void {
     const attempt = isJsonRecord(data) && typeof data["attempt"] === "number" ? data["attempt"] : 1;
-    // Tasks that ran when the server stopped run again.
+    // In a new attempt, the tasks that were running when the server stopped run again, so their earlier executions end here.
     if (attempt > this.attempt) this.end(this.#heardAt);
     this.endedAt = null;
     this.attempt = attempt;
@@ -171,10 +177,13 @@ export class Trace {
     this.#tried(task, "failed");
   }
 
-  /** A task was begun (by another attempt of the run, too), or a try of it failed or succeeded. */
+  /**
+   * Counts the tries of a task after an event: the task has begun (also in another attempt of the run), or a try has
+   * failed or succeeded.
+   */
   #tried(task: Task, what: "begun" | "failed" | "succeeded"): void {
     const { count, hasFailed } = this.#tries.get(task.id) ?? { count: 0, hasFailed: false };
-    // What follows a failed try is another one.
+    // An event after a failed try belongs to a new try.
     const next = { count: what === "begun" || hasFailed ? count + 1 : count, hasFailed: what === "failed" };
     this.#tries.set(task.id, next);
     task.tries = Math.max(task.tries, next.count);
@@ -254,7 +263,7 @@ const newTask = (id: string, name: string, ns: string, step: number): Task => ({
   lines: [],
 });
 
-/** Returns the text of a task's error, which is JSON text. */
+/** Formats the error of a task, which is JSON text with a name and a message. Any other text is returned unchanged. */
 export function errorText(error: unknown): string {
   const text = String(error);
   try {

@@ -5,7 +5,7 @@ import { formatDuration } from "../components/duration.ts";
 
 interface LogLinesProps {
   readonly lines: readonly LogLine[];
-  /** Epoch milliseconds: the start from which the times are counted. */
+  /** Epoch milliseconds: the start of the task, to which the times of the lines are relative. Null: no times are shown. */
   readonly begunAt: number | null;
 }
 

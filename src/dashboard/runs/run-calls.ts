@@ -3,7 +3,7 @@ import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
 
-/** A call of a model. The stored events have no times of it, only those of its task. */
+/** A model call. Its start and end times are not known: the stored events have only those of its task. */
 interface ModelCall {
   readonly kind: "model";
   readonly id: string;
@@ -15,12 +15,12 @@ interface ModelCall {
   readonly text: string;
 }
 
-/** A call of a tool, in the task that answered it; in the one that asked for it if no task of the run did. */
+/** A tool call. It belongs to the task that answered it or, if no task of the run did, to the task that requested it. */
 interface ToolCall {
   readonly kind: "tool";
   readonly id: string;
   readonly name: string;
-  /** JSON text; null if an earlier run asked for the call. */
+  /** JSON text; null if an earlier run requested the call. */
   readonly args: string | null;
   readonly text: string;
   readonly status: "done" | "failed" | "unanswered";
@@ -35,7 +35,7 @@ export function callsByTask(
   groups: readonly TimelineGroup[],
   prices: Prices,
 ): TaskCalls {
-  // A task with a subgraph returns the messages of the tasks in it, to which they belong.
+  // The tasks of subgraphs come first, so that messages belong to them: a task with a subgraph returns the same messages again.
   const lines = groups.flatMap((group) => group.lines).toSorted((a, b) => b.depth - a.depth);
   const owned = new Map<string, ChatMessage[]>();
   const seen = new Set<string>();
@@ -80,7 +80,7 @@ export function callsByTask(
   return new Map([...owned].map(([task, messages]) => [task, messages.flatMap(callsOf)]));
 }
 
-/** `whole`: the same message as a task returned it, which may say more than the stream did. */
+/** `whole`: the message as a task returned it, which may contain more than was streamed. */
 function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
   const usage = streamed.usage ?? whole?.usage ?? null;
   const models = uniqueNames(streamed.models, whole?.models ?? []);
@@ -95,10 +95,13 @@ function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, pric
   return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
 }
 
-/** The values of a task do not change, and a page reads them at each event. */
+/** A cache of the messages in a task's values: the values do not change, and a page reads them again at each event. */
 const known = new WeakMap<object, readonly ChatMessage[]>();
 
-/** A node may return messages below keys of the state, as a command's update, or as lists of channels and values. */
+/**
+ * The deepest level at which messages are searched. A node may return them below keys of the state, in a command's
+ * update, or in lists of channels and values.
+ */
 const MAX_DEPTH = 5;
 
 function messagesIn(value: unknown): readonly ChatMessage[] {
@@ -117,7 +120,7 @@ function rawMessagesIn(value: unknown, depth: number): readonly JsonRecord[] {
 
 const idsIn = (input: unknown): ReadonlySet<string> => new Set(messagesIn(input).map(({ id }) => id));
 
-/** What the calls of one model sum up to. */
+/** The totals of one model's calls. */
 export interface ModelTotals {
   readonly model: string;
   readonly calls: number;
@@ -127,12 +130,12 @@ export interface ModelTotals {
   readonly cost: number | null;
 }
 
-/** The sums of a run. */
+/** The totals of a run's calls. */
 export interface CallTotals extends Omit<ModelTotals, "model"> {
   /** By model, the one with the most tokens first. */
   readonly models: readonly ModelTotals[];
   readonly toolCalls: number;
-  /** Tries of tasks after the first. */
+  /** The number of tries of tasks, not counting each task's first. */
   readonly retries: number;
 }
 
@@ -165,7 +168,7 @@ function sumOf(calls: readonly ModelCall[]): Omit<ModelTotals, "model"> {
   };
 }
 
-/** Formats dollars, with two digits at least of a small amount. */
+/** Formats dollars with two decimals; amounts below $0.10 with two significant digits. */
 export function formatCost(dollars: number): string {
   if (dollars === 0 || dollars >= 0.1) return `$${dollars.toFixed(2)}`;
   return `$${dollars.toFixed(Math.min(8, 1 - Math.floor(Math.log10(dollars))))}`;

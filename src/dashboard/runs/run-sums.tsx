@@ -6,11 +6,11 @@ import { formatCost, formatCount, type ModelTotals, type CallTotals } from "./ru
 interface SumsProps {
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** Epoch milliseconds since which the run waits for people; null if it does not wait. */
+  /** Epoch milliseconds: the time since when the run waits for a person; null if it does not wait. */
   readonly askedAt: number | null;
 }
 
-/** The sums of a run in one line, and by model where there are several. */
+/** The totals of a run in one line, and those of each model if there are several. */
 export function RunSums({ totals, path, askedAt }: SumsProps) {
   const { calls, toolCalls, models, retries } = totals;
   const parts = [

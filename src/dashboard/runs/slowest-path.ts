@@ -2,8 +2,9 @@ import type { Task } from "../live/trace.ts";
 import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
- * Returns the tasks that a run waited for: in each superstep the one that ended last, and the same within its subgraph. Only if these
- * were faster, the run would have been. Empty if no task ran beside another: then the run waited for all.
+ * Returns the critical path of a run: in each superstep the task that ended last, and within its subgraph the same.
+ * Only a faster task on this path makes the run faster. Empty if no tasks ran in parallel, because the path would then
+ * contain all tasks.
  */
 export function slowestPath(groups: readonly TimelineGroup[]): ReadonlySet<Task> {
   const path = new Set(groups.flatMap(({ lines }) => pathThrough(lines, 0)));

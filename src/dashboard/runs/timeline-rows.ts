@@ -4,7 +4,7 @@ import type { Task, Trace } from "../live/trace.ts";
 /** A task as a row of the timeline. */
 export interface TimelineRow {
   readonly task: Task;
-  /** The nesting level of the subgraph. */
+  /** The nesting level of the task's subgraph; 0: the root graph. */
   readonly depth: number;
 }
 
@@ -46,8 +46,9 @@ export function replayOriginOf({ metadata }: Run): ReplayOrigin | null {
 }
 
 /**
- * Returns the displayed number of a superstep: it starts at 1, or continues from the superstep that the run replays.
- * The API numbers the supersteps of a thread over all of its runs, and counts every update of the state too.
+ * Returns a function that converts a superstep's number in the API to the displayed number. Displayed numbers start at
+ * 1, or in a replay at the first replayed superstep. The API numbers the supersteps of a thread across all of its runs,
+ * and also counts updates of the state.
  */
 export function stepNumbering(run: Run, groups: readonly TimelineGroup[]): (step: number) => number {
   const [first] = groups;
@@ -76,8 +77,8 @@ export interface TimeRange {
 }
 
 /**
- * Returns the start and the end of a run; the end is `now` while the run is active. The state from which a run continues may be much older:
- * it is left out.
+ * Returns the start and the end of a run; the end is `now` while the run is active. Times before the run's creation are
+ * left out: the state from which the run continues may be much older.
  */
 export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRange {
   const created = Date.parse(run.created_at);
@@ -92,7 +93,7 @@ export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRan
   return { from, to: Math.max(from + 1, ...times, now ?? 0) };
 }
 
-/** Returns milliseconds from the state with the question to the answer that this run gives; null if it gives none. */
+/** Returns the milliseconds between the state with a question and this run, which answers it; null if the run gives no answer. */
 export function questionWaitMs({ kwargs: { command }, created_at }: Run, { steps }: Trace): number | null {
   if (!isJsonRecord(command) || command["resume"] === undefined || command["resume"] === null) return null;
   const created = Date.parse(created_at);
@@ -115,7 +116,7 @@ export function taskContains(trace: Trace, task: Task, text: string): boolean {
   ].some((part) => part.toLowerCase().includes(wanted));
 }
 
-/** Returns at most `most` round times for the axis of a range. */
+/** Returns round times for the axis of a range, in milliseconds from its start. They divide the range into at most `most` parts. */
 export function ticksOf({ from, to }: TimeRange, most: number): readonly number[] {
   const length = to - from;
   const rough = length / Math.max(1, most);

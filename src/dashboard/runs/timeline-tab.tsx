@@ -40,13 +40,13 @@ import {
 
 const MAX_ZOOM = 64;
 
-/** The supersteps of a run, their tasks over time, and the calls of models and tools in these; with details of the selection. */
+/** The supersteps of a run with their tasks on a time axis, the model and tool calls of each task, and details of the selection. */
 export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
-  // The events of an ended run arrive after its record, which no longer changes.
+  // Subscribes to the events as well: those of an ended run arrive after its record, which does not change any more.
   void watch.changes.count;
   const { trace } = watch;
   const { query } = currentLocation.value;
@@ -290,7 +290,7 @@ interface CallRowProps {
   readonly onChoose: () => void;
 }
 
-/** A call of a model or a tool. It has no bar: the stored events have no times of it. */
+/** A model or tool call. It has no bar, because the stored events do not record when it started or ended. */
 function CallRow({ call, depth, isDim, onChoose }: CallRowProps) {
   const name = call.kind === "model" ? (call.models[0] ?? UNNAMED_MODEL) : call.name;
   return (

@@ -10,7 +10,7 @@ export interface TraceParts {
   readonly calls: TaskCalls;
   readonly totals: CallTotals;
   readonly path: ReadonlySet<Task>;
-  /** Milliseconds that the question waited which the run answers; null if it answers none. */
+  /** Milliseconds that a question waited for the answer that this run gives; null if the run gives none. */
   readonly questionWaitMs: number | null;
   readonly numberOf: (step: number) => number;
 }

@@ -4,7 +4,7 @@ import { searchTermsOf } from "../threads/thread-search-filter.ts";
 
 /** Items on one page. */
 export const ITEMS_PER_PAGE = 50;
-/** The largest number of items in which words are looked for, where the server has no index. */
+/** The largest number of items that are searched for words if the server has no index. */
 const MAX_SCANNED = 500;
 const SCAN_PAGE = 100;
 
@@ -12,13 +12,13 @@ export interface FoundItems {
   readonly items: readonly StoreItem[];
   /** True: there is another page. */
   readonly hasMore: boolean;
-  /** What the user should know of the search; empty: nothing. */
+  /** A remark about the search for the user; empty: none. */
   readonly note: string;
 }
 
 /**
- * Finds items below a namespace. `name=value` compares members of the value. Words are looked for by meaning where the server has an index,
- * and else in the keys and values of the items that changed last.
+ * Finds items below a namespace. `name=value` compares a member of an item's value. Other words are searched by meaning
+ * if the server has an index, otherwise as text in the keys and values of the items that changed last.
  */
 export async function searchStore(
   namespace_prefix: readonly string[],

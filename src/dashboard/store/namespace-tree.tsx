@@ -4,14 +4,14 @@ import { hrefOf } from "../app/page-location.ts";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 
-/** Namespaces of one level that are shown at first, and with each "more". */
+/** The number of namespaces of one level that are shown at first, and that each click on "More…" adds. */
 const STEP = 100;
 
 interface TreeProps {
   /** The parent of the namespaces of this level. */
   readonly prefix: readonly string[];
   readonly chosen: readonly string[];
-  /** Changes when the store has been changed here. */
+  /** A number that changes when this page has changed the store, so that the namespaces are read again. */
   readonly version: number;
 }
 

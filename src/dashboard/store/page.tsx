@@ -10,7 +10,7 @@ import { ItemDialog } from "./item-dialog.tsx";
 import { ITEMS_PER_PAGE, searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
 
-/** The store: its namespaces as a tree, and the items of the chosen one and those below it. */
+/** The store: its namespaces as a tree, and the items in the chosen namespace and below it. */
 export function StorePage({ query }: { readonly query: URLSearchParams }) {
   const ns = query.get("ns") ?? "";
   const chosen = ns === "" ? [] : ns.split(".");

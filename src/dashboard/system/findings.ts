@@ -6,11 +6,11 @@ import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
 /** Seconds of "the last 5 minutes" and "the last minute". */
 const MINUTES = 300;
 const MINUTE = 60;
-/** Seconds: a run that waits longer for its start is worth a word. */
+/** Seconds: runs that wait longer for their start are reported. */
 const LONG_WAIT = 1;
-/** Seconds: a standstill of the event loop that every client notices. */
+/** Seconds: the event loop is reported if it was blocked for longer. Every client notices that. */
 const LONG_LAG = 0.25;
-/** Memory that grew by this factor, and by these bytes, within the hour. */
+/** Memory is reported if it has grown within the hour by more than this factor and by more than these bytes. */
 const GROWTH = 1.5;
 const GROWTH_BYTES = 200 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
     const group = `${hostOf(delivery.url)}, which ${reasonOf(delivery)}`;
     groups.set(group, (groups.get(group) ?? 0) + 1);
   }
-  // Only the first ones were read.
+  // At this number, there may be more webhooks that were not read.
   const more = pending.length >= MAX_DELIVERIES ? "At least " : "";
   return [...groups].map(([group, count]) => {
     const wait = count === 1 ? "webhook waits" : "webhooks wait";
@@ -39,7 +39,7 @@ function webhookFindings(pending: readonly WebhookRow[]): readonly string[] {
   });
 }
 
-/** Without a user's name and password, if there are any. A path is one on the server itself. */
+/** Returns the host of a URL without a user name and password. A URL that is only a path is on this server. */
 const hostOf = (url: string): string => /^\w+:\/\/(?:[^/?#]*@)?([^/?#]+)/.exec(url)?.[1] ?? "this server";
 
 function reasonOf({ last_status, last_error }: WebhookRow): string {
@@ -48,13 +48,13 @@ function reasonOf({ last_status, last_error }: WebhookRow): string {
   return last_error.includes("ECONNREFUSED") ? "refuses connections" : `did not answer: ${last_error}`;
 }
 
-/** The last values, those that are not known left out. `seconds`: how far back. */
+/** Returns the known values of a metric in the last `seconds` seconds. */
 function recent({ interval_seconds, figures }: ServerHistory, name: string, seconds: number): number[] {
   const values = (figures[name] ?? []).slice(-Math.round(seconds / interval_seconds));
   return values.filter((value) => value !== null);
 }
 
-/** How often something happened, of which the rate per second is kept. */
+/** Returns how often something happened in the last `seconds` seconds, by its recorded rate per second. */
 const countOf = (history: ServerHistory, name: string, seconds: number): number =>
   Math.round(recent(history, name, seconds).reduce((sum, rate) => sum + rate, 0) * history.interval_seconds);
 
@@ -91,7 +91,7 @@ function waitFindings(history: ServerHistory): readonly string[] {
   ];
 }
 
-/** Milliseconds since the queue was empty, or since the history begins. */
+/** Returns the milliseconds since the queue was last empty, or since the start of the history. */
 function standingFor({ interval_seconds, figures }: ServerHistory): number {
   const queued = figures["runs_queued"] ?? [];
   const empty = queued.findLastIndex((count) => count === 0);

@@ -1,12 +1,12 @@
 import type { ServerHistory, WebhookRow } from "../api/records.ts";
 
-/** Pending webhooks read at most. */
+/** The largest number of pending webhooks read. */
 export const MAX_DELIVERIES = 100;
 
 export interface LastHour {
   readonly history: ServerHistory;
-  /** Milliseconds that the page's clock is ahead of the server's, where the difference would be seen in a chart. */
+  /** Milliseconds by which the page's clock is ahead of the server's; 0 if the difference is too small to be seen in a chart. */
   readonly clockSkewMs: number;
-  /** The pending webhooks that were made last. */
+  /** The pending webhooks that were created last. */
   readonly pending: readonly WebhookRow[];
 }

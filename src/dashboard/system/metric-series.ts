@@ -7,12 +7,12 @@ export interface Series {
   readonly title: string;
   /** Epoch milliseconds. */
   readonly times: readonly number[];
-  /** Formats the unit beside the number. */
+  /** Formats a value with its unit. */
   readonly unit: (value: number) => string;
   readonly values: readonly (number | null)[];
   /** The current value, if it is not the last one. */
   readonly now?: number | null;
-  /** A second line, of the part of the values that is said here. */
+  /** A second line for a part of the values, such as failed runs. `isBad`: it is drawn in the colour of errors. */
   readonly below?: { readonly values: readonly (number | null)[]; readonly isBad: boolean };
   /** Additional text about the current value. */
   readonly note: string;
@@ -44,8 +44,8 @@ const percent = (value: number): string => `${whole(value * 100)} %`;
 type Read = (figures: MetricsSample) => number | undefined;
 
 /**
- * Returns the rate per second between consecutive samples. A counter that has fallen was reset by a restart of the
- * server.
+ * Returns the rate per second between consecutive samples. Null for the first sample, and if a counter has fallen: a
+ * restart of the server has reset it.
  */
 export function rates(looks: readonly MetricsSample[], read: Read): readonly (number | null)[] {
   return looks.map((now, i) => {
@@ -197,7 +197,7 @@ export function chartSeriesOf(
   return known.map((series) => ({ ...series, times }));
 }
 
-/** The figures of the server's history, by the titles of the charts. */
+/** For each chart's title, the names of its metrics in the server's history. */
 const FIGURES: {
   readonly [title: string]: { readonly figure: string; readonly below?: string; readonly isBad?: boolean };
 } = {
@@ -215,7 +215,7 @@ const FIGURES: {
   "Dead letters": { figure: "webhooks_dead" },
 };
 
-/** Returns the same charts over the last hour: the server's history, and after it what the page has seen since. */
+/** Returns the same charts over the last hour: the server's history, followed by the page's newer samples. */
 export function hourSeriesOf(live: readonly Series[], { history, clockSkewMs }: LastHour): readonly Series[] {
   const times = history.times.map((time) => Date.parse(time) + clockSkewMs);
   const valuesOf = (figure: string): readonly (number | null)[] =>

@@ -3,9 +3,9 @@ import { getMetricsHistory, listDeliveries } from "../api/client.ts";
 import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
 import { settled } from "./server-sample.ts";
 
-/** Milliseconds between two reads: the server adds an entry as often. */
+/** Milliseconds between two reads; the server adds entries at the same interval. */
 export const HISTORY_INTERVAL_MS = 10_000;
-/** The server's last hour, as it was read last. Null: not yet, or the server does not give it. */
+/** The server's last hour, as last read. Null: it was not read yet, or the server does not provide it. */
 export const shownHour = signal<LastHour | null>(null);
 
 export async function readLastHour(): Promise<void> {

@@ -17,7 +17,10 @@ import { chartSeriesOf, hourSeriesOf } from "./metric-series.ts";
 /** Milliseconds until the second sample, because rates need two. */
 const SOON = 500;
 
-/** Milliseconds: the longest time that is shown, and the shortest. Between them it is as long as there is something to show. */
+/**
+ * The longest and the shortest time span of the charts, in milliseconds. Between these limits, a span is as long as
+ * there are values to show.
+ */
 const SPANS = {
   hour: { most: 3_600_000, least: 600_000, name: "the last hour" },
   minutes: { most: 300_000, least: 60_000, name: "the last minutes" },
@@ -28,7 +31,7 @@ function spanOf({ most, least, name }: (typeof SPANS)["hour"], first: number | u
   return { from: to - Math.min(most, Math.max(least, to - (first ?? to))), to, name };
 }
 
-/** The state of the server: now, over the last minutes as the page has seen them, and over the last hour as the server has. */
+/** The state of the server: now, over the last minutes by the page's own samples, and over the last hour by the server's history. */
 export function SystemPage() {
   const [look, setLook] = useState<ServerSample | null>(null);
   const [error, setError] = useState<string | null>(null);

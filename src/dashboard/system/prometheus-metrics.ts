@@ -9,15 +9,13 @@ export class MetricsSample {
     this.#samples = samples;
   }
 
-  /**
-   * Returns the sum of a family's samples, or of those that match `wanted`; undefined if the server does not report it.
-   */
+  /** Returns the sum of a metric's samples, or of those whose labels match `wanted`; undefined if the server does not report the metric. */
   sum(name: string, wanted: (labels: MetricSampleLabels) => boolean = () => true): number | undefined {
     const found = this.#samples.get(name);
     return found?.reduce((sum, { labels, value }) => (wanted(labels) ? sum + value : sum), 0);
   }
 
-  /** Returns the sample with this one label. */
+  /** Returns the value of a metric's sample with this label; undefined if there is none. */
   of(name: string, label: string, value: string): number | undefined {
     return this.samples(name).find(({ labels }) => labels.get(label) === value)?.value;
   }

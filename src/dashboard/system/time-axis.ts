@@ -1,16 +1,16 @@
-/** Epoch milliseconds. */
+/** A range of times in epoch milliseconds. */
 export interface TimeSpan {
   readonly from: number;
   readonly to: number;
-  /** How the span is called, as in "the last hour". */
+  /** The span in words, such as `the last hour`. */
   readonly name: string;
 }
 
 const STEPS = [1, 2, 5, 10, 15, 20, 30, 60].map((minutes) => minutes * 60_000);
-/** Labels that fit below a chart. */
+/** The largest number of labels that fit below a chart. */
 const MAX_TICKS = 4;
 
-/** Returns round times within a span, without those at its edges, whose labels would not fit. */
+/** Returns round times within a span. Times near the edges are left out, because their labels would not fit. */
 export function axisTimesOf({ from, to }: TimeSpan): readonly number[] {
   const step = STEPS.find((one) => (to - from) / one <= MAX_TICKS) ?? 60 * 60_000;
   const edge = (to - from) * 0.08;

@@ -4,7 +4,7 @@ import { axisTimesOf, type TimeSpan } from "./time-axis.ts";
 const WIDTH = 240;
 const HEIGHT = 48;
 
-/** A line is interrupted where the next value is this much later, in milliseconds. */
+/** Milliseconds: a line is interrupted between two values that are further apart than this. */
 const GAP = 60_000;
 
 /** A metric: its current value, and its line over time. */
@@ -67,7 +67,7 @@ function piecesOf(
 ): readonly Point[][] {
   const pieces: Point[][] = [];
   let piece: Point[] | null = null;
-  // A line on the very edge would be cut in half.
+  // One pixel above and below stays free: a line on the very edge would be cut in half.
   const height = HEIGHT - 2;
   for (const [i, value] of values.entries()) {
     if (value === null) {
@@ -78,7 +78,7 @@ function piecesOf(
     if (piece === null || x - end(piece) > gap) pieces.push((piece = []));
     piece.push([x, 1 + height - (most === 0 ? 0 : (value / most) * height)]);
   }
-  // A line through one point is nothing, but one from it to itself is a dot.
+  // A line through a single point is invisible. A line from the point to itself is drawn as a dot.
   return pieces.map((points) => (points.length === 1 ? [...points, ...points] : points));
 }
 

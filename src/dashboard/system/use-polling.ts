@@ -1,6 +1,9 @@
 import { useEffect } from "preact/hooks";
 
-/** Runs the work now, again after `soon` milliseconds, and then `ms` after each run ends, while the page is visible. */
+/**
+ * Runs `work` now, again after `soon` milliseconds, and from then on `ms` milliseconds after each run has ended. Pauses
+ * while the page is hidden.
+ */
 export function usePolling(work: () => Promise<void>, ms: number, soon = ms): void {
   useEffect(() => {
     let isOver = false;

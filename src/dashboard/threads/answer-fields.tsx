@@ -46,7 +46,7 @@ export function YesNoAnswer({ onChange }: AnswerProps) {
   );
 }
 
-/** The most choices that are shown as buttons. */
+/** The largest number of choices that are shown as buttons. */
 const MAX_CHOICES = 8;
 
 /**

@@ -106,7 +106,7 @@ function valuesOf(watch: ThreadSubscription, trace: Trace | undefined) {
   return (isLater ? last.values : state?.values) ?? {};
 }
 
-/** Returns streamed messages that are not in the state yet. In a conversation, only while they are streamed. */
+/** Returns the streamed messages that are not in the state yet. If the state has a conversation, there are none once the run has ended. */
 function streamedMessages(
   trace: Trace | undefined,
   conversation: readonly ChatMessage[],

@@ -18,7 +18,7 @@ interface CheckpointViewProps {
 
 const idOf = (state: ThreadState | undefined): string => state?.checkpoint?.checkpoint_id ?? "";
 
-/** A past state: the writes that changed it, its values, and buttons to continue from it. */
+/** A past state: what changed since an earlier one, its values, and buttons to continue from it. */
 export function CheckpointView({ watch, state, states }: CheckpointViewProps) {
   const [against, setAgainst] = useState(state.parent_checkpoint?.checkpoint_id ?? "");
   const [isEditing, setEditing] = useState(false);

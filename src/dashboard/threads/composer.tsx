@@ -22,14 +22,17 @@ export function Composer({
   const [isOther, setOther] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const { metadata = {} } = watch.record.value ?? {};
-  /** The run that gives the answers, while it is not known whether they fit; true: it is being created. */
+  /**
+   * The id of the run that gives the answers, until it is known whether they are accepted; true: the run is being
+   * created; false: there is none.
+   */
   const [answering, setAnswering] = useState<string | boolean>(false);
   const unfinished = watch.runs.value.filter((run) => !isDone(run));
   const isBusy = unfinished.length > 0;
-  // The question stays with what was entered: it may have to be answered again.
+  // Until its answer is accepted, the question stays with what the user has entered: the answer may have to be corrected.
   const isWaiting = answering === true || unfinished.every(({ run_id }) => run_id === answering);
   const asked = isWaiting ? interruptsOf(state) : [];
-  // Each open question is read from the server for the schema of its answer. Where that fails, the answer is entered as JSON.
+  // Reads each open question from the server, for the schema of its answer. If that fails, the user enters the answer as JSON.
   const ids = asked.map(({ id }) => id);
   const key = ids.join();
   const questions = useResource(
@@ -58,7 +61,7 @@ export function Composer({
       watch.refresh();
       refusal = await waitForRefusal(run, ids).catch(() => null);
     });
-    // The run that was refused is known to have ended with the next read only.
+    // After a refusal, `answering` keeps the run's id: the page learns only from its next read that the run has ended.
     if (!isSent || refusal === null) setAnswering(false);
     return refusal;
   };

@@ -20,7 +20,10 @@ export function fieldsOf(schema: JsonSchema | null, values: JsonRecord): JsonSch
   return { ...schema, type: "object", properties: Object.fromEntries(properties), required: [] };
 }
 
-/** Returns the changed keys. A cleared field becomes an empty text, else null, which the schema may reject. */
+/**
+ * Returns the changed values. A cleared field of type string becomes an empty text, any other becomes null, which the
+ * schema may reject.
+ */
 export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRecord): JsonRecord {
   const changed = Object.entries(shown.properties ?? {}).flatMap(([name, schema]) => {
     const [before, after] = [valueAt(values, name), valueAt(fields, name)];
@@ -32,6 +35,6 @@ export function changesOf(shown: JsonSchema, values: JsonRecord, fields: JsonRec
   return Object.fromEntries(changed);
 }
 
-/** Returns the own value of a name. */
+/** Returns the value of a member of the object itself; undefined for inherited names such as `constructor`. */
 export const valueAt = (of: JsonRecord, name: string): unknown =>
   Object.hasOwn(of, name) ? of[name] : undefined;

@@ -5,7 +5,7 @@ import { Markdown } from "../components/markdown.tsx";
 import { findQuestionTextKey } from "../components/value-text.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
-/** The events that a machine waits for, such as `APPROVE` and `order.*`; null if it is no machine that asks. */
+/** Returns the events that a machine waits for, such as `APPROVE` and `order.*`; null if the question is not a machine's. */
 export function awaitedEvents({ value }: InterruptQuestion): readonly string[] | null {
   if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
   const { events } = value;
@@ -13,7 +13,7 @@ export function awaitedEvents({ value }: InterruptQuestion): readonly string[] |
   return isList ? events : null;
 }
 
-/** The state in which a machine waits, below the questions that its `meta` has. */
+/** Shows the questions in a machine's `meta` and, below them, the state in which the machine waits. */
 export function AwaitingState({ value }: { readonly value: unknown }) {
   const { events: _, ...state } = value as JsonRecord;
   const metas = isJsonRecord(state["meta"]) ? Object.entries(state["meta"]) : [];
@@ -36,7 +36,10 @@ interface EventAnswerProps {
   readonly onChange: (answer: unknown) => void;
 }
 
-/** A button for each event that a machine can take, a field for the type where it takes any of a kind, and fields for the event's data. */
+/**
+ * The form for an event: a button for each event that the machine handles, a field for the type if the machine handles
+ * a wildcard such as `order.*`, and fields for the event's data.
+ */
 export function EventAnswer({ events, onChange }: EventAnswerProps) {
   const [type, setType] = useState("");
   const [data, setData] = useState<unknown>(undefined);

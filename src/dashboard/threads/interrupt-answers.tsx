@@ -21,11 +21,11 @@ import {
 
 interface AnswersProps {
   readonly questions: readonly InterruptQuestion[];
-  /** True: no answer is taken any more. */
+  /** True: no answer can be sent any more. */
   readonly isClosed?: boolean;
   /** Why the last answer was refused; null: it was not. */
   readonly refusal: string | null;
-  /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused. */
+  /** Called with the answers by the ids of their questions. Resolves with the reason if they are refused, else with null. */
   readonly onAnswer: (answers: JsonRecord) => Promise<string | null>;
 }
 
@@ -76,7 +76,7 @@ export function InterruptAnswers({
   );
 }
 
-/** A form without required fields is a valid answer as it is. */
+/** Returns the answers to begin with: an empty form is a valid answer if it has no required fields. */
 function initial(questions: readonly InterruptQuestion[]): ReadonlyMap<string, unknown> {
   const whole = questions.filter(({ response_schema: schema }) => {
     const form = formOf(schema);

@@ -7,14 +7,15 @@ export type MessageList = readonly JsonRecord[];
 /** Lists of messages by the names of their values. */
 export type MessageLists = { readonly [name: string]: MessageList };
 
-/** The roles to choose from. A message of another one keeps it until one of these is chosen. */
+/** The roles that the user can choose. A message with another role keeps it until the user chooses one of these. */
 export const ROLES = ["human", "ai", "system", "tool"] as const;
 
 const REMOVE_ALL = { type: "remove", id: "__remove_all__" } as const;
 
 /**
- * Returns the lists of messages of a state: those that the schema marks, and one named `messages` of which it says nothing and
- * whose messages have ids, as the reducers of messages give them. A list with anything else in it is edited as JSON.
+ * Returns the lists of messages in a state: those that the schema marks, and a list named `messages` if the schema does
+ * not describe it and all of its messages have ids, as reducers of messages assign them. A list that contains anything
+ * else is edited as JSON.
  */
 export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): MessageLists {
   const described = schema?.properties ?? {};
@@ -32,8 +33,9 @@ export function messageListsOf(schema: JsonSchema | null, values: JsonRecord): M
 }
 
 /**
- * Returns what a graph is given to make one list of messages from another; empty if they are equal. A message replaces the stored
- * one with its id, so unchanged ones are left out where ids and order allow that.
+ * Returns the update that makes the graph change the list `before` to `after`; empty if they are equal. The graph's
+ * reducer replaces a stored message by one with the same id, so unchanged messages are left out if ids and order allow
+ * that.
  */
 export function messagesUpdate(before: MessageList, after: MessageList): MessageList {
   if (isSame(before, after)) return [];
@@ -47,12 +49,12 @@ export function messagesUpdate(before: MessageList, after: MessageList): Message
   ];
 }
 
-/** What edited lists of messages change in a state. */
+/** The changes that edited lists of messages make to a state. */
 export interface MessageChanges {
   readonly update: MessageLists;
-  /** The edited lists, whole. */
+  /** The complete lists after the edit. */
   readonly lists: MessageLists;
-  /** The parts of them that differ, for the comparison that is shown. */
+  /** The messages that differ, as stored (`before`) and as edited (`after`), for showing both. */
   readonly before: MessageLists;
   readonly after: MessageLists;
   /** True if a changed message cannot be stored. */
@@ -80,8 +82,8 @@ export function findMessageChanges(stored: MessageLists, edited: MessageLists): 
 }
 
 /**
- * Returns the messages of both lists that the other one does not have as they are. If the order differs, all messages but those
- * that both lists begin or end with.
+ * Returns the messages of each list that the other one does not contain unchanged. If the order differs, returns all
+ * messages except those at the beginning and the end that are the same in both lists.
  */
 function differingParts(before: MessageList, after: MessageList) {
   if (isRearranged(before, after)) {
@@ -100,7 +102,10 @@ function differingParts(before: MessageList, after: MessageList) {
   return { before: without(before, after), after: without(after, before) };
 }
 
-/** True unless the kept messages stand in their old order before all new ones, and each stored one can be named by its id. */
+/**
+ * True if the whole list has to be replaced: the kept messages are not in their old order before all new ones, or not
+ * every stored message has an id of its own.
+ */
 function isRearranged(before: MessageList, after: MessageList): boolean {
   const stored = byId(before);
   if (stored.size < before.length) return true;
@@ -112,25 +117,29 @@ function isRearranged(before: MessageList, after: MessageList): boolean {
 const byId = (list: MessageList): ReadonlyMap<unknown, JsonRecord> =>
   new Map(list.flatMap((message) => (isText(message["id"]) ? [[message["id"], message]] : [])));
 
-/** True if a graph has made this list: its messages, with ids for the new ones. Otherwise its update is not that of messages. */
+/**
+ * True if the graph has made the expected list: the same messages, with ids for the new ones. If it has not, the list
+ * has another reducer than those of messages.
+ */
 export const isListOf = (expected: MessageList, made: unknown): boolean =>
   Array.isArray(made) &&
   made.length === expected.length &&
   expected.every(({ id }, i) => id === undefined || (isJsonRecord(made[i]) && made[i]["id"] === id));
 
 /**
- * Returns a message with another role, without the fields that belong to the old one. With its stored role it has them again.
+ * Returns the message with another role, without the fields that belong to the old role. If the role is again the
+ * stored one, the stored fields are restored.
  * @param stored the message as it was; null: it is new
  */
 export function withRole(message: JsonRecord, role: string, stored: JsonRecord | null): JsonRecord {
   const { id, content, name } = message;
   if (stored !== null && messageTypeOf(stored) === role) return { ...stored, content };
-  // The name of a tool's message is that of the tool.
+  // In a tool's message, `name` is the name of the tool, which other roles do not keep.
   const hasName = name !== undefined && messageTypeOf(message) !== "tool";
   return { ...(id !== undefined && { id }), ...(hasName && { name }), content, type: role };
 }
 
-/** Returns a message with other tool calls. Models would read a copy of the old ones from `additional_kwargs`. */
+/** Returns the message with other tool calls. The copy of the old calls in `additional_kwargs` is removed, because models would read it. */
 export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]): JsonRecord {
   const { additional_kwargs: extra } = message;
   if (!isJsonRecord(extra) || !Object.hasOwn(extra, "tool_calls")) return { ...message, tool_calls };
@@ -141,7 +150,7 @@ export function withCalls(message: JsonRecord, tool_calls: readonly JsonRecord[]
 export const callsOf = ({ tool_calls: calls }: JsonRecord): readonly JsonRecord[] =>
   Array.isArray(calls) ? calls.filter(isJsonRecord) : [];
 
-/** True if the content repeats tool calls, as that of some models does. */
+/** True if the content repeats the tool calls as blocks. The messages of some models do. */
 export const hasCallBlocks = ({ content }: JsonRecord): boolean =>
   Array.isArray(content) &&
   content.some((block) => isJsonRecord(block) && ["tool_use", "tool_call"].includes(String(block["type"])));

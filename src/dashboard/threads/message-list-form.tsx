@@ -31,7 +31,7 @@ interface ListProps {
   readonly onChange: (messages: MessageList) => void;
 }
 
-/** Messages shown at once, the last ones. */
+/** The number of messages shown at first, counted from the end of the list. */
 const SHOWN = 50;
 
 /** A list of messages to edit: each one opens to fields, and can be moved and removed. */
@@ -102,7 +102,7 @@ function MessageForm({ row, index, list, onChange, onMove, onRemove }: FormProps
   const { stored, message } = row;
   const id = useId();
   const [isOpen, setOpen] = useState(stored === null);
-  /** Once opened, the fields stay: they keep text that is not valid yet. */
+  /** True once the user has opened the fields. They then stay rendered while hidden, because they hold text that is not valid yet. */
   const [wasOpen, setWasOpen] = useState(isOpen);
   const role = messageTypeOf(message);
   const isChanged = message !== stored;
@@ -187,7 +187,7 @@ interface PartProps {
 
 function Content({ id, message, onChange }: PartProps & { readonly id: string }) {
   const { content } = message;
-  // What is a text stays one while it is edited.
+  // Chosen once: content that is a text at first is edited as text, anything else as JSON.
   const [isText] = useState(typeof content === "string");
   return (
     <div class="field">
@@ -251,7 +251,7 @@ function ToolFields({ id, message, list, onChange }: ListedProps & { readonly id
 function Calls({ message, list, onChange }: ListedProps) {
   const calls = callsOf(message);
   const set = (next: readonly JsonRecord[]) => onChange(withCalls(message, next));
-  // Calls have no other lasting key: ids are edited, and may be missing.
+  // Preact keys of the calls. Their ids cannot serve as keys: the user edits them, and they may be missing.
   const [keys, setKeys] = useState(() => calls.map((_, key) => key));
   return (
     <>

@@ -17,7 +17,7 @@ export type ActionDecision =
   | { readonly way: "edit"; readonly args: JsonRecord }
   | { readonly way: "respond"; readonly text: string };
 
-/** A question that consists of actions, and the format of its answer. */
+/** A question that asks for decisions about actions. `answer` converts the decisions to the format that the graph expects. */
 export interface ActionReview {
   readonly actions: readonly ProposedAction[];
   answer(said: readonly ActionDecision[]): unknown;
@@ -28,9 +28,7 @@ const str = (value: unknown): string | null => (typeof value === "string" ? valu
 /** Parses an interrupt's value in one of the formats of agent inboxes; null if it has none of them. */
 export const proposalOf = (value: unknown): ActionReview | null => humanInterrupt(value) ?? review(value);
 
-/**
- * `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object.
- */
+/** Parses `{ action_request: { action, args }, config: { allow_accept, ... }, description }`, or a list with one such object. */
 function humanInterrupt(value: unknown): ActionReview | null {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   if (!isJsonRecord(one) || !isJsonRecord(one["action_request"])) return null;
@@ -59,7 +57,7 @@ function responseOf(said: ActionDecision | undefined, action: string): JsonRecor
   }
 }
 
-/** Maps the names of decisions to ours. */
+/** The kind of decision for each name in `allowed_decisions`. */
 const DECISIONS: { readonly [decision: string]: DecisionKind } = {
   approve: "accept",
   edit: "edit",
@@ -67,10 +65,7 @@ const DECISIONS: { readonly [decision: string]: DecisionKind } = {
   respond: "respond",
 };
 
-/**
- * `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in snake or camel
- * case.
- */
+/** Parses `{ action_requests: [{ name, args }], review_configs: [{ action_name, allowed_decisions }] }`, in snake or camel case. */
 function review(value: unknown): ActionReview | null {
   if (!isJsonRecord(value)) return null;
   const isSnake = Array.isArray(value["action_requests"]);

@@ -45,8 +45,9 @@ export function RunForm({
   const [isJsonWanted, setJsonWanted] = useState(false);
   const [settings, setSettings] = useState<RunSettings>({ strategy: "enqueue" });
   /**
-   * Counts the inputs; the key of the fields, so that each input starts with new fields. The assistant is not part of the key: it
-   * changes from the graph's name to an id when the list of assistants arrives, while somebody may be typing.
+   * The number of the input. It is the Preact key of the fields, so that each input starts with new fields. The
+   * assistant is not part of the key: it changes from the graph's name to an id when the list of assistants arrives,
+   * while the user may be typing.
    */
   const [round, setRound] = useState(0);
   const [isSending, setSending] = useState(false);
@@ -116,7 +117,7 @@ export function RunForm({
             placeholder={'{"messages": [{"role": "user", "content": "hello"}]}'}
             isStrict
             onChange={(value) => {
-              // It stays JSON when the schema can be read after all.
+              // Without a schema, the input is JSON. It stays JSON if the schema is read later after all.
               if (schemas.error !== null) setJsonWanted(true);
               setInput(isJsonRecord(value) ? value : {});
             }}

@@ -148,7 +148,7 @@ interface SettingProps {
   readonly id: string;
   readonly value: JsonRecord | undefined;
   readonly unread: string | undefined;
-  /** Called with an object, with nothing, or with a text that is neither. */
+  /** Called with the JSON object, with undefined if the field is empty, or with undefined and the text if it is no JSON object. */
   readonly onChange: (value: JsonRecord | undefined, unread?: string) => void;
 }
 

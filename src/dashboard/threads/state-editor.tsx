@@ -19,7 +19,7 @@ export interface EditedState {
   readonly update: JsonRecord;
   /** The lists of messages that the update changes, with the messages that they will have after it. */
   readonly lists: MessageLists;
-  /** The node that the update is from; empty: the one that wrote last. */
+  /** The node in whose name the update is stored; empty: the node that wrote last. */
   readonly asNode: string;
 }
 
@@ -33,7 +33,7 @@ interface EditProps {
   readonly onClose: () => void;
 }
 
-/** Stores a changed state after a checkpoint. */
+/** A dialog to edit the state of a checkpoint. The edited state is stored as a new checkpoint after it. */
 export function StateEditor({ thread, assistant, values, checkpoint, onStored, onClose }: EditProps) {
   const [from] = useState(checkpoint);
   const save = (change: EditedState) =>
@@ -63,7 +63,8 @@ export function StateEditor({ thread, assistant, values, checkpoint, onStored, o
 
 /**
  * Stores a changed state. Resolves with the id of the new checkpoint.
- * @throws Error if the graph has not made the lists of messages that were shown, since their reducer is another one
+ * @throws Error if the stored lists of messages differ from those that were shown, because the graph has another
+ * reducer for them
  */
 export async function storeEdit(
   thread: string,
@@ -100,7 +101,7 @@ interface ChangeProps {
 /** A form for changing a state: values that its schema describes as fields, messages as messages, the others as JSON. */
 export function StateForm(props: ChangeProps) {
   const { title, hint, assistant, onClose } = props;
-  // A later state of the thread is not the one that is edited.
+  // The form keeps the state with which it was opened, even if the thread gets a later one.
   const [values] = useState(props.values);
   const { value: schemas, isReading } = useResource(
     async () => (assistant === undefined ? undefined : getSchemas(assistant)),

@@ -13,7 +13,7 @@ interface DetailsProps {
   readonly onClose: () => void;
 }
 
-/** The metadata of a thread that are shown as such: without its title, and what the server adds. */
+/** Returns the metadata of a thread without its title, which has a field of its own, and without what the server adds. */
 export function ownMetadata(metadata: JsonRecord): JsonRecord {
   const { title: _, graph_id: _graph, assistant_id: _assistant, ...own } = metadata;
   return own;

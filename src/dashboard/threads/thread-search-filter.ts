@@ -26,7 +26,7 @@ export function searchTermsOf(text: string): {
   };
 }
 
-/** Parses the search text: an id, or `name=value` pairs of the metadata, separated by spaces. */
+/** Converts a search to a filter. Complete ids and `name=value` pairs of the metadata become filters; other words are ignored. */
 export function threadFilterOf({ text, status, graph }: ThreadSearchTerms): ThreadListFilter {
   const { words, pairs } = searchTermsOf(text);
   const ids = words.filter((word) => UUID.test(word)).map((id) => id.toLowerCase());
@@ -43,7 +43,7 @@ function pairOf(word: string): readonly [string, unknown] | null {
   return at > 0 && at < word.length - 1 ? [word.slice(0, at), valueOf(word.slice(at + 1))] : null;
 }
 
-/** Parses numbers, booleans and the like as JSON values. */
+/** Parses numbers, `true`, `false`, `null` and quoted texts as JSON; any other text stays a string. */
 function valueOf(text: string): unknown {
   if (!/^(-?\d+(\.\d+)?|true|false|null|".*")$/.test(text)) return text;
   try {

@@ -68,7 +68,7 @@ export function VirtualThreadList({ list, row }: RowsProps) {
   );
 }
 
-/** Arrow keys move the focus from row to row. */
+/** Moves the focus from row to row with the arrow keys. */
 function walk(event: KeyboardEvent, box: HTMLElement | null): void {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const rows = [...(box?.querySelectorAll<HTMLElement>("a.thread") ?? [])];
