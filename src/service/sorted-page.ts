@@ -1,4 +1,4 @@
-/** Entries in memory at a time. Sorting them in one go takes about 10 ms. */
+/** The largest number of entries in memory. Sorting that many at once takes about 10 ms. */
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
