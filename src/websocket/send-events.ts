@@ -7,7 +7,7 @@ import type { ChunkSlice } from "../stream/rendering.ts";
 import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
-/** Answers that a peer may leave unread. */
+/** The largest number of answers that a peer may leave unread. */
 const UNTAKEN = 128;
 
 /** Sends an answer between the events, as soon as the peer can receive it; closes the socket if too many are unread. */
