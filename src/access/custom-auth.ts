@@ -15,7 +15,7 @@ export interface Authenticator {
 /** Authenticates requests, and decides what each user may do. */
 export type Auth = Authenticator & Authorizer;
 
-/** The argument of a handler of `on`. */
+/** The argument of a handler that was registered with `Auth.on`. */
 interface HandlerCall {
   readonly event: AuthEvent;
   readonly resource: string;
