@@ -8,7 +8,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import { HELP, parseCommandLine, portHint, type Invocation } from "./settings.ts";
 
 const { stdout, stderr } = process;
-/** Text from a disk may contain anything, such as terminal control characters. */
+/** Escapes control characters for a terminal: text that was read from a disk may contain any. */
 const shown = (text: string, { isTTY }: OutputStream) => (isTTY === true ? escapeLines(text) : text);
 const say = (line: string) => void stdout.write(`${shown(line, stdout)}\n`);
 
