@@ -51,8 +51,8 @@ export async function loadGraphs(
   const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT_EXTENSIONS.has(extname(file)));
-  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
   const files = entries.map(([, { file }]) => file);
+  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
   const viaTsx =
     typescript || options.fresh === true
       ? await typescriptModuleLoader(dirname(config.path), options)
@@ -147,7 +147,10 @@ export async function machineAsGraph(
 const hasVersions = (value: unknown): value is { readonly versions: readonly unknown[] } =>
   isObject(value) && Array.isArray(value["versions"]);
 
-/** Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value without a file. */
+/**
+ * Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value that comes
+ * from no file.
+ */
 export function notAGraph(value: unknown, others?: string): string {
   const verb = others === undefined ? "give" : "export";
   const { invoke, nodes } = (value ?? {}) as { readonly invoke?: unknown; readonly nodes?: unknown };
