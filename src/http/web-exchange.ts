@@ -307,8 +307,8 @@ const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
  * Sends a web `Response` as the reply to a request. `headers`: default headers of every response. `onAbort` is called when the client
- * disconnects before the end. An error of the body before its first byte rejects; a later one cuts the connection and goes to
- * `onLateError`.
+ * disconnects before the end. If the body fails before its first byte, the promise rejects. A later failure cuts the connection and is
+ * passed to `onLateError`.
  */
 export async function sendWebResponse(
   response: Response,

@@ -25,7 +25,7 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       handle(call) {
         const { path } = call.request;
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
-        // The page's links are relative, so the path needs a slash at its end, below the prefix if there is one.
+        // The page's links are relative, so its path must end with a slash, with and without a prefix.
         if (!path.endsWith("/"))
           return call.send(307, { ...HTML_PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");
