@@ -125,7 +125,7 @@ export class ExecutionRecorder {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
     const payload = data as CheckpointPayload;
-    // LangGraph also streams envelopes in this mode; they have no config and no tasks.
+    // LangGraph also streams other payloads in this mode; they have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.storedIdOfPayload(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));

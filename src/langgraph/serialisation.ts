@@ -4,7 +4,7 @@ import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
- * The last data copy of each live object. All servers of a process share it; an entry goes when its object is
+ * The last data copy of each live object. All servers of a process share this map. An entry is removed when its object is
  * garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
@@ -12,7 +12,7 @@ const shown = new WeakMap<object, unknown>();
 /** Objects that were serialised in this turn; null outside `inOneTurn`. */
 let turn: Set<object> | null = null;
 
-/** Runs `work`, during which each object is compared with its copy at most once. So no user code may run in it. */
+/** Runs `work`, during which each object is compared with its copy at most once. User code must not run in it: changes would be missed. */
 export function inOneTurn(work: () => void): void {
   const before = turn;
   turn ??= new Set();

@@ -56,7 +56,7 @@ export function plannedTaskOfInterceptedCall(
 
 /**
  * The outcome of a task, from its recorded writes.
- * @param failure the error that ended the graph before the task; null when there is none
+ * @param failure the error that ended the graph before the task had ended; null when there is none
  */
 export function settledTaskOfWrites(
   recorder: ExecutionRecorder,

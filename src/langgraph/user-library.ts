@@ -85,7 +85,7 @@ function isOf({ pregel }: Library, graph: unknown): boolean {
 }
 
 async function loaded(langgraph: Package, form: Form): Promise<Library> {
-  // Resolved as LangGraph resolves them: a project may have several copies of a package.
+  // Packages are resolved as LangGraph resolves them, because a project may have several copies of a package.
   const part = (name: string, path = "."): Promise<unknown> => {
     const found = name === NAME ? langgraph : packageAt(name, langgraph.manifest);
     if (found === undefined) throw new Error(`it finds no ${name}: npm install ${name}`);
