@@ -2,9 +2,9 @@
 const ENTRIES = 4_000;
 /** The number of entries that are copied of one list or object. It is greater by one than any limit, so that an excess is reported. */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/** The number of entries that are copied of each further list or object after {@link ENTRIES} entries. */
+/** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
 const REDUCED_ENTRIES = 8;
-/** The number of entries that are copied of each further list or object after twice {@link ENTRIES} entries. */
+/** The number of entries that are copied of each further list or object once twice as many entries are copied. */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];
