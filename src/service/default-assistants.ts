@@ -21,7 +21,7 @@ export class DefaultAssistants {
   readonly #deps: Deps;
   readonly #byGraph = new Map<string, AssistantRecord>();
   readonly #byId = new Map<string, AssistantRecord>();
-  /** The stored form by tenant and id, null when none is stored. A cache: every run by a graph's name looks here. */
+  /** A cache of stored forms, by tenant and id; null when none is stored. Every run that names a graph looks here. */
   readonly #stored = new Map<string, AssistantRecord | null>();
 
   constructor(deps: Deps) {

@@ -99,7 +99,7 @@ export interface StartOptions {
   /** A request with the same key that has already started a run returns that run. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
-  /** Set for a run that takes an event of a machine. */
+  /** Set for a run that processes an event of a machine. */
   readonly event?: MachineEventRun;
 }
 
@@ -166,7 +166,7 @@ interface Deps {
   readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
-  /** The lifetime of threads that runs create; absent: they are kept for good. */
+  /** The lifetime of threads that runs create; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
   /** Whether the server sets the user in `configurable`, so that graphs may trust it. Default: false. */
   readonly hasUsers?: boolean;

@@ -2,8 +2,8 @@
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in an order other than the scan's. At most some thousand entries are in memory; for the entries after
- * them the scan runs again.
+ * Pages over the results of a scan, in another order than the scan's. Only a limited number of entries are in memory; for the entries after
+ * them, the scan runs again.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;

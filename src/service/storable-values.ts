@@ -18,7 +18,7 @@ export function storable(value: unknown, at: string): unknown {
   }
 }
 
-/** @throws ServiceError `validation.failed`, also when the value is not an object */
+/** Like {@link storable}, for an object; a missing value counts as `{}`. @throws ServiceError `validation.failed`, also for other types */
 export function storableObject(value: unknown, at: string): JsonObject {
   const stored = storable(value ?? {}, at);
   if (isObject(stored)) return stored;

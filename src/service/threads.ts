@@ -103,7 +103,7 @@ interface Deps {
   readonly engine: Engine;
   /** Deletes the crons of a thread that is gone. */
   readonly forgetCrons: (key: ThreadKey) => Promise<void>;
-  /** The default lifetime of threads; absent: they are kept for good. */
+  /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 

@@ -88,7 +88,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Marks a queue that may have due deliveries. */
+  /** Puts a queue into the line for slots, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();
