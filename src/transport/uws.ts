@@ -16,7 +16,7 @@ const MAX_TRIES = 10;
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
 
-/** The older build also accepts options together with a host, but its types do not say so. */
+/** The older build of uWebSockets.js also accepts options together with a host, but its types do not say so. */
 interface ListensAlone {
   listen(
     host: string,
@@ -78,7 +78,7 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // uWebSockets.js closes the connection on a longer message, without a reason. This is twice our own limit, above which a reason is sent.
+    // uWebSockets.js closes the connection on a longer message, without a reason. It is twice our own limit, above which a reason is sent.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
