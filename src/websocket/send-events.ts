@@ -14,8 +14,8 @@ const UNTAKEN = 128;
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: events that a
- * slow peer does not read may be dropped, and read again later from any of them.
+ * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: whether events
+ * that a slow peer does not read may be dropped, because they can be read again later, starting with any of them.
  */
 export function sendEvents(
   reader: Reader,
