@@ -15,13 +15,16 @@ import { type SocketToken, SocketTokens, type TokenHolder } from "./socket-token
 
 export interface AccessOptions {
   /**
-   * Entries `key` or `tenant:key`. Without any, and without `auth`, everybody who reaches the server may use it, except pages of foreign
-   * origins.
+   * API keys, each as `key` or `tenant:key`. Without keys and without `auth`, every client that reaches the server may use it, except pages
+   * of foreign origins.
    */
   readonly keys?: readonly string[];
-  /** Authenticates requests without a key. If it is set, keys are for operators, and the rules for users do not apply to them. */
+  /**
+   * Authenticates requests without an API key. If it is set, API keys are for operators: the rules for users do not apply to requests with
+   * a key.
+   */
   readonly auth?: Authenticator;
-  /** Accepts LangGraph Studio as a user of its own, if `studio` is set and only this machine can reach the server. */
+  /** Accepts LangGraph Studio's requests as those of a special user, if `studio` is set and only this machine can reach the server. */
   readonly studioUser?: boolean;
   /** The address that the server listens on. */
   readonly bound?: string;
@@ -38,11 +41,11 @@ export interface AccessOptions {
   readonly secret?: string;
 }
 
-/** What a request's headers decide: its tenant, the headers of each response, and a refusal if there is one. */
+/** What is decided from a request's headers: its tenant, the headers of its response, and whether it is refused. */
 export interface AccessDecision {
   /** Undefined when the request has no valid key, or token. */
   readonly tenant: string | undefined;
-  /** Set when the request comes from a user whom the token of a WebSocket names. */
+  /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
   /** Headers to send with every response. */
   readonly headers: Headers;
@@ -71,7 +74,7 @@ export class AccessControl {
   readonly #hosts: AllowedHosts;
   readonly #origins: AllowedOrigins;
   readonly #cors: Cors;
-  /** Pages of every origin may read responses. */
+  /** Whether pages of every origin may read responses. */
   readonly #allowsEveryOrigin: boolean;
   readonly #mount: string;
   readonly #disabled: ReadonlySet<RouteGroup> | undefined;
@@ -87,7 +90,7 @@ export class AccessControl {
         `host "${bound}" would let other machines drive this server without a key; set HEDDLE_API_KEYS, or add --insecure if that is meant (in a program: the options keys and insecure of createApp)`,
       );
     }
-    // Only a header identifies Studio, and any other client could send it too.
+    // Studio is recognised by a header only, which any client can send. So it is accepted only if no other machine can reach the server.
     this.#hasStudioUser = options.studioUser === true && options.studio === true && isLoopback(bound);
     this.#tokens = new SocketTokens(options.secret ?? Buffer.from(deps.random.bytes(32)), deps);
     this.#hosts = new AllowedHosts(options.hosts ?? [], bound);
@@ -124,7 +127,7 @@ export class AccessControl {
     return this.#mount;
   }
 
-  /** The path without the prefix; undefined when nothing is served there. */
+  /** The path without the prefix; undefined for a path without the prefix, and for a disabled route. */
   path(full: string): string | undefined {
     let path = full;
     if (this.#mount !== "") {
@@ -152,7 +155,7 @@ export class AccessControl {
   }
 
   /**
-   * The user of a request without a key. Reads the request in this turn.
+   * Finds the user of a request without a key. Reads the request synchronously; afterwards, it may no longer be readable.
    * @throws ServiceError as {@link Authenticator.authenticate} does
    */
   async authenticate(request: HttpRequest): Promise<AuthUser> {
@@ -172,8 +175,8 @@ export class AccessControl {
   }
 
   /**
-   * Identifies the client of a WebSocket handshake. Browsers apply no CORS to WebSockets, so the origin is checked here; they cannot set
-   * headers, so a token may replace the key.
+   * Identifies the client of a WebSocket handshake. The origin is checked here, because browsers apply no CORS to WebSockets. A token may
+   * replace the key, because browsers cannot set headers on a handshake.
    */
   checkSocket(request: HttpRequest): AccessDecision {
     const client = this.check(request);
@@ -213,7 +216,7 @@ export class AccessControl {
     return this.#isOpen && isLocalOrigin(origin);
   }
 
-  /** Why a request is refused on a server without keys: its host or its origin is foreign. Undefined when it is not. */
+  /** The refusal of a request with a foreign host or origin, on a server without keys. Undefined when the request is allowed. */
   #foreignRefusal(request: HttpRequest, origin: string | undefined): ServiceError | undefined {
     const host = request.header("host") ?? "";
     if (!this.#hosts.has(host)) {

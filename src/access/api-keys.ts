@@ -16,7 +16,7 @@ export class ApiKeys {
   readonly #keys: readonly Key[];
 
   /**
-   * `entries`: a key of the default tenant, or `tenant:key` for another tenant.
+   * @param entries each one a key of the default tenant, or `tenant:key` for another tenant
    * @throws ServiceError `config.invalid`; the message never repeats a key
    */
   constructor(entries: readonly string[]) {

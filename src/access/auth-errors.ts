@@ -1,7 +1,7 @@
 import { type ErrorCode, type RefusalResponse, ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 
-/** Response headers that a refusal may set, at most. */
+/** The largest number of response headers that a refusal may set. */
 const MAX_HEADERS = 32;
 const HEADER_NAME = /^[a-z0-9-]{1,100}$/;
 const HEADER_VALUE = /^[\x20-\x7e]{0,1000}$/;
@@ -19,8 +19,8 @@ const FRAMING: ReadonlySet<string> = new Set([
 const CODES: { readonly [status: number]: ErrorCode } = { 401: "auth.required", 403: "auth.forbidden" };
 
 /**
- * The error for what the project's code has thrown. An `HTTPException` of `@langchain/langgraph-sdk/auth`, recognised by its shape, is a
- * refusal: its status, message and headers are the response. Everything else is a failure, whose message only the log gets. `what` names the
+ * Converts what the project's code has thrown to an error. An `HTTPException` of `@langchain/langgraph-sdk/auth`, recognised by its shape,
+ * is a refusal: the response has its status, message and headers. Anything else is a failure: its message is only logged. `what` names the
  * code that was called.
  */
 export function authErrorOf(thrown: unknown, what: string): ServiceError {

@@ -1,19 +1,20 @@
 import type { Permission, ReadMember } from "../model/permission.ts";
 
-/** Conditions of a filter in total; entries of a list count. */
+/** The largest number of conditions in a filter. Each entry of a `$contains` list counts as one. */
 const MAX_CONDITIONS = 1_000;
-/** Nested levels of `$or` and `$and`. */
+/** The largest number of nested levels of `$or` and `$and`. */
 const MAX_LEVELS = 8;
 
 type Test = (read: ReadMember) => boolean;
 type Scalar = string | number | boolean | null;
 
 /**
- * Compiles the filter that a handler returned. All of its members must hold: a plain value or `{ $eq }` is equal to the resource's member of
- * that name; `{ $contains }` is an entry of it, or, for a list, each is; `$or` and `$and` hold lists of filters.
+ * Compiles the filter that a handler returned. All of its members must hold. `name: value` and `name: { $eq: value }` require that the
+ * resource's member `name` is equal to the value. `name: { $contains: value }` requires that this member is a list with the value in it or,
+ * if the value is a list, with all of its entries. `$or` and `$and` hold lists of filters.
  *
- * Stricter than LangGraph's own server, which takes what it does not understand for no condition: an undefined value, an empty condition
- * and an unknown operator are errors, because a filter with one of them would let in more than its author believes.
+ * Stricter than LangGraph's own server, which ignores conditions that it does not understand. Here, an undefined value, an empty condition
+ * and an unknown operator are errors, because ignoring them would let in more than the author meant.
  * @throws TypeError with what is wrong with the filter
  */
 export function compileAuthFilter(filter: unknown): Permission {
@@ -25,7 +26,7 @@ export function compileAuthFilter(filter: unknown): Permission {
 class FilterCompiler {
   #count = 0;
 
-  /** @param equal gets the members that every matching resource has */
+  /** @param equal collects the members, with their values, that every matching resource has */
   all(filter: unknown, level: number, equal?: Record<string, Scalar>): Test {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
       throw new TypeError(`a filter must be an object, not ${kindOf(filter)}`);

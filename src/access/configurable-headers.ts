@@ -3,7 +3,10 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { readHeaderValues } from "./config.ts";
 
-/** Which request headers runs find in `config.configurable`. A pattern is a name in any case, in which `*` stands for any characters. */
+/**
+ * Which request headers runs find in `config.configurable`. A pattern is a header name, in which `*` stands for any characters; case is
+ * ignored.
+ */
 export interface HeaderPatterns {
   /** Default: `x-*` and `user-agent`. */
   readonly includes?: readonly string[];
@@ -30,11 +33,13 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   "x-service-key",
 ]);
 
-/** Members of `configurable` that have a meaning of their own: no header can be one. Names that begin with `__` belong to LangGraph. */
+/**
+ * Members of `configurable` that have a meaning of their own, so no header may set them. Names that begin with `__` belong to LangGraph.
+ */
 const RESERVED =
   /^(?:__.*|langgraph_.*|thread_id|run_id|graph_id|assistant_id|checkpoint_id|checkpoint_ns|checkpoint_map)$/;
 
-/** Bytes of names and values. */
+/** The largest total size of names and values, in bytes. */
 const MAX_BYTES = 8 * 1024;
 
 /** Reads `http.configurable_headers`. `refuse` is called with the invalid key and what is wrong with it. */
@@ -52,7 +57,7 @@ export function readHeaderPatterns(
   return { ...(includes && { includes }), ...(excludes && { excludes }) };
 }
 
-/** No patterns: matches no header. */
+/** Creates the function that selects headers. Without patterns, it selects none. */
 export function createHeaderSelector(patterns: HeaderPatterns | undefined): HeaderSelector {
   if (patterns === undefined) return () => undefined;
   const includes = (patterns.includes ?? DEFAULT_INCLUDES).map((pattern) => pattern.toLowerCase());
@@ -81,7 +86,10 @@ function tooLarge(): ServiceError {
   return invalidField("headers", message);
 }
 
-/** Whether a name fits a pattern. Takes time in proportion to their lengths: the name comes from a client. */
+/**
+ * Whether a header name fits a pattern. Not done with a regular expression: the name comes from a client, and backtracking could take very
+ * long.
+ */
 function matches(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();

@@ -13,12 +13,12 @@ export interface CorsOptions {
   readonly maxAge?: number;
 }
 
-/** Response headers that pages may read: they lead to a run, to the next page of a list, and to the request in the log. */
+/** Response headers that pages may read: the URL of a run, the pagination of a list, and the id of the request in the log. */
 const EXPOSED = ["content-location", "location", "x-pagination-total", "x-pagination-next", "x-request-id"];
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Private-Network";
 
-/** Makes the CORS response headers. Whether the page is allowed is decided before. */
+/** Makes the CORS response headers. The caller decides beforehand whether the page is allowed. */
 export class Cors {
   readonly #options: CorsOptions;
   readonly #exposed: string;
@@ -66,5 +66,8 @@ export class Cors {
   }
 }
 
-/** Removes characters that could end a header: the text comes from a request's header. */
+/**
+ * Removes control characters and characters that are not ASCII. The text comes from a request's header, and could otherwise end the
+ * response header.
+ */
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "");

@@ -15,7 +15,7 @@ export interface Authenticator {
 /** Authenticates requests, and decides what each user may do. */
 export type Auth = Authenticator & Authorizer;
 
-/** The argument of a handler of `on`. */
+/** The argument of a handler that was registered with `Auth.on`. */
 interface HandlerCall {
   readonly event: AuthEvent;
   readonly resource: string;
@@ -39,12 +39,12 @@ export interface AuthHandlers {
 
 /** Milliseconds that a call of the project's code may take. */
 const MAX_CALL_MS = 10_000;
-/** Calls of `authenticate` in progress, at most: each keeps its request in memory. */
+/** The largest number of `authenticate` calls in progress. Each of them keeps its request in memory. */
 const MAX_AUTHENTICATIONS = 1_024;
 
 const AUTHENTICATE = "authenticate handler";
 
-/** Why a value cannot be used as `Auth`; undefined: it can. */
+/** Returns why a value cannot be used as `Auth`, or undefined when it can. */
 export function whyNotAuth(value: unknown): string | undefined {
   const handlers =
     typeof value === "object" && value !== null
@@ -66,7 +66,7 @@ export class CustomAuth implements Auth {
   readonly #scheduler: Scheduler;
   #authenticating = 0;
 
-  /** @throws ServiceError `config.invalid` when it is not such an object */
+  /** @throws ServiceError `config.invalid` when `auth` is not such an object */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
     const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);
@@ -104,7 +104,7 @@ export class CustomAuth implements Auth {
     }
   }
 
-  /** The most specific handler: there is one for the event, its resource, its action, or everything. */
+  /** The most specific handler. Handlers are registered for an event, for a resource, for an action on all resources, or for everything. */
   #handlerOf(event: AuthEvent, resource: string, action: string) {
     const { callbacks } = this.#handlers["~handlerCache"];
     if (callbacks === undefined) return undefined;
@@ -137,7 +137,7 @@ export class CustomAuth implements Auth {
   }
 }
 
-/** The user that `authenticate` has answered with: an identity, or an object that has one. */
+/** The user in the result of `authenticate`, which is an identity, or an object that has one. */
 function userOf(answer: unknown): AuthUser {
   if (typeof answer === "string" && answer !== "") return newUser({}, answer, []);
   if (typeof answer === "object" && answer !== null) {

@@ -26,7 +26,7 @@ const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 /** The route group of a path. Health checks belong to no group: they are always served. */
 export function routeGroupOf(path: string): RouteGroup | undefined {
   const [, first = "", , third] = path.split("/", 4);
-  // An event starts a run.
+  // Events of a machine count as runs, because each event starts a run.
   if (first === "threads") return third === "runs" || third === "events" ? "runs" : "threads";
   if (META.has(first)) return "meta";
   if (UI.has(first)) return "ui";

@@ -13,7 +13,7 @@ export function parseHost(text: string): ParsedHost | undefined {
   const match = HOST.exec(text);
   if (match === null) return undefined;
   const name = (match[1] ?? match[2] ?? "").toLowerCase();
-  // A name with a dot at its end is the same host.
+  // A name with a dot at its end is the same host as the name without it.
   return { name: name.endsWith(".") ? name.slice(0, -1) : name, port: match[3] ?? "" };
 }
 
@@ -23,12 +23,12 @@ export function isLoopback(name: string): boolean {
   return name.startsWith("127.") && isIP(name) === 4;
 }
 
-/** Hosts whose result is cached, at most; most requests name the same few. */
+/** The largest number of hosts whose result is cached. Most requests name the same few. */
 const MAX_CACHED = 64;
 
 /**
- * The hosts that a server without keys answers to. This is the protection against DNS rebinding: a page whose name resolves to this server
- * has, for the browser, the same origin as the server. Only the `Host` header shows the foreign name.
+ * The hosts that a server without keys answers to. This protects against DNS rebinding, in which a foreign page uses a name that resolves
+ * to this server. For the browser, the page and the server then have the same origin; only the `Host` header shows the foreign name.
  */
 export class AllowedHosts {
   readonly #listed: readonly string[];
@@ -36,8 +36,8 @@ export class AllowedHosts {
   readonly #known = new Map<string, boolean>();
 
   /**
-   * `listed`: `name`, `name:port`, `*.name`, or `*` for all. `bound`: the address that the server listens on, which is allowed too. If it
-   * listens on all addresses, every IP address is allowed: a rebound page always comes by a name.
+   * `listed`: `name`, `name:port`, `*.name`, or `*` for all. `bound`: the address that the server listens on, which is allowed too. If the
+   * server listens on all addresses, every IP address is allowed: an attack by DNS rebinding always uses a name.
    */
   constructor(listed: readonly string[], bound: string) {
     const all = bound === "0.0.0.0" || bound === "::" || bound === "";

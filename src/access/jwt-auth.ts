@@ -22,7 +22,7 @@ interface JwtDeps {
   readonly logger: Logger;
 }
 
-/** Characters of the longest token. */
+/** The maximum length of a token, in characters. */
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
 /** Seconds by which the provider's clock may differ from this one. */
 const CLOCK_TOLERANCE = 5;
@@ -112,7 +112,7 @@ class JwtAuthenticator implements Authenticator {
     }
   }
 
-  /** Only the log says which check failed: that would help someone who guesses tokens. */
+  /** Creates the error for a refused token. Only the log says which check failed, because that would help someone who guesses tokens. */
   #refusal(message: string, cause: Error): ServiceError {
     this.#deps.logger.debug("a token was refused", { why: cause.message });
     return authRequired(message, cause);
@@ -153,7 +153,7 @@ function userOf(claims: Jose.JWTPayload, sub: string): AuthUser {
   };
 }
 
-/** Scopes are one text, separated by blanks; some providers send a list. */
+/** The scopes of a token. They are one string, separated by spaces; some providers send a list instead. */
 function scopesOf(scope: unknown): readonly string[] {
   if (typeof scope === "string") return scope.split(" ").filter((one) => one !== "");
   return Array.isArray(scope) ? scope.filter((one) => typeof one === "string") : [];

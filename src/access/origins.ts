@@ -1,6 +1,6 @@
 import { isLoopback, parseHost } from "./hosts.ts";
 
-/** Foreign pages made to use a server on the user's own machine: LangGraph Studio (one host for each region) and Agent Chat. */
+/** Foreign pages that are made for using a server on the user's own machine: LangGraph Studio (one host for each region) and Agent Chat. */
 const STUDIO = [
   "https://smith.langchain.com",
   "https://*.smith.langchain.com",
@@ -64,6 +64,6 @@ export function isSameOrigin(origin: string, host: string): boolean {
   const own = parseHost(host);
   if (page === undefined || own === undefined) return false;
   const usual = PORTS[scheme.toLowerCase()];
-  // The schemes are not compared: a proxy that terminates TLS hides ours.
+  // The schemes are not compared: behind a proxy that terminates TLS, this server does not know the scheme of its own URL.
   return own.name === page.name && (own.port || usual) === (page.port || usual);
 }

@@ -5,12 +5,12 @@ import type { Permission } from "../model/permission.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 import { compileAuthFilter } from "./auth-filter.ts";
 
-/** Characters of the longest label of a namespace. */
+/** The maximum length of a namespace label, in characters. */
 const MAX_LABEL = 256;
 
 /**
- * Rules for projects that have none of their own: whoever makes a thread, a run, an assistant or a cron owns it, and nobody else reaches it.
- * Default assistants can be read by all. In the store each user has a namespace, and sees nothing else.
+ * Rules for projects that have none of their own. The user who creates a thread, a run, an assistant or a cron owns it, and no other user
+ * can reach it. All users can read default assistants. In the store, each user has a namespace of their own and sees nothing else.
  */
 export class OwnerRules implements Authorizer {
   async decide({ identity }: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined> {
@@ -34,14 +34,20 @@ function withoutCreator(metadata: JsonObject): JsonObject {
   return rest;
 }
 
-/** The namespace below the user's own label, unless it is there already, as in the results of a search. */
+/**
+ * Puts the user's own label in front of a namespace. A namespace that begins with the label stays as it is: search results contain it
+ * already.
+ */
 function ownNamespace(identity: string, namespace: unknown): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(namespace) ? namespace : [];
   const own = labelOf(identity);
   return given[0] === own ? given : [own, ...given];
 }
 
-/** `user:` and the identity; what a label cannot have is encoded, and an identity that is too long is its hash. */
+/**
+ * The label of a user's namespace: `user:` and the identity. Characters that a label cannot have are encoded. If the identity is too long,
+ * its hash is used.
+ */
 export function labelOf(identity: string): string {
   const label = `user:${identity.replaceAll("%", "%25").replaceAll(".", "%2E")}`;
   return label.length <= MAX_LABEL ? label : `user-sha256:${sha256Hex(identity)}`;

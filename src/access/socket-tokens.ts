@@ -4,15 +4,15 @@ import { ServiceError } from "../model/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 
-/** Milliseconds that a token is valid. Short, because tokens stand in URLs, which proxies log. */
+/** Milliseconds that a token is valid. Short, because tokens are part of URLs, which proxies log. */
 const LIFETIME_MS = 60_000;
-/** Characters of the longest token that is checked. */
+/** The maximum length of a token, in characters. Longer ones are refused without a check of their signature. */
 const MAX_TOKEN_CHARACTERS = 300;
-/** Bytes that a configured secret must have at least. */
+/** The minimum size of a configured secret, in bytes. */
 const MIN_SECRET_BYTES = 32;
-/** Valid tokens of all users: each keeps its user in memory. */
+/** The largest number of valid tokens of all users. Each of them keeps its user in memory. */
 const MAX_USER_TOKENS = 10_000;
-/** Valid tokens of one user. */
+/** The largest number of valid tokens of one user. */
 const MAX_TOKENS_OF_ONE = 100;
 
 export interface SocketToken {
@@ -33,15 +33,15 @@ interface UserEntry {
 }
 
 /**
- * Short-lived tokens for browsers that open a WebSocket, since they cannot set headers. A token consists of its tenant and its expiry,
- * signed. Nothing is stored for such a token, and processes with the same secret accept each other's tokens. A token of a user also has a
- * number: the user, whose fields may be secret, stays in this process.
+ * Short-lived tokens for browsers, which cannot set headers when they open a WebSocket. A token consists of its tenant and its expiry,
+ * signed. Such a token is not stored, and processes with the same secret accept each other's tokens. A user's token also contains a number,
+ * by which this process finds the user. The user is not part of the token, because its fields may be secret.
  */
 export class SocketTokens {
   readonly #secret: Uint8Array | string;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Users by the number of their token, oldest first. */
+  /** The users for whom tokens were issued, by the number in the token, oldest first. */
   readonly #users = new Map<string, UserEntry>();
 
   /** @throws ServiceError `config.invalid` when the secret is too short */

@@ -9,8 +9,8 @@ const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRA
 const NORMALISED_BY_URL = /^[^/]|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * The URL of a request, for code of the project: its path is exactly the one for which access was decided. Undefined when no URL has that
- * path, or no `Request` that method.
+ * The URL of a request, for the project's code: its path is exactly the one for which access was decided. Undefined when no URL can have
+ * that path, or when `Request` does not accept the method.
  */
 export function requestUrlOf(request: HttpRequest): string | undefined {
   const { method, path, query } = request;
@@ -38,9 +38,9 @@ export function webHeadersOf(
 }
 
 /**
- * A request as the project's `authenticate` gets it: method, URL and headers. It has no body, because the body is not read before
- * authentication. `isTrusted`: false for a request made by a page of another origin. Such a request loses what a browser adds by itself:
- * cookies and stored passwords. Undefined if no `Request` can be made of it.
+ * The request that the project's `authenticate` gets: method, URL and headers. It has no body, because the body is not read before
+ * authentication. `isTrusted` is false for a request of a page of another origin; it then lacks what a browser adds by itself: cookies and
+ * stored passwords. Undefined when it cannot be represented as a `Request`.
  */
 export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Request | undefined {
   const url = requestUrlOf(request);
@@ -52,6 +52,6 @@ export function fetchRequestOf(request: HttpRequest, isTrusted: boolean): Reques
 const isAmbient = (name: string, value: string): boolean =>
   name === "cookie" || (name === "authorization" && /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(value));
 
-/** `Headers` takes one byte a character; a transport may have decoded the header as UTF-8. */
+/** Encodes a header for `Headers`, which accepts only characters of one byte. A transport may have decoded the header as UTF-8. */
 const byteString = (value: string): string =>
   /[\u0100-\uffff]/.test(value) ? Buffer.from(value, "utf8").toString("latin1") : value;

@@ -8,7 +8,7 @@ export type Checks = { readonly [name: string]: Check<unknown> };
 type Checked<C> = { [K in keyof C]?: C[K] extends Check<infer T> ? T : never };
 
 /**
- * Reads these members of a value, without those that are undefined or null.
+ * Reads the members of a value for which there are checks. Members that are undefined or null are left out.
  * @throws ServiceError `auth.failed` for a member of the wrong type: leaving it out could allow more than the handler meant
  */
 export function checkedMembers<C extends Checks>(value: AuthValue, checks: C): Checked<C> {
@@ -44,7 +44,7 @@ export const isNumber = (value: unknown): value is number =>
 export const isCount = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Accepts any value: its type is checked where it is used. */
+/** Accepts any value except undefined: its type is checked where it is used. */
 export const isAnything = (value: unknown): value is unknown => value !== undefined;
 
 /** Accepts one of these strings. */

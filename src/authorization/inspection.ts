@@ -6,7 +6,7 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
 
 interface Deps {
   readonly inspection: ServerInspection;
-  /** The parts that it uses, as the user may use them. */
+  /** The assistants that the user may use. */
   readonly assistants: Assistants;
   readonly tenant: string;
   readonly rules: UserAuthorizer;
@@ -49,7 +49,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
     liveThreads: async (of, limit) => inspection.liveThreads(of, limit, await searchable()),
 
     async threadOf(of, run) {
-      // The thread of the run is only known after the decision.
+      // The rules must decide before the run is looked up, so the handler does not learn the thread's id.
       const permission = await rules.decide("threads:read", { thread_id: undefined });
       return inspection.threadOf(of, run, permitsOf(permission));
     },
@@ -68,7 +68,7 @@ export function authorizedInspection({ inspection, assistants, tenant, rules }: 
 
     actors: async (key, run) => inspection.actors(await rules.threadKey(key, "threads:read"), run),
 
-    // Feeds use the server's own inspection, with a scope from `scopeOf`.
+    // Feeds call `watch` of the server's own inspection, with the result of `scopeOf`.
     watch: () => {
       throw new TypeError("a user watches in a scope that was decided on");
     },

@@ -3,8 +3,8 @@ import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { UserAuthorizer } from "./user-authorizer.ts";
 
 /**
- * Restricts the thread-centric protocol to what one user may do. `protocol` already starts its runs with the user's permissions, and
- * respects those in the keys that it gets.
+ * Restricts the thread-centric protocol to what one user may do. `protocol` must already start its runs with the user's permissions. For
+ * everything else, the permissions are in the keys that it gets here.
  */
 export function authorizedProtocol(protocol: ThreadProtocol, rules: UserAuthorizer): ThreadProtocol {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");

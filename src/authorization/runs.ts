@@ -111,7 +111,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     return { request, permission, by: { run_id, user: rules.stored, mayUse } };
   }
 
-  /** Idempotency keys are per user: the same key of another user is a different one. */
+  /** Makes the idempotency key of a request unique to the user: two users may use the same key for different requests. */
   const own = (again: IdempotencyKey | undefined): IdempotencyKey | undefined =>
     again && { ...again, key: `user ${JSON.stringify([rules.user.identity, again.key])}` };
 
@@ -140,7 +140,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
 
     findForReading: async (key, run) => runs.findForReading(await readable(key), run),
 
-    // These functions take a run that was already found, which means that the user may read it.
+    // The next functions get a run that was found before, which means that the user may read it.
     keepForReading: (key, read) => runs.keepForReading(key, read),
     result: (key, run) => runs.result(key, run),
     lastEventAt: (key, run, checkpoint) => runs.lastEventAt(key, run, checkpoint),
@@ -150,7 +150,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       const shown = runs.show(key, run);
       const { config } = run.kwargs;
       if (userIdOf(config.configurable) === rules.user.identity) return shown;
-      // The fields of the user who started the run that others may see.
+      // Other users see only some fields of the user who started the run.
       const configurable = withoutUserFields(config.configurable);
       return { ...shown, kwargs: { ...run.kwargs, config: { ...config, configurable } } };
     },
@@ -158,7 +158,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     list: async (key, page) => runs.list(await readable(key), page),
 
     async search(tenant, { limit, ...asked }) {
-      // The event is about threads, so its handler sees and filters the thread's metadata.
+      // The event is `threads:search`: its handler sees and filters the metadata of threads.
       const about = { metadata: {}, limit, offset: 0 };
       const { query, permission } = await rules.decideQuery("threads:search", about, { metadata: isObject });
       return runs.search(tenant, {
@@ -180,7 +180,8 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
         await runs.find(permitted, run);
         runs.cancelOnDisconnect(permitted, run);
       };
-      // This is only for a shutdown. When the client disconnects, the rules decide on the cancellation again, and a refusal is logged.
+      // Errors are ignored: this registration only matters during a shutdown. When the client disconnects, the rules decide on the
+      // cancellation again, and a refusal is logged.
       register().catch(() => undefined);
     },
 

@@ -34,8 +34,8 @@ export function createUserServices(deps: AuthorizationDeps): (user: AuthUser) =>
 }
 
 /**
- * The service for one user. Each part implements every function of the part that it wraps: the compiler reports a function that is missing
- * here, so that none can be reached without a decision. Parts are created when they are first used, since most requests use only one.
+ * The service for one user. Each part implements every function of the part that it wraps. If one is missing, the compiler reports it, so
+ * that no function can be called without a decision. Parts are created at their first use, since most requests use only one.
  */
 class UserService implements Service {
   readonly #deps: AuthorizationDeps;
@@ -59,7 +59,7 @@ class UserService implements Service {
     return authorizedRuns({ ...service, newId, rules: this.#rules });
   }
 
-  /** Made of parts that decide themselves. */
+  /** Needs no wrapper of its own: the parts that it uses are restricted already. */
   get events(): Service["events"] {
     const { threads, states, runs } = this;
     return createMachineEvents({ engine: this.#deps.engine, threads, states, runs });
@@ -102,7 +102,7 @@ class UserService implements Service {
 
 const refusal = () => new ServiceError("auth.forbidden", "No rule says which users may see webhooks");
 
-/** There are no rules for webhook deliveries, so users cannot reach them. */
+/** Webhook deliveries are refused to users, because no rules exist for them. */
 const noWebhooks: Webhooks = {
   accept: () => {
     throw refusal();

@@ -6,7 +6,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import { type Checks, checkedMembers, isCount, withoutMembers } from "./handler-value-checks.ts";
 import type { AuthEvent, Authorizer, AuthValue } from "../ports/authorizer.ts";
 
-/** Characters of a user's JSON, at most: it is stored with each run of the user. */
+/** The maximum length of a user's JSON, in characters. It is stored with each run of the user. */
 const MAX_USER_CHARACTERS = 64 * 1024;
 
 /** Events that create a resource with metadata. */
@@ -16,7 +16,7 @@ const CREATING_EVENTS: ReadonlySet<AuthEvent> = new Set([
   "assistants:create",
   "crons:create",
 ]);
-/** Events in which metadata are written, if the request has any. */
+/** Events whose requests may write metadata. */
 const METADATA_EVENTS: ReadonlySet<AuthEvent> = new Set([
   ...CREATING_EVENTS,
   "threads:update",
@@ -60,8 +60,8 @@ export class UserAuthorizer {
   }
 
   /**
-   * A search or a count after the rules have changed it, with the filter of what they allow. `checks`: members, besides the page, that
-   * handlers may change or remove.
+   * Decides on a search or a count. Returns the query as the rules have changed it, and the permission that limits what it finds. `checks`:
+   * checks of the members, besides `limit` and `offset`, that handlers may change or remove.
    */
   async decideQuery<Q extends { readonly limit: number; readonly offset: number }, C extends Checks>(
     event: AuthEvent,
@@ -103,7 +103,7 @@ export function restricted(key: ThreadKey, permission: Permission | undefined): 
 function storedForm(user: AuthUser): JsonObject {
   let text: string | undefined;
   try {
-    // Leaves out functions and other values without a JSON form, which a user object may have.
+    // Leaves out functions and other values without a JSON form, which a user object may contain.
     text = JSON.stringify(user);
     if (text.length <= MAX_USER_CHARACTERS) return toStorable(JSON.parse(text), "user") as JsonObject;
   } catch (cause) {

@@ -1,6 +1,6 @@
 /**
- * `npm run build` compiles and bundles the package into `dist/`; with `-- --if-changed`, unless it was made from the same files;
- * `npm run build -- --pages DIR` bundles only its web pages, into DIR. Ends with 1 when anything fails.
+ * `npm run build` compiles and bundles the package into `dist/`. With `-- --if-changed`, it does nothing if `dist/` was built from the same
+ * files. `npm run build -- --pages DIR` bundles only the web pages, into DIR. The exit code is 1 if anything fails.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -12,7 +12,7 @@ const [option, pages] = process.argv.slice(2);
 if (option === "--pages" && pages !== undefined) await bundlePages(pages);
 else if (option === undefined || option === "--if-changed") {
   const mark = new BuildMark(join(PACKAGE_ROOT, "dist"));
-  // The hash is taken before the build, so that a file that changes meanwhile causes another build.
+  // The hash is taken before the build, so that a file that changes during the build causes another one.
   const inputs = hashBuildInputs(PACKAGE_ROOT);
   if (option === undefined || !mark.matches(inputs)) {
     mark.remove();

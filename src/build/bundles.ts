@@ -12,11 +12,11 @@ const common: BuildOptions = {
 };
 
 /**
- * Rewrites the compiled `actors/xstate.js` in place: XState in one file, without object spread. In V8 before 12, which is in
- * Node 20, an object that is spread first and then given new members gets a hidden class of its own, so that the options of each
- * actor cost 4 us and more to make: on Node 20 some 10 % of a run's CPU (`wait-256`; 9 us instead of 20 for its three actors). On
- * Node 22 and 24 it gains nothing: it can go when Node 20 does. `Object.assign` takes the place of esbuild's helper, which defines
- * member after member.
+ * Rewrites the compiled `actors/xstate.js` in place: XState in one file, with `Object.assign` instead of object spread. In V8 before
+ * version 12, which is in Node 20, an object that is made by spread and then gets new members has a hidden class of its own. The options of
+ * each actor then take 4 us or more to make, which is about 10 % of a run's CPU time (`wait-256`: 20 us for its three actors, 9 us with
+ * `Object.assign`). On Node 22 and 24 it gains nothing, so this function can go when support for Node 20 ends. Esbuild's own helper for
+ * spread is replaced too, because it defines one member after another.
  */
 export async function bundleXState(file: string): Promise<void> {
   await build({
@@ -32,8 +32,8 @@ export async function bundleXState(file: string): Promise<void> {
 }
 
 /**
- * Packages that stay outside the server's bundle: those with native code, or with files that they find by their own path, and those that
- * only some servers load.
+ * Packages that are not bundled with the server: those with native code, those that find their files by their own path, and those that only
+ * some servers load.
  */
 export const EXTERNAL_PACKAGES = [
   "msgpackr",
@@ -49,7 +49,7 @@ export const EXTERNAL_PACKAGES = [
   "@langchain/langgraph-sdk",
 ];
 
-/** Bundles compiled files of the server: a start that loads 600 files takes twice as long. */
+/** Bundles the compiled files of the server. Loading 600 separate files would double the time of a start. */
 export async function bundleServer(entries: readonly string[], options: BuildOptions): Promise<void> {
   await build({
     ...common,

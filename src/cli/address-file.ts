@@ -6,8 +6,8 @@ import type { Logger } from "../ports/logger.ts";
 const ADDRESS_FILE = "url";
 
 /**
- * Writes the URL of a listening server; if that fails, the server is only harder to find. The returned function removes the file, and MUST
- * be called when the server ends. After a kill the file stays until the next start.
+ * Writes the URL of a listening server. A failure is only logged, because the server works without the file. The returned function removes
+ * the file, and MUST be called when the server ends. After a kill, the file stays until the next start.
  */
 export function writeAddress(data: string, url: string, logger: Logger): () => void {
   try {

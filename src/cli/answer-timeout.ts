@@ -1,8 +1,9 @@
 import { systemScheduler } from "../platform/scheduler.ts";
 
 /**
- * Waits at most `ms` for the first answer of a server, then aborts the signal. It has its own timer: if a peer accepts connections and
- * closes them at once, `fetch` never ends and does not keep the process alive, nor does `AbortSignal.timeout`.
+ * Waits at most `ms` for the first answer of a server, then aborts the signal. Its own timer keeps the process alive. That is needed if a
+ * peer accepts connections and closes them at once: then `fetch` never settles, and neither `fetch` nor `AbortSignal.timeout` keeps the
+ * process alive.
  */
 export async function answerInTime<T>(ask: (signal: AbortSignal) => Promise<T>, ms: number): Promise<T> {
   const late = new AbortController();

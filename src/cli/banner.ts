@@ -1,7 +1,7 @@
 import type { RouteGroup } from "../access/disabled-routes.ts";
 import { escapeControls, type ApplyStyle } from "../platform/terminal.ts";
 
-/** The facts that the banner shows about a started server. */
+/** What the banner shows about a started server. */
 export interface StartedServer {
   readonly version: string;
   /** The URL for clients, with the prefix of its paths. */

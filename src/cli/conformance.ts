@@ -8,16 +8,16 @@ import type { Invocation } from "./settings.ts";
 
 type Asked = Extract<Invocation, { command: "conformance" }>;
 
-/** Milliseconds until the server's first answer. It may have to load its graphs before. */
+/** Milliseconds until the server's first answer. The server may have to load its graphs first. */
 const ANSWER_TIMEOUT = 30_000;
 
 /**
  * Checks a server against the interface and prints what holds and what differs.
- * @param progress called with a line for each check as it ends, and an empty line before the results
+ * @param progress called with a line for each check as it ends, and with an empty line before the results
  * @param timeout milliseconds for the server's first answer
  * @returns how many checks differ
- * @throws ServiceError `config.invalid` for an unknown chapter, or where the SDK is not installed; `server.address` where no
- *   server of the conformance project answers
+ * @throws ServiceError `config.invalid` if a chapter is unknown or the SDK is not installed; `server.address` if no server with the graphs
+ *   of the conformance project answers
  */
 export async function checkConformance(
   { url, key, chapters: names, json }: Asked,

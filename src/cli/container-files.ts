@@ -41,9 +41,9 @@ export interface WrittenContainerFiles {
 }
 
 /**
- * Writes a Dockerfile and a `.dockerignore` for a project into the directory of its package.json, and a compose file where asked.
- * @throws ServiceError `config.invalid` when the configuration is wrong, the project has no package.json, does not depend on heddle, or depends
- *   on files outside of it, or a file exists and `force` is not set; then none is written
+ * Writes a Dockerfile and a `.dockerignore` for a project into the directory of its package.json, and a compose file if asked.
+ * @throws ServiceError `config.invalid` when the configuration is wrong, the project has no package.json, does not depend on heddle, or
+ *   depends on files outside of it, or a file exists and `force` is not set; then no file is written
  */
 export function writeContainerFiles({ config, compose, force }: ContainerOptions): WrittenContainerFiles {
   const read = readConfig(config ?? findConfig(process.cwd()));
@@ -106,7 +106,7 @@ function localDependencies(root: string, packageFile: string, dependencies: unkn
 
 interface Image {
   readonly nodeVersion: number;
-  /** Lines of the configuration file for the Dockerfile. */
+  /** Lines that the configuration file adds to the Dockerfile. */
   readonly lines: readonly string[];
 }
 
@@ -137,7 +137,7 @@ function installOf(root: string, nodeVersion: number): readonly [lock: string | 
     ? ["yarn.lock", has(".yarnrc.yml") ? YARN : YARN_1]
     : (INSTALLS.find(([name]) => has(name)) ?? [undefined, INSTALL_WITHOUT_LOCK]);
   if (command.startsWith("npm")) return [lock, command];
-  // Replaces Yarn 1, which some images contain.
+  // `--force` replaces the `yarn` of Yarn 1, which some images contain.
   const corepack = nodeVersion < NODE_WITHOUT_COREPACK ? "" : "npm install --global --force corepack && ";
   return [lock, `${corepack}corepack enable && ${command}`];
 }
@@ -190,7 +190,7 @@ CMD ["node", "--max-semi-space-size=64", "node_modules/heddle/dist/src/cli.js", 
 `;
 }
 
-/** The major version of Node for the image, at least `oldest`. */
+/** The major version of Node for the image: the given one, but at least `oldest`. If none is given: the default, or 0 if `oldest` is 0. */
 function majorVersion(given: unknown, oldest = OLDEST_NODE): number {
   const asked = /^\d+/.exec(String(given ?? ""))?.[0];
   if (asked !== undefined) return Math.max(oldest, Number(asked));
@@ -209,7 +209,7 @@ Dockerfile
 compose.yaml
 `;
 
-/** If the server has users, it needs no key. */
+/** A server with users needs no key. */
 const composeOf = (hasUsers: boolean): string => `services:
   heddle:
     build: .

@@ -36,7 +36,10 @@ const QUIET_MS = 100;
 /** Milliseconds that running supersteps get when the server restarts; the new server resumes the unfinished runs. */
 const DRAIN_MS = 2_000;
 
-/** Files whose change may repair a failed load, although they were not among the loaded files. */
+/**
+ * Extensions of source files. After a failed load, a change to any such file causes another attempt, because the file that repairs it may
+ * not have been loaded yet.
+ */
 const SOURCES: ReadonlySet<string> = new Set([
   ".ts",
   ".mts",
@@ -50,9 +53,9 @@ const SOURCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The development server: it loads the graphs again when their files or the files that these import change. Runs in progress keep their
- * definition; the next run takes the new one. A load that fails changes nothing. When another part of the configuration changes, or a file of
- * the authentication, the HTTP application or the store's embedder, the server restarts, on the same port and data.
+ * The development server. It loads the graphs again when one of their files, or a file that these import, changes. Runs in progress keep
+ * their graph; the next run uses the new one. If a load fails, the current graphs stay. When another part of the configuration changes, or
+ * a file of the authentication, the HTTP application or the store's embedder, the server restarts on the same port and data.
  */
 export class DevServer {
   readonly #options: DevServerOptions;
@@ -184,7 +187,7 @@ export class DevServer {
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
     const hasNewParts = this.#hasNewParts;
-    // Another change may arrive during the load.
+    // Reset before the load, because another change may arrive during it.
     this.#hasNewParts = false;
     let isRestart = true;
     let config: Config;
@@ -232,7 +235,10 @@ export class DevServer {
 /** The configuration without its graphs, which can change without a restart. */
 const settingsOf = (config: Config): string => JSON.stringify({ ...config, graphs: null, notes: null });
 
-/** The lines of a stack that name files of the user's project. The innermost cause is the error that was thrown there. */
+/**
+ * The lines of an error's stack that name files of the user's project. Uses the innermost cause, which is the error that the project's code
+ * threw.
+ */
 function ownFrames(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return ownFrames(error.cause);

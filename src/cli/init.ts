@@ -7,9 +7,9 @@ import { VERSION } from "../platform/version.ts";
 
 /**
  * Makes a project in a directory: one graph, a test, `heddle.json`, and what npm and TypeScript need. Asks nothing, and overwrites nothing.
- * Returns the paths of its files, relative as `directory` is.
- * @throws ServiceError `config.invalid` when one of the files exists, `storage.unavailable` when the directory cannot be made; then none is
- *   written
+ * @returns the paths of the files, each of which begins with `directory` as it was given
+ * @throws ServiceError `config.invalid` when one of the files exists, `storage.unavailable` when the directory cannot be made; then no file
+ *   is written
  */
 export function initProject(directory: string): readonly string[] {
   const root = resolve(directory);
@@ -34,7 +34,7 @@ export function initProject(directory: string): readonly string[] {
 }
 
 /**
- * The file or folder that npm has installed this package from; undefined where it came from a registry.
+ * The file or folder that npm has installed this package from; undefined if it came from a registry.
  * @param own the folder of the package
  */
 export function installedFrom(own: string): string | undefined {

@@ -19,12 +19,12 @@ export interface InspectorRelay {
   close(): Promise<void>;
 }
 
-/** Bytes waiting for one client, at most. */
+/** The largest number of bytes that may wait to be sent to one client. A client with more is disconnected. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /**
  * Serves the inspector's feed where tools of `@statelyai/inspect` look for it by default, as Stately's own relay does: a WebSocket on any
- * path of a local port. Each client gets its own feed, so a client that joins late still gets the actors that live.
+ * path of a local port. Each client gets its own feed, so a client that connects late also learns of the actors that exist already.
  */
 export async function openInspectorRelay({
   feed,
@@ -55,7 +55,7 @@ export async function openInspectorRelay({
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    // The WebSocket server reports the same error.
+    // The WebSocket server emits the same error again; without a listener, that would end the process.
     sockets.once("error", reject);
     server.listen(port, "127.0.0.1", resolve);
   });

@@ -8,7 +8,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import { HELP, parseCommandLine, portHint, type Invocation } from "./settings.ts";
 
 const { stdout, stderr } = process;
-/** Text from a disk may contain anything, such as terminal control characters. */
+/** Escapes control characters for a terminal: text that was read from a disk may contain any. */
 const shown = (text: string, { isTTY }: OutputStream) => (isTTY === true ? escapeLines(text) : text);
 const say = (line: string) => void stdout.write(`${shown(line, stdout)}\n`);
 
@@ -30,7 +30,7 @@ async function withProgress(
   }
 }
 
-// Each command loads only the modules that it needs, so that the others start faster.
+// Each command loads only the modules that it needs, so that it starts fast.
 async function run(invocation: Invocation): Promise<void> {
   switch (invocation.command) {
     case "help":
@@ -79,7 +79,7 @@ async function run(invocation: Invocation): Promise<void> {
     }
     case "conformance": {
       const { checkConformance } = await import("./conformance.ts");
-      // On a terminal, one line that is rewritten: some servers take minutes.
+      // On a terminal, progress is shown in one line that is rewritten: with some servers, the checks take minutes.
       const show = (line: string) => void (stderr.isTTY && stderr.write(`\r\x1b[K${line}`));
       if ((await checkConformance(invocation, say, show)) > 0) process.exitCode = 1;
       return;
@@ -95,7 +95,7 @@ async function run(invocation: Invocation): Promise<void> {
   }
 }
 
-/** Runs a command. If the event loop becomes empty before its work is done, the command has failed, whatever it printed. */
+/** Runs a command. If the event loop becomes empty before the command's work is done, the command has failed, whatever it printed. */
 async function runToEnd(invocation: Invocation): Promise<void> {
   const fail = (code: number) => {
     if (code !== 0 || invocation.command === "dev" || invocation.command === "start") return;

@@ -19,7 +19,7 @@ const deps = {
   logger: silentLogger,
 };
 
-/** Prints each damage in one line, then the number of damages and of damaged threads. Returns the number of damages. */
+/** Prints each damage in one line, then the number of damages and of affected threads. Returns the number of damages. */
 export async function check(
   data: string,
   say: (line: string) => void,
@@ -71,7 +71,7 @@ export async function repair(data: string, onProgress?: OnProgress): Promise<voi
   await endUnendedRuns(data);
 }
 
-/** Ends runs that shutdowns of older versions left without an end. */
+/** Ends runs that have no end in storage, because an older version was shut down while they ran. */
 async function endUnendedRuns(data: string): Promise<void> {
   const { journal, lostRunEnds, close } = await openStorage({ kind: "level", directory: data }, deps);
   try {
@@ -114,7 +114,7 @@ export async function backup(data: string, target: string, onProgress?: OnProgre
   await backupStorage(data, target, onProgress);
 }
 
-/** Checked first, because opening the storage would create a database. */
+/** Throws unless the directory has data. Called first, because opening the storage would create a database. */
 function mustHaveData(data: string): void {
   if (!existsSync(data))
     throw new ServiceError("storage.unavailable", `There is no data directory ${data}; name it with --data`);
@@ -125,7 +125,7 @@ function mustHaveData(data: string): void {
     );
 }
 
-/** LevelDB cannot open a database without writing to it. */
+/** Throws unless the directory is writable: LevelDB cannot open a database without writing to it. */
 function mustBeWritable(data: string): void {
   try {
     accessSync(data, constants.W_OK);

@@ -11,7 +11,7 @@ const STOP_MS = 9_500;
 
 /**
  * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
- * before the process ends by itself.
+ * before Heddle itself ends the process: otherwise the end is logged as one caused by a graph.
  */
 export function guardProcess(logger: Logger, running: () => App | undefined): () => void {
   let leaving = false;
@@ -61,7 +61,7 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
     app.close(DRAIN_MS).then(
       () => {
         const { running: parked, queued } = app.system.figures;
-        // The next start resumes them.
+        // The next start resumes the unfinished runs.
         logger.info("stopped", parked + queued > 0 ? { unfinished_runs: parked + queued } : {});
         exit(0);
       },
@@ -73,7 +73,7 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
-  // The terminal was closed.
+  // SIGHUP: the terminal was closed.
   process.on("SIGHUP", stop);
 }
 

@@ -49,7 +49,7 @@ export class ProgressDisplay {
     write();
   }
 
-  /** The work has ended: nothing is shown any more. */
+  /** Ends the display: erases the progress line. */
   end(): void {
     this.#cancel?.();
     this.#cancel = undefined;

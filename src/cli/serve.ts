@@ -23,10 +23,11 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 /** Serves until the process gets a signal to stop. */
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
-  // Ignores errors of the output streams: a closed pipe is no reason to stop, and reporting it would fail again.
+  // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = options.config ?? findConfig(process.cwd());
-  // Copied before the file's variables are set: those must not win over the file when it is read again.
+  // A copy of the environment without the file's variables. When the file is read again, its new values must win over those set from its
+  // old ones.
   const outside = { ...process.env };
   const read = () => withGraphs(readConfig(path, outside));
   const config = read();
@@ -136,7 +137,7 @@ function withGraphs(config: Config): Config {
   );
 }
 
-/** Only the names of the graphs: `dev` has loaded them itself. */
+/** The names of the graphs. If `heddle dev` has loaded the graphs, they are in the options; otherwise only the configuration names them. */
 function graphsOf(config: Config, { graphs, langGraphs = new Map() }: AppOptions): readonly string[] {
   return graphs === undefined ? Object.keys(config.graphs) : [...Object.keys(graphs), ...langGraphs.keys()];
 }

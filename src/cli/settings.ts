@@ -49,7 +49,8 @@ export type Invocation =
       /** The path of the configuration file, if one is named. */
       readonly config: string | undefined;
       /**
-       * Reads the other settings, after the file has been read: its `env` counts as environment, but the real environment wins.
+       * Reads the other settings. Called after the configuration file has been read, with the file's variables in `env`; variables of the
+       * real environment win over them.
        * @throws ServiceError `config.invalid`, naming the flag or variable
        */
       settings(env: Env, data: string): Settings;
@@ -69,10 +70,10 @@ export type Invocation =
       readonly command: "inspect";
       /** The server's URL, with the prefix of its paths. */
       readonly url: string;
-      /** The data directory of the server to inspect, if no address is named and a server is known there. */
+      /** The data directory, in which the running server's URL is looked up. Set unless a host or port is given. */
       readonly data?: string;
       readonly thread: string | undefined;
-      /** The port on which to serve the feed. */
+      /** The port on which to serve the feed; undefined: it is not served. */
       readonly relay: number | undefined;
     }
   | {
@@ -210,7 +211,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   const taken: readonly string[] = COMMANDS[command];
   const other = Object.keys(flags).find((flag) => !taken.includes(flag));
   if (other !== undefined) return refused(`heddle ${command} takes no --${other}`);
-  // Refused: an empty path would be the current directory, and an empty host all addresses.
+  // Empty values are refused: an empty path would mean the current directory, and an empty host all addresses.
   const empty = Object.entries(flags).find(([, value]) => value === "");
   if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
   const hasTarget =
@@ -251,7 +252,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
       if (parseUrl(url) === undefined || !/^https?:/i.test(url))
         return refused("name the server: heddle conformance --url http://127.0.0.1:2024");
       const key = given(flags, env, "key", "HEDDLE_API_KEY")?.value;
-      // A chapter's name may be written without its spaces, which a shell would take for the end of the argument.
+      // `-` may stand for a space in a chapter's name, because a space ends an argument in a shell.
       const chapters = (listOf(given(flags, env, "chapter")) ?? []).map((name) => name.replaceAll("-", " "));
       return { command, url: url.replace(/\/+$/, ""), key, chapters, json: flags.json === true };
     }
@@ -268,7 +269,7 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
     case "dev":
     case "start":
       try {
-        // Checked now, so that mistakes are reported at once, and again after the file's variables are read.
+        // Checked now, so that mistakes are reported at once. Checked again after the file's variables have been read.
         settingsOf(flags, env, data);
       } catch (cause) {
         return refused((cause as Error).message);
@@ -299,7 +300,7 @@ function takesValue(option: string): boolean {
   );
 }
 
-/** The first sentence of the parser's message. The later ones are hints about quoting. */
+/** What to print of the parser's message: its first sentence, without hints about quoting. */
 function parserMessage(message: string): string {
   const [, option] = /^Option '(--[a-z]+)\b.* argument (?:missing|is ambiguous)/.exec(message) ?? [];
   return option === undefined ? (message.split(". ")[0] ?? "") : `${option} needs a value`;

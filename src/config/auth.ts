@@ -16,9 +16,9 @@ export interface JwtConfig {
 
 /** The section `auth`. */
 export interface AuthConfig<File> {
-  /** The project's own handlers, or tokens. */
+  /** How users are authenticated: by the project's own handlers, or by access tokens. */
   readonly users: { readonly kind: "handlers"; readonly file: File } | ({ readonly kind: "jwt" } & JwtConfig);
-  /** Whether `heddle dev` accepts LangGraph Studio as a user of its own. */
+  /** Whether `heddle dev` accepts LangGraph Studio's requests as those of a special user. */
   readonly studioUser: boolean;
 }
 

@@ -61,7 +61,7 @@ export interface Config {
   readonly auth?: AuthConfig<ExportLocation>;
 }
 
-/** Limits of runs: how many may be in progress, how many may be queued, and what each gets. The fields are those of the actors' limits. */
+/** Limits of runs: how many may be in progress, how many may be queued, and what each gets. `actors/` uses the same field names. */
 export interface RunLimits {
   readonly concurrent: {
     readonly all: number;
@@ -92,8 +92,8 @@ export function findConfig(directory: string): string {
 }
 
 /**
- * Checks that a data directory is not the project's own directory: Heddle would write files beside the project's, one of them named
- * `heddle.json` as the configuration file is.
+ * Checks that a data directory is not the project's own directory. Otherwise Heddle would write its files among the project's, and one of
+ * them has the name of the configuration file, `heddle.json`.
  * @throws ServiceError `config.invalid`, naming the directory and the configuration file in it
  */
 export function checkDataDirectory(directory: string, configFile: string): void {
@@ -363,7 +363,7 @@ const namesOf = (object: JsonObject): string =>
 
 /** Reads `./file.ts:export`. The export is `default` unless it is named. */
 export function readExportLocation(entryPath: string, base: string, refuse: Refuse): ExportLocation {
-  // The last colon, but not that of a Windows drive.
+  // Splits at the last colon, unless it belongs to a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =
     colon > 1 ? [entryPath.slice(0, colon), entryPath.slice(colon + 1)] : [entryPath, "default"];

@@ -8,7 +8,7 @@ export interface ModelPrice {
 
 /** What the dashboard shows beside the data of the API. */
 export interface DashboardConfig {
-  /** Prices by the name of the model, as its messages have it. */
+  /** Prices, by the model name that messages contain. */
   readonly prices?: { readonly [model: string]: ModelPrice };
 }
 

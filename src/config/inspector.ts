@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 
 /** What the inspector shows, and where. */
 export interface InspectConfig {
-  /** Whether the states of graphs are shown to clients that ask for them (`/inspect?values=1`). Default: false. */
+  /** Whether clients that ask for the states of graphs get them (`/inspect?values=1`). Default: false. */
   readonly values?: boolean;
   /** The page that `/inspector` sends the feed to when the user asks for it. Default: Stately's. */
   readonly viewer?: string;

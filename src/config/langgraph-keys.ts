@@ -6,9 +6,9 @@ import { isObject, type JsonObject } from "../model/json.ts";
  * - `served`: it has its effect.
  * - `moot`: it is about something that Heddle does not need, such as an image to build. It is ignored.
  * - `ignored`: it is ignored, with a warning.
- * - `each`: an object whose members have names of the project's own. Those that are objects have these keys.
- * - `refused`: ignoring it would make the server behave otherwise than its owner believes. The server does not start.
- * A new feature moves its key to `served`.
+ * - `each`: an object whose member names the project chooses. Members that are objects have these keys.
+ * - `refused`: the server does not start, because ignoring the key would make it behave differently from what its owner expects.
+ * When a feature is added to Heddle, its key becomes `served`.
  */
 type Stance =
   | "served"
@@ -23,8 +23,8 @@ interface Keys {
 }
 
 /**
- * Why a configuration that asks for encryption at rest is refused. The official server has it for graphs in Python alone: its SDK for
- * JavaScript has no form for the handlers.
+ * Why a configuration that asks for encryption at rest is refused. The official server supports it for Python graphs only: with the
+ * JavaScript SDK, the handlers cannot be defined.
  */
 export const NO_ENCRYPTION =
   "is not served: the data directory would hold as plain data what it asks to encrypt; remove it, and encrypt the disk instead";

@@ -93,7 +93,7 @@ function readIndex<Place>(
     );
   const shape = readIndexShape(index, refuse);
   if (isFile(embed)) return { index: { embed: resolveModule(embed), ...shape } };
-  // LangGraph's name of a hosted model. The rest of the store works without it.
+  // `embed` is LangGraph's name of a hosted model, which Heddle cannot call. The store works without an index.
   const noIndex = `is not served: store.index.embed names "${embed}", and has to name a function, as "./file.ts:export"`;
   return { noIndex };
 }

@@ -3,7 +3,7 @@ import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy }
 
 /** The settings of `checkpointer.ttl` in a configuration file. */
 export interface ThreadTtlConfig {
-  /** The default lifetime of threads; absent: they are kept for good. */
+  /** The default lifetime of threads; absent: they do not expire. */
   readonly lifetime?: ThreadLifetime;
   /** Milliseconds between two passes that delete expired threads. */
   readonly interval?: number;

@@ -88,7 +88,7 @@ async function bundle(graph: string, file: string, shared: readonly string[]): P
   });
   const home = dirname(file);
   const sources = Object.keys(metafile.inputs)
-    // Skips the entry, which is no file, and packages that the page provides.
+    // Leaves out the entry, which is not a file, and the packages that the page provides.
     .filter((path) => path !== "components.js" && !path.startsWith("given:"))
     .map((path) => resolve(home, path));
   return {

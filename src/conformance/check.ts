@@ -23,7 +23,7 @@ export interface Chapter {
   readonly checks: readonly ConformanceCheck[];
 }
 
-/** A chapter of checks by their titles. */
+/** Makes a chapter of checks, which are given by their titles. */
 export const defineChapter = (
   name: string,
   checks: { readonly [title: string]: (server: TestedServer) => Promise<void> },

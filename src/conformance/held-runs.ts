@@ -3,7 +3,7 @@ import { MismatchError } from "./mismatch-error.ts";
 
 /** Milliseconds between two polls. */
 const PERIOD = 20;
-/** The number of polls after which a state that never comes counts as a difference. */
+/** The largest number of polls. A condition that does not hold by then counts as a difference. */
 const MAX_LOOKS = 500;
 
 /** Runs of the graph `held`, which wait in their second node until their gate is opened. Each run is named by its topic. */
@@ -16,7 +16,7 @@ export class HeldRuns {
     this.thread = thread;
   }
 
-  /** On a new thread. */
+  /** Creates a thread on the server for such runs. */
   static async on(server: TestedServer): Promise<HeldRuns> {
     const { thread_id } = await server.client.threads.create();
     return new HeldRuns(server, thread_id);
@@ -31,7 +31,7 @@ export class HeldRuns {
     return { topic: this.topic(name) };
   }
 
-  /** The lines that its nodes write into the log. */
+  /** The lines that the nodes of these runs write into the state's `log`. */
   log(...names: readonly string[]): string[] {
     return names.flatMap((name) => [`${this.topic(name)} began`, `${this.topic(name)} ended`]);
   }

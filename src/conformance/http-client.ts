@@ -41,7 +41,7 @@ export class PlainHttpClient {
   }
 
   /**
-   * Reads a stream up to an event and then disconnects: some streams do not end by themselves.
+   * Reads a stream up to an event and then disconnects. It is for streams that do not end by themselves.
    * @throws MismatchError when the answer is not a stream of server-sent events
    */
   async streamUntil(
@@ -96,7 +96,7 @@ function parseText(text: string): unknown {
   }
 }
 
-/** Comments are heartbeats, and are ignored. */
+/** Parses the text of a stream. Comments are ignored: they are heartbeats. */
 function parseServerSentEvents(text: string): SentEvent[] {
   const found: SentEvent[] = [];
   for (const block of text.split(/\r?\n\r?\n/)) {

@@ -1,7 +1,7 @@
 /** The server's answer differs from what a check expects. */
 export class MismatchError extends Error {
   override readonly name = "MismatchError";
-  /** As JSON; a pattern is described in words. */
+  /** A value or a pattern. Its JSON form describes the conditions of a pattern in words. */
   readonly expected: unknown;
   readonly actual: unknown;
 

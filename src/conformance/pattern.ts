@@ -1,6 +1,6 @@
 import { MismatchError } from "./mismatch-error.ts";
 
-/** A value that only has to satisfy a condition. */
+/** A part of a pattern that accepts each value for which a condition holds. */
 class Condition {
   readonly name: string;
   readonly holds: (value: unknown) => boolean;
@@ -25,7 +25,7 @@ export const aTimestamp: unknown = matching(
 );
 export const aText: unknown = matching("text", /./);
 export const anything: unknown = new Condition("anything", (value) => value !== undefined);
-/** Accepts a missing member or null, since servers differ in that. */
+/** Accepts a missing member or null: some servers leave a member out where others send null. */
 export const nullOrAbsent: unknown = new Condition("null or absent", (value) => value == null);
 export const anObject: unknown = new Condition(
   "object",
@@ -33,7 +33,7 @@ export const anObject: unknown = new Condition(
 );
 export const aList: unknown = new Condition("array", Array.isArray);
 
-/** A value that matches one of these patterns. */
+/** Accepts a value that matches one of these patterns. */
 export const oneOf = (...patterns: readonly unknown[]): unknown =>
   new Condition(`one of ${patterns.map((each) => JSON.stringify(each)).join(", ")}`, (value) =>
     patterns.some((pattern) => mismatch(value, pattern, "") === null),
@@ -56,8 +56,8 @@ function mismatch(value: unknown, pattern: unknown, path: string): string | null
 }
 
 /**
- * Compares an answer with a pattern: objects need the named members and may have others, arrays
- * need the same length, everything else has to be equal.
+ * Compares an answer with a pattern. An object must have the pattern's members, and may have others; an array must have the same length;
+ * everything else must be equal.
  * @param what names the answer in the message
  * @throws MismatchError with the path of the first part that does not match
  */

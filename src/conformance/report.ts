@@ -1,6 +1,6 @@
 import type { CheckResult } from "./run-chapters.ts";
 
-/** Characters of a request or an answer that the report prints at most. `--json` prints all of it. */
+/** The maximum number of characters that the report prints of a request or an answer. `--json` prints all of it. */
 const MAX_LENGTH = 600;
 
 const short = (value: unknown): string => {

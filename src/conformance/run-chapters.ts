@@ -4,7 +4,7 @@ import type { RecordedConnection } from "./connect-sdk.ts";
 import { MismatchError } from "./mismatch-error.ts";
 import type { RecordedRequest } from "./recorded-fetch.ts";
 
-/** Milliseconds for one check. */
+/** Milliseconds that one check may take. */
 const CHECK_TIMEOUT = 30_000;
 
 export interface CheckResult {
@@ -21,7 +21,7 @@ export interface CheckResult {
   };
 }
 
-/** Runs checks sequentially, each over its own connection, and reports each as it ends. `timeout`: milliseconds for one check. */
+/** Runs checks sequentially, each over its own connection. Calls `report` as each check ends. `timeout`: milliseconds for one check. */
 export async function runChapters(
   chapters: readonly Chapter[],
   open: () => RecordedConnection,

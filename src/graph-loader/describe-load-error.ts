@@ -13,12 +13,12 @@ export async function describeLoadError(file: string, cause: unknown): Promise<s
   const transform = transformError(cause.message);
   const place = transform?.place ?? placeOf(cause) ?? (await syntaxErrorPlace(file, cause));
   const shown = place === undefined ? "" : ` (at ${place})`;
-  // The query parameter by which tsx separates its loads.
+  // Removes the query parameter by which tsx separates its loads.
   const message = (transform?.message ?? cause.message).replaceAll(/\?namespace=[\w-]+/g, "");
   return `${message}${shown}${hintOf(cause, place)}`;
 }
 
-/** A thrown value that is not an `Error`, and so has no stack. */
+/** Describes a thrown value that is not an `Error` and has no stack. */
 function textOf(thrown: unknown): string {
   if (typeof thrown === "string") return thrown;
   try {
@@ -28,7 +28,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** The message of esbuild, with which tsx compiles TypeScript, for a file with one error. */
+/** The parts of esbuild's message about a file with one error; tsx compiles TypeScript with esbuild. Undefined for other messages. */
 function transformError(text: string): { readonly message: string; readonly place: string } | undefined {
   const [, path, at, message] =
     /^Transform failed with 1 error:\n([^\n]*?):(\d+:\d+): ERROR: ([^\n]*)$/.exec(text) ?? [];

@@ -22,7 +22,10 @@ interface StateMachine {
 /** Versions of one machine. The last of them is the current one. */
 interface MachineVersions {
   readonly versions: readonly StateMachine[];
-  /** Converts a snapshot of a version that is not among these to one of the current version. `from` is null for a machine without a version. */
+  /**
+   * Converts a snapshot of a version that is not among `versions` to one of the current version. `from` is the version of the snapshot; null
+   * for a machine without a version.
+   */
   // The snapshot has the type that the machine gives it.
   // oxlint-disable-next-line typescript/no-explicit-any
   migrate?(snapshot: any, from: string | null): object;
@@ -31,9 +34,9 @@ interface MachineVersions {
 type Graph = GraphDef | LangGraph | StateMachine | MachineVersions;
 
 /**
- * A graph passed to a server by a program rather than loaded from a file: the result of `graph()`, a graph of LangGraph.js, its builder or
- * an agent, an XState machine or versions of one, or a function that returns one of these. A function that takes the configuration and returns a graph of
- * LangGraph.js is called again for each run.
+ * A graph that a program passes to a server, rather than one that is loaded from a file: the result of `graph()`, a graph of LangGraph.js,
+ * its builder or an agent, an XState machine or versions of one, or a function that returns one of these. A function that takes the
+ * configuration and returns a graph of LangGraph.js is called again for each run.
  */
 export type InlineGraph =
   | Graph

@@ -14,8 +14,8 @@ import { describeLoadError } from "./describe-load-error.ts";
 import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
 
 /**
- * Loads something other than a graph that a configuration names as `./file.ts:export`. `read` takes what the file exports, and returns
- * undefined when the export is not what `setting` needs; `needed` says what that is.
+ * Loads a value, other than a graph, that a configuration names as `./file.ts:export` in `setting`. `needed` describes what the value must
+ * be. `read` converts it, and returns undefined when it is something else.
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */
@@ -39,7 +39,7 @@ export async function loadProjectExport<T>(
   return refuse(`the export "${name}" of ${file} is no ${needed}; ${others}`);
 }
 
-/** Loads a file of the user's project. `directory`: where its `tsconfig.json` is looked for, and in the folders above. */
+/** Loads a file of the user's project. `directory`: its `tsconfig.json` is looked for in this folder and in the folders above. */
 export async function loadModule(
   file: string,
   directory: string,
@@ -47,7 +47,7 @@ export async function loadModule(
   refuse: (what: string, cause?: unknown) => never,
 ): Promise<unknown> {
   if (!existsSync(file)) return refuse(`there is no file ${file}`);
-  // A fresh load goes through tsx as well, since its namespaces separate one load from another.
+  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
   const modules =
     options.fresh === true || TYPESCRIPT_EXTENSIONS.has(extname(file))
       ? await typescriptModuleLoader(directory, options)

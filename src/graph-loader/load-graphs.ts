@@ -51,8 +51,8 @@ export async function loadGraphs(
   const langGraphs = new Map<string, LoadedLangGraph>();
   const entries = Object.entries(config.graphs);
   const typescript = entries.some(([, { file }]) => TYPESCRIPT_EXTENSIONS.has(extname(file)));
-  // A fresh load goes through tsx as well, since its namespaces separate one load from another.
   const files = entries.map(([, { file }]) => file);
+  // Uses tsx even for JavaScript if the load must be fresh: its namespaces separate one load from another.
   const viaTsx =
     typescript || options.fresh === true
       ? await typescriptModuleLoader(dirname(config.path), options)
@@ -71,8 +71,8 @@ export async function loadGraphs(
 }
 
 /**
- * Loads graphs one after the other.
- * @throws ServiceError that of the one graph that cannot be loaded, or one with a line for each of several
+ * Loads graphs one after the other, and goes on when one cannot be loaded.
+ * @throws ServiceError the error of the graph that cannot be loaded; if there are several, one error with a line for each
  */
 export async function forEachGraph<T>(
   graphs: { readonly [name: string]: T },
@@ -121,7 +121,7 @@ async function loadGraph(
   const hosted = await withLoadTimeout(loadLangGraph({ file, name, found, given: graph }), options).catch(
     (cause: unknown) => {
       const what = `${file}: the graph "${name}" cannot be served`;
-      // An error of Heddle itself, which is not caused by a line of the file.
+      // A `ServiceError` comes from Heddle itself, so no line of the file is to blame.
       return cause instanceof ServiceError ? refuse(`${what}: ${cause.message}`, cause) : failed(what)(cause);
     },
   );
@@ -147,7 +147,10 @@ export async function machineAsGraph(
 const hasVersions = (value: unknown): value is { readonly versions: readonly unknown[] } =>
   isObject(value) && Array.isArray(value["versions"]);
 
-/** Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value without a file. */
+/**
+ * Describes a value that is not a graph, and says what to give instead. `others`: what else its file exports; absent for a value that comes
+ * from no file.
+ */
 export function notAGraph(value: unknown, others?: string): string {
   const verb = others === undefined ? "give" : "export";
   const { invoke, nodes } = (value ?? {}) as { readonly invoke?: unknown; readonly nodes?: unknown };

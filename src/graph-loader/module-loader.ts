@@ -67,7 +67,7 @@ export async function typescriptModuleLoader(
   resolveHeddle(namespace);
   const { cache } = createRequire(import.meta.url);
   const commonjs = () => Object.keys(cache).filter((name) => userFile(name) !== undefined);
-  // The namespace does not apply to CommonJS files in plain JavaScript.
+  // The namespace does not apply to CommonJS files in plain JavaScript, so these are removed from Node's cache.
   if (fresh === true) for (const name of commonjs()) delete cache[name];
   return {
     load: (url) => scope.import(url, import.meta.url),

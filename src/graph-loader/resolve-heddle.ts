@@ -52,7 +52,7 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
     });
     return;
   }
-  // In older versions hooks run in their own thread, whose start takes time: registered only if they are needed.
+  // In older versions of Node, hooks run in a thread of their own, whose start takes time. So they are registered only if they are needed.
   if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
   // The hook thread cannot access this module, so the code is passed to it as text.
   const hook = `

@@ -7,7 +7,7 @@ import { SchemaWriter, type Compiler } from "./schema-writer.ts";
 const MAX_LEVELS = 32;
 /** The largest number of steps from a value to its compiled graph, such as from a function to its return value. */
 const MAX_STEPS = 4;
-/** Characters: the largest size of a graph's schemas, as JSON. */
+/** The largest size of a graph's schemas, as characters of JSON. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
 /** A node with a subgraph: the expression of the subgraph, and its type. */
@@ -162,7 +162,7 @@ export class GraphReader {
     }
   }
 
-  /** Calls on a variable in statements of their own: `builder.addNode(...)`. */
+  /** The `addNode` calls in statements that begin with a variable, such as `builder.addNode(...)`. */
   *#callsInStatements(variable: ts.VariableDeclaration, seen: Set<ts.Node>): Generator<ts.CallExpression> {
     const ts = this.#ts;
     const symbol = this.#checker.getSymbolAtLocation(variable.name);
@@ -265,7 +265,7 @@ export class GraphReader {
     return graph && { graph: expression, type: graph };
   }
 
-  /** `{ subgraphs: [graph] }` */
+  /** The subgraph in the option `{ subgraphs: [graph] }` of a node. */
   #subgraphOption(options: ts.Expression | undefined): Pick<Subgraph, "graph" | "type"> | undefined {
     const ts = this.#ts;
     if (options === undefined || !ts.isObjectLiteralExpression(options)) return undefined;

@@ -78,7 +78,7 @@ export const hashOf = (text: string): string =>
     .update(text.replace(/^\uFEFF/, ""))
     .digest("base64");
 
-/** Packages do not change while the process runs, so they are parsed once. */
+/** Whether a file belongs to a package. Such files do not change while the process runs, so they are parsed once. */
 const isOfPackage = (path: string) => /[\\/]node_modules[\\/]/.test(path);
 
 /** The compiler options for a file. Whatever the project sets, types are read in strict mode. */
@@ -109,7 +109,7 @@ function optionsFor(
   };
 }
 
-/** Module formats that use the old resolution by default. */
+/** Whether the project's module format uses the old resolution by default. */
 function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }

@@ -11,7 +11,7 @@ const MAX_DEPTH = 24;
 /** The largest number of types in one schema. */
 const MAX_TYPES = 5_000;
 
-/** A LangChain message in the form that clients receive. The members of its class differ. */
+/** The schema of a LangChain message in the form that clients receive. The class of the message has other members. */
 const MESSAGE: JsonObject = {
   description: "A message of a conversation",
   type: "object",
@@ -200,14 +200,14 @@ export class SchemaWriter {
   #union(type: ts.UnionType): JsonObject {
     const { TypeFlags } = this.#ts;
     const isAbsent = (part: ts.Type) => (part.flags & (TypeFlags.Undefined | TypeFlags.Void)) !== 0;
-    // A channel with a reducer also takes LangGraph's wrapper that replaces its value.
+    // The type of a channel with a reducer also allows LangGraph's wrapper that replaces the value. Schemas leave it out.
     const isOverwrite = (part: ts.Type) => part.getProperty("__overwrite__") !== undefined;
     const parts = type.types.filter((part) => !isAbsent(part) && !isOverwrite(part));
     if (parts.some((part) => this.#isMessageList(part))) return this.#messages();
     const [only] = parts;
     if (only === undefined) return {};
     if (parts.length === 1) return this.#schema(only);
-    // An alias stands for the union as written, including `undefined`.
+    // Passes the whole union, including `undefined`, because that is what a type alias names.
     return this.#defined(type, () => this.#alternatives(parts));
   }
 

@@ -144,7 +144,7 @@ export class TypesReader implements GraphTypes {
     });
   }
 
-  /** The worker thread has failed: its graph gets no schemas, and the next graph gets a new thread. */
+  /** Handles a failure of the worker thread: the current graph gets no schemas, and the next one gets a new thread. */
   #fail(why: string): void {
     const reading = this.#current;
     if (reading !== undefined) this.#warn(reading, why);
@@ -179,7 +179,7 @@ export class TypesReader implements GraphTypes {
   }
 }
 
-/** True while the files are unchanged since they were read, and while they are not known. */
+/** Whether a reading is still valid: its files have not changed since, or are not known. */
 async function isCurrent({ hashes }: Reading): Promise<boolean> {
   if (hashes === null) return true;
   const same = Object.entries(hashes).map(async ([path, hash]) => {

@@ -52,8 +52,8 @@ export class HttpAppHandler {
   readonly #stop: AbortSignal;
 
   /**
-   * `openBody`: opens a buffer for a body that the application passes on, which is already in memory. `stop`: aborted when the server stops
-   * waiting for the application.
+   * `openBody`: opens the buffer for the body of a request that the application passes on to Heddle's routes; its bytes are in memory
+   * already. `stop`: aborted when the server stops waiting for the application.
    */
   constructor(app: HttpApp, openBody: () => IncomingBody, stop: AbortSignal) {
     this.#isHono = isHono(app);
@@ -87,7 +87,8 @@ export class HttpAppHandler {
     };
     const answer = Promise.resolve(this.#fetch(webRequest(), { [NEXT]: ownRoutes, [USER]: user }));
     let response = await abortable(answer, this.#stop).catch((cause: unknown) => {
-      // A client that has started a run, or waits for one, is cut off: an error response would make it start the run again.
+      // If Heddle's own routes are handling the request, the client may have started a run. An error response would make it start the run
+      // again, so the answer is awaited, and the stop of the server cuts the connection.
       if (isOwnRoute) return answer;
       throw cause;
     });
@@ -116,7 +117,7 @@ function isHono(app: HttpApp): app is HonoApp {
  */
 function honoFetch(app: HonoApp): Fetch {
   const outer = new (honoClassOf(app))();
-  // The options `strict` and `getPath` of the application.
+  // Takes over the application's options `strict` and `getPath`: Hono applies both in this function.
   if (app.getPath !== undefined) outer.getPath = app.getPath;
   outer.use(async (context, next) => {
     const user = context.env[USER];
@@ -126,7 +127,7 @@ function honoFetch(app: HonoApp): Fetch {
   outer.route("/", app);
   outer.notFound(async ({ req, env }) => {
     const { raw } = req;
-    // Middleware has read the body: Hono caches it, unless it was read from the web request itself.
+    // If middleware has read the body, Hono has cached it, unless the middleware read it from the web request itself.
     const body = raw.bodyUsed ? await req.arrayBuffer().catch(() => undefined) : undefined;
     return env[NEXT](body === undefined ? raw : new Request(raw.url, { ...initOf(raw), body }));
   });
@@ -140,7 +141,8 @@ function honoClassOf(app: HonoApp): new () => HonoApp {
   let prototype = Object.getPrototypeOf(app) as { constructor: new () => HonoApp };
   for (;;) {
     const parent = Object.getPrototypeOf(prototype) as typeof prototype | null;
-    // Hono's base class, which has the methods, requires a router.
+    // Stops at the subclass of the class that defines `route`. That class is Hono's base class, which cannot be constructed without a
+    // router.
     if (parent === null || Object.hasOwn(prototype, "route") || Object.hasOwn(parent, "route"))
       return prototype.constructor;
     prototype = parent;

@@ -14,14 +14,14 @@ import type { Traffic } from "./response-counts.ts";
 
 /** Details of a `/ready` response. */
 export interface ReadyDetails {
-  /** Numbers of threads, keys and ranges that are refused because data was lost, and of findings that are not accepted yet. */
+  /** The numbers of threads, keys and key ranges that are not served because data was lost, and of findings that are not accepted yet. */
   readonly damaged?: {
     readonly threads: number;
     readonly keys: number;
     readonly ranges: number;
     readonly findings: number;
   };
-  /** Tables that the start has not read and whose verification is not finished. */
+  /** What is left to verify of the tables that were not read at the start. */
   readonly verifying?: { readonly tables: number; readonly bytes: number };
 }
 
@@ -35,9 +35,9 @@ export interface HttpDeps {
   readonly configurableHeaders: HeaderSelector;
   readonly scheduler: Scheduler;
   readonly clock: Clock;
-  /** Limits how much of a turn long work, such as writing a list, may take. */
+  /** Limits how much of a turn of the event loop long work may take, such as writing a list. */
   readonly budget: TimeBudget;
-  /** Limits the memory of responses other than streams. The next field does so for streams. */
+  /** Limits the memory of responses that are not streams; `streamMemory` limits that of streams. */
   readonly memory: MemoryBudget;
   readonly streamMemory: MemoryBudget;
   readonly logger: Logger;
@@ -67,13 +67,15 @@ export interface HttpDeps {
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */
   readonly metrics: () => Promise<{ readonly type: string; readonly body: string }>;
-  /** The figures of the last hour. */
+  /** The metrics of the last hour. */
   readonly metricsHistory: () => object;
   /** The contents of `/info`. */
   readonly about: ServerInfo;
 }
 
-/** The dependencies of routes. They lack the service: {@link RouteCall.service} provides it with the client's permissions. */
+/**
+ * The dependencies of routes. They do not include the service: a route uses {@link RouteCall.service}, which has the client's permissions.
+ */
 export interface RouteDeps extends Omit<HttpDeps, "service" | "serviceOf"> {
   readonly sendList: SendList;
   readonly sendJson: SendJson;

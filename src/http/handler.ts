@@ -51,7 +51,7 @@ const noUsers = (): never => {
 
 /** The HTTP API as one function from request to reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
-  // Lists have a budget of their own, so that a long search does not hold up other responses.
+  // Lists have a memory budget of their own, so that a long search does not hold up other responses.
   const { service, serviceOf = noUsers, ...rest } = given;
   const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
@@ -87,7 +87,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   const isLogged = logger.isOn?.(requestLog) ?? true;
 
   function dispatch(request: HttpRequest, reply: Reply, found: Match | undefined, client: CallClient): void {
-    // Used for a wrong method too: clients retry a 405 needlessly.
+    // A path with a wrong method gets 404 too: after a 405, clients would retry in vain.
     if (found === undefined) return refuse(deps, reply, client.headers, notFound);
     const { route } = found;
     if (client.user !== undefined && route.access === undefined)
@@ -113,7 +113,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const next = (asked: HttpRequest, to: Reply): void => {
       const path = access.path(asked.path);
       const match = path === undefined ? undefined : router.find(asked.method, path);
-      // The application may have changed the path.
+      // `match` may differ from `found`, because the application may have changed the path.
       if (!isKnown && match?.route.access !== "public") refuse(deps, to, headers, noKey);
       else dispatch(asked, to, match, client);
     };
@@ -180,7 +180,7 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const path = access.path(request.path);
     const found = path === undefined ? undefined : router.find(request.method, path);
     const came = isLogged ? clock.mono() : 0;
-    // Access control comes first, before a body is read. Tenants take turns, so it also comes before the queue.
+    // Access control comes before the body is read, and before the queue, in which tenants take turns.
     const decision = access.check(request);
     // Health checks do not queue behind other requests.
     if (found?.route.access === "public") serve(request, reply, found, came, decision);

@@ -28,7 +28,7 @@ export class JsonHeartbeat {
   readonly #beat = (): void => {
     // JSON parsers skip the newline.
     for (const stream of this.#waiting) stream.write("\n");
-    // The timer goes on while any response waits: a timer for each response would cost more than the newlines.
+    // The timer continues while any response waits.
     this.#beating = this.#waiting.size > 0;
     if (this.#beating) this.#scheduler.after(HEARTBEAT_MS, this.#beat);
   };

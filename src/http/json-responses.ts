@@ -9,11 +9,13 @@ import type { ByteStream, Headers } from "../ports/transport.ts";
 import { JSON_HEADERS } from "../schemas/error-responses.ts";
 import type { RouteCall } from "./request-context.ts";
 
-/** Bytes of JSON collected before a list is written. A shorter list is sent at once, with its length. */
+/** Bytes of JSON that are collected before they are written. A list that is shorter is sent at once, with its length. */
 const PAGE = 64 * 1024;
-/** Bytes: a list waits for memory before it sends an item of this size or more. */
+/** Bytes. After an item larger than this, a list reads each further item only when there is memory for it. */
 const LARGE_ITEM = 256 * 1024;
-/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
+/**
+ * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
+ */
 const PIECE = 64 * 1024;
 
 interface Shape {
@@ -31,7 +33,7 @@ export type SendList = (
   shape?: Shape,
 ) => Promise<void>;
 
-/** Responds with one value: at once, or in pieces if it is large. */
+/** Responds with one value, in one piece or, if it is large, in several. */
 export type SendJson = (
   call: RouteCall,
   value: unknown,
@@ -39,8 +41,8 @@ export type SendJson = (
 ) => Promise<void> | void;
 
 /**
- * Responds with a value that is read from storage, like {@link SendJson}: the value, or JSON text. `read` may be called twice: a large value
- * for which there is no memory is dropped, and read again when there is.
+ * Responds with a value that is read from storage. `read` returns the value, or its JSON text. If the value is large and there is no memory
+ * for it, it is dropped, and read again when there is. So `read` may be called twice.
  */
 export type SendStored = (
   call: RouteCall,
@@ -64,7 +66,10 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const known = new BoundedSet<string>(LARGE_PATHS);
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
-  /** Set during the read, so that concurrent reads of the same path know that the value is large. */
+  /**
+   * Reads the value and, if it is large, remembers its path. This happens within the read, so that requests for the same path that wait to
+   * read know it.
+   */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {
       if (typeof value !== "string" && !isSmallJson(value)) known.add(pathOf(call));
@@ -115,8 +120,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   }
 
   return (call, read) => {
-    // Called during the read: by then, the first of many equal requests has shown that the value is large. Undefined if it has not been
-    // read yet.
+    // Waits for its turn to read. If an equal request has shown that the value is large, nothing is read here (undefined): `sendLarge`
+    // reads it, when there is memory.
     const value = memory.read(call.budgetOwner, () =>
       call.reply.aborted || isLarge(call) ? undefined : readFirst(call, read),
     );
@@ -131,12 +136,12 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
 const pathOf = ({ budgetOwner, request }: RouteCall): string =>
   `${budgetOwner} ${request.path}?${request.query}`;
 
-/** Paths whose values were large at their last read: how many are remembered, the most recent ones. */
+/** The number of paths that are remembered because their value was large when it was last read. */
 const LARGE_PATHS = 256;
 
 /**
- * Responds with a list, item by item, as fast as the client reads: memory holds one page of text and one item, however long the list is. An
- * error before the first page is sent becomes an ordinary error response; after that the connection is cut, so that clients do not take a
+ * Responds with a list, item by item, as fast as the client reads. Memory holds one page of text and one item, however long the list is. An
+ * error before the first page is sent becomes an ordinary error response. A later error cuts the connection, so that clients do not take a
  * partial list for a complete one.
  */
 export function listSender({ budget, memory, logger }: Deps): SendList {
@@ -149,15 +154,15 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // Items wait for memory only after a large item was seen. Until then they wait only for other reads, so that small lists are not held
-    // up by large ones.
+    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to read, so that large
+    // lists do not hold up small ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {
       const step = await iterator.next();
       if (step.done !== true && memorySizeOf(step.value) > LARGE_ITEM) {
         waits = hasLarge = true;
-        // Set during the read, so that concurrent reads know that items are large.
+        // Added within the read, so that requests for the same path that wait to read know that items are large.
         known.add(path);
       }
       return step;
@@ -171,7 +176,7 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
           if (out.isOver) break;
           const waiting = usage.beforeRead();
           if (waiting !== undefined) await waiting;
-          // Many that wait may have disconnected, and would read one after the other for nothing.
+          // If the client has disconnected while the request waited, reading would be useless.
           if (out.isOver) break;
           step = await nextItem();
           waits = true;
@@ -228,7 +233,7 @@ class JsonOutput {
     return this.#call.reply.aborted || this.#writer?.isOver === true;
   }
 
-  /** Characters that wait to be sent. */
+  /** The number of characters that wait to be sent. */
   get buffered(): number {
     return this.#text.length;
   }
@@ -295,7 +300,7 @@ class Writer {
     call.reply.onAbort(() => this.#over());
   }
 
-  /** Resolves when the client has read nearly all of it, or with false when the client has disconnected. */
+  /** Writes text as fast as the client reads it. Resolves with false when the client has disconnected. */
   async write(text: string, progress: () => void): Promise<boolean> {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += PIECE) {

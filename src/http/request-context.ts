@@ -69,7 +69,7 @@ export class RouteCall {
     return (this.#query ??= new QueryParams(this.request.query));
   }
 
-  /** A null member counts as missing, unless `nulls` is `kept`. */
+  /** Reads the body, a JSON object. A member that is null counts as missing, unless `nulls` is `kept`. */
   body(nulls?: "kept"): Promise<RawBody> {
     return readObject(this.request, this, nulls);
   }
@@ -83,7 +83,7 @@ export class RouteCall {
     return budgetOwnerOf(this.tenant, this.user);
   }
 
-  /** The work budget for long work of this request. */
+  /** This client's share of the time budget, for long work of this request. */
   workShare(): BudgetShare {
     return this.#budget.share(this.budgetOwner);
   }

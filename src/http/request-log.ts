@@ -8,11 +8,11 @@ export interface LoggedClient {
   tenant: string | undefined;
   /** The identity of the user, if the request comes from one. */
   user?: string;
-  /** Arrival of the request on the monotonic clock: the request may have waited since. */
+  /** When the request arrived, on the monotonic clock. The request may have waited since then. */
   readonly came: number;
 }
 
-/** Characters of a path that are logged. */
+/** The maximum number of characters of a path that are logged. */
 const MAX_LOGGED_CHARACTERS = 300;
 
 /**

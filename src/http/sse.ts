@@ -13,9 +13,9 @@ export interface SseOptions extends PumpOptions {
   /** Counts open streams. */
   readonly traffic: Traffic;
   readonly view: StreamView<SseOutput>;
-  /** Limits how much of a turn the writing of large events takes. */
+  /** Limits how much of a turn of the event loop the writing of large events takes. */
   readonly time?: BudgetShare;
-  /** Milliseconds between heartbeats. Clients learn the interval and take a longer silence for a broken connection. */
+  /** Milliseconds between heartbeats. Clients learn this interval, and treat a longer silence as a broken connection. */
   readonly heartbeat?: number;
 }
 
@@ -25,9 +25,11 @@ export const SSE_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Bytes of small chunks that are joined into one write. */
+/** Small chunks are joined and written when they have this many bytes. */
 const JOIN = 64 * 1024;
-/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
+/**
+ * The largest number of bytes passed to a connection at a time. It is small because the transport copies what a slow client has not read.
+ */
 const PIECE = 64 * 1024;
 const BEAT = Buffer.from(HEARTBEAT);
 
@@ -69,7 +71,7 @@ export function pumpRendered(
   return () => pump.left();
 }
 
-/** An error outside the run's events: it has no id to continue from. */
+/** An error that is not one of the run's events. It has no id, because a client cannot continue after it. */
 const sseError = (cause: ServiceError): string =>
   `event: error\ndata: ${JSON.stringify(toPlainError(cause))}\n\n`;
 
@@ -83,7 +85,7 @@ class SseOutlet implements PumpOutput<SseOutput> {
   /** Large outputs that are not completely written yet. */
   readonly #unsent: Iterator<Uint8Array>[] = [];
 
-  /** `resume` is called after other work has had its turn, as if the connection had drained. */
+  /** `resume` is called after a pause for other work. It continues the stream, as it does when the connection has drained. */
   constructor(stream: ByteStream, time: BudgetShare | undefined, resume: () => void) {
     this.#stream = stream;
     this.#time = time;

@@ -30,7 +30,7 @@ export async function startRun(deps: StartDeps, call: RouteCall): Promise<Starte
   return { key, run, path: runPath(run), cancelOnDisconnect: request.on_disconnect === "cancel" };
 }
 
-/** Reads an event for the thread's machine, and starts the run that takes it. */
+/** Reads an event for the thread's machine, and starts the run that processes it. */
 export async function sendEvent(deps: StartDeps, call: RouteCall): Promise<RunRecord> {
   const key = call.thread();
   const event = machineEventSchema.parse(await call.body("kept"));
@@ -49,7 +49,7 @@ export async function startThreadlessRun(
   const body = await call.body();
   const again = requestKey(call, "", body);
   const request = withConfigurable(parseRunRequest(body), deps.configurableHeaders(call.request));
-  // No other client could read the result.
+  // A run that its client waits for is cancelled unless the client wants otherwise: no other client could read the result.
   const cancelOnDisconnect = attended && request.on_disconnect !== "continue";
   const temporary = cancelOnDisconnect ? "bound" : attended ? "free" : "background";
   const run = await call.service.runs.startAlone(tenant, request, temporary, { again });
@@ -66,7 +66,7 @@ export async function startBatch(deps: StartDeps, call: RouteCall): Promise<read
   );
 }
 
-/** Characters: the longest idempotency key. */
+/** The maximum length of an idempotency key, in characters. */
 const LONGEST_KEY = 255;
 
 /** The request's idempotency key, if it has one. @throws ServiceError `validation.failed` */
@@ -82,7 +82,7 @@ function requestKey(call: RouteCall, routePath: string, body: RawBody): Idempote
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
-/** Cancels the run, if the client asked for that, when the client disconnects or has already disconnected. */
+/** Calls `left` when the client disconnects, or if it already has. Then it also cancels the run, if the client asked for that. */
 export function handleDisconnect(
   { logger }: Pick<RouteDeps, "logger">,
   call: RouteCall,

@@ -9,7 +9,7 @@ import type {
   ReplyHeaders,
 } from "../ports/transport.ts";
 
-/** Bytes that may be buffered for a reader of a stream. */
+/** The number of bytes that may be buffered for a reader of a stream. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
@@ -96,7 +96,7 @@ class WebExchange implements HttpRequest, Reply {
 
   header(name: string): string | undefined {
     const value = this.#request.headers.get(name) ?? undefined;
-    // A web request has its host in its URL.
+    // A web request may lack the header `host`; its URL always has the host.
     return name === "host" ? (value ?? new URL(this.#request.url).host) : value;
   }
 
@@ -138,7 +138,7 @@ class WebExchange implements HttpRequest, Reply {
     this.#onAbort?.();
   };
 
-  /** The server has closed: nobody will answer any more. */
+  /** Ends the exchange because the server has closed. If there is no response yet, it is a 503. */
   close(): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
@@ -172,7 +172,7 @@ class WebExchange implements HttpRequest, Reply {
     this.#promise.resolve(new Response(hasNoBody ? null : body, { status, headers: webHeaders(headers) }));
   }
 
-  /** The response is complete; a later disconnect is ignored. */
+  /** Called when the response is complete. A later disconnect is ignored. */
   #complete(): void {
     this.#request.signal.removeEventListener("abort", this.#abort);
     this.#open?.delete(this);
@@ -302,13 +302,13 @@ function streamOf(body: () => Promise<Uint8Array>): ReadableStream<Uint8Array> {
   );
 }
 
-/** Bytes of a body up to which it is sent in one piece, with its length. */
+/** The largest size of a body, in bytes, that is sent in one piece with its length. */
 const MAX_WHOLE_BYTES = 1024 * 1024;
 
 /**
  * Sends a web `Response` as the reply to a request. `headers`: default headers of every response. `onAbort` is called when the client
- * disconnects before the end. An error of the body before its first byte rejects; a later one cuts the connection and goes to
- * `onLateError`.
+ * disconnects before the end. If the body fails before its first byte, the promise rejects. A later failure cuts the connection and is
+ * passed to `onLateError`.
  */
 export async function sendWebResponse(
   response: Response,
@@ -327,11 +327,11 @@ export async function sendWebResponse(
   const { body, status } = response;
   const length = response.headers.get("content-length");
   if (body === null) {
-    // To HEAD, the length is that of the response to GET.
+    // The response to HEAD has the length of the response to GET.
     if (options.isHead && length !== null) headers["content-length"] = length;
     return reply.send(status, headers);
   }
-  // A body of a known length is collected first, as long as it is not longer than announced.
+  // A body of a known length is collected and sent in one piece. If it is longer than announced, it is streamed after all.
   const most = length !== null && Number(length) <= MAX_WHOLE_BYTES ? Number(length) : 0;
   let gathered: Uint8Array[] = [];
   let size = 0;

@@ -83,7 +83,9 @@ export function addListNamespaces(wrapped: unknown): void {
   Object.assign(wrapped as object, { listNamespaces });
 }
 
-/** Store operations for one LangGraph operation: one, or one a page for a long list, or none when nothing can match. */
+/**
+ * Converts one LangGraph operation to store operations: one, several (one for each page of a long list), or none when nothing can match.
+ */
 function opsOf(operation: Operation): readonly StoreOp[] {
   if ("namespacePrefix" in operation) return pages(searchOf(operation), operation.limit ?? 10);
   if (!("key" in operation)) {

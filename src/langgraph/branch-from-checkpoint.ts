@@ -25,8 +25,9 @@ export interface BranchStart {
 }
 
 /**
- * The branch that a run makes, when its configuration names a subgraph's checkpoint and it has made no checkpoint itself.
- * Null for a run with an input, which goes to the root graph, or with a command, whose answer goes to the interrupted task.
+ * Returns where a run begins a branch: at the subgraph's checkpoint that its configuration names, as long as the run has made no
+ * checkpoint. Null otherwise, and for a run with an input, which goes to the root graph, or with a command, whose answer goes to the
+ * interrupted task.
  */
 export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
   const { command, config, input } = kwargs;
@@ -53,7 +54,7 @@ export function withBranchSubgraphStarts(
   );
 }
 
-/** Planned tasks with `from` (where their subgraphs begin) taken from the stored checkpoint, if that has it. */
+/** Adds `from` (where a task's subgraphs begin) to planned tasks, if the stored checkpoint has it. */
 export function withStoredSubgraphStarts(
   tasks: readonly PlannedTask[],
   known: CheckpointHead | null,
@@ -89,21 +90,24 @@ interface Parts {
 }
 
 /**
- * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph then
- * goes on. The tasks after a fork have new ids, so they run again, and ask again. LangGraph from 1.4 on would make the fork of
- * the root graph itself; versions before continue from the older checkpoint, where their interrupts are never found.
+ * Makes the branch of a run that continues from an older checkpoint: a copy of that checkpoint (a fork), from which LangGraph continues.
+ * The tasks after a fork have new ids, so they run again and interrupt again. LangGraph 1.4 and later forks the root graph by itself.
+ * Earlier versions continue from the older checkpoint, and the interrupts that they make there are never found.
  *
- * It also makes subgraphs begin at checkpoints of another branch. For LangGraph, a subgraph of a step that runs again is a new
- * one, with a new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of that checkpoint returns
- * a fork of the one of the other branch.
+ * It also makes subgraphs begin at checkpoints of another branch. When a step runs again, its subgraph is a new one for LangGraph, with a
+ * new namespace. So its `checkpoint_map` gets an entry for the new namespace, and a read of the checkpoint in that entry returns a fork of
+ * the other branch's checkpoint.
  */
 export class CheckpointBranch {
   readonly #parts: Parts;
   /** True when the run continues from the checkpoint that it names, or from one of a subgraph below it. */
   readonly #goesBack: boolean;
   /** True when the run continues from the checkpoint of a subgraph. */
-  readonly #isLed: boolean;
-  /** By subgraph namespace that stays the same, the checkpoint from which the run continues in it. */
+  readonly #startsInSubgraph: boolean;
+  /**
+   * The checkpoints from which the run continues in subgraphs, by namespace. Only namespaces without task ids, which stay the same on a
+   * branch.
+   */
   readonly #lasting: ReadonlyMap<string, SubgraphCheckpoint>;
   readonly #begin = new Map<string, readonly SubgraphCheckpoint[]>();
   readonly #forks = new Map<string, Promise<Position | null>>();
@@ -112,7 +116,7 @@ export class CheckpointBranch {
     this.#parts = parts;
     const { run, position, recorder } = parts;
     const lead = branchStartOf(run, position);
-    this.#isLed = lead !== null;
+    this.#startsInSubgraph = lead !== null;
     const lasting = (lead?.within ?? []).filter(({ ns }) => !ns.includes(":"));
     this.#lasting = new Map(lasting.map((each) => [each.ns, each]));
     recorder.root.branch = lead;
@@ -160,7 +164,10 @@ export class CheckpointBranch {
     return made;
   }
 
-  /** A later read gets the fork, by its id or as the latest. LangGraph reads the latest to find out whether it has to branch. */
+  /**
+   * Answers a read after the fork was made. Returns the fork for its own id, and as the latest checkpoint: LangGraph reads the latest one
+   * to find out whether it has to branch.
+   */
   #again(fork: Position | null, ns: string, id: string | null): Promise<Position | null> | Position | null {
     return fork !== null && (id === null || id === fork.head?.id) ? fork : this.#parts.stage.read(ns, id);
   }
@@ -168,7 +175,7 @@ export class CheckpointBranch {
   /** The root graph's fork, or its checkpoint itself if that is the latest: then there is nothing to branch from. */
   async #forkOfRoot(position: Position): Promise<Position | null> {
     const { stage } = this.#parts;
-    const newest = this.#isLed ? null : ((await stage.read("", null))?.head?.id ?? null);
+    const newest = this.#startsInSubgraph ? null : ((await stage.read("", null))?.head?.id ?? null);
     return newest === position.head?.id ? position : this.#forkOf(position, "");
   }
 
@@ -190,7 +197,7 @@ export class CheckpointBranch {
     const segments = ns.split("|");
     for (const [depth, parentNs] of parentNamespaces(ns).entries()) {
       const { id } = this.#parts.recorder.loop(parentNs);
-      // Graphs that one body runs are no parents of each other.
+      // A number in a namespace distinguishes the graphs that one body runs. They are not parents of each other.
       if (id !== null && !/^\d+$/.test(segments[depth] ?? "")) parents[parentNs] = id;
     }
     return parents;

@@ -5,10 +5,10 @@ import type { CheckpointPayload } from "./graph-progress.ts";
 import { storedLangGraphData } from "./checkpoint-records.ts";
 
 /**
- * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints are ordered by id,
- * and LangGraph makes ids from the wall clock, which may be set back. A checkpoint whose id is not above all earlier ones of
- * its thread is stored under another id that is. LangGraph keeps using its own id, and derives task ids from it, so its id is
- * stored with the checkpoint.
+ * Maps the checkpoint ids that LangGraph makes to those under which the checkpoints are stored. Checkpoints are ordered by id, and
+ * LangGraph makes ids from the wall clock, which may be set back. If a new id is not greater than all earlier ones of its thread, the
+ * checkpoint is stored under another id that is. LangGraph keeps using its own id, and derives task ids from it, so its id is stored with
+ * the checkpoint.
  */
 export class CheckpointIdMap {
   readonly #source: Pick<ExecutionServices, "checkpointId">;

@@ -41,9 +41,9 @@ export interface ParentState {
 }
 
 /**
- * A checkpoint as it is stored. The state is stored as changes against the parent, a list as the items appended to it;
- * LangGraph's own channels are stored whole, in the record.
- * @param shown the state after it, each value as `serialise` returns it
+ * Converts a checkpoint to the form in which it is stored. Of the state, only the changes against the parent are stored: for a list, the
+ * appended items. LangGraph's own channels are stored whole, in the record.
+ * @param shown the visible state at the checkpoint, each value as `serialise` returns it
  */
 export function toCheckpointRecord(
   raw: SaverCheckpoint,
@@ -149,10 +149,10 @@ export function checkpointTupleOf(library: Library, thread: string, position: Po
 
 // --- pending writes ---
 
-/** Channels of which a task has one write: a later write replaces it. */
+/** Channels for which a task has at most one write: a later write replaces an earlier one. */
 const SPECIAL: ReadonlySet<string> = new Set(["__error__", "__scheduled__", "__interrupt__", "__resume__"]);
 
-/** A write: the channel, the value, and its index among the task's writes where it differs from that in the list. */
+/** A write: the channel, the value, and its index among the task's writes, if that differs from its index in the list. */
 type StoredWrite = readonly [channel: string, value: unknown, place?: number];
 
 interface TaskSite {
@@ -163,9 +163,9 @@ interface TaskSite {
 }
 
 /**
- * Pending writes of a task, with new writes added. Writes to channels are in `result.goto`, in order; of two writes with the
- * same index the first stays. Special writes (interrupts, answers, an error) are in `steps.lg`, where the last one stays, and
- * also in the fields that the API reads.
+ * Adds new writes to the pending writes of a task. Writes to channels are in `result.goto`, in order; of two with the same index, the first
+ * one is kept. Special writes (interrupts, answers, an error) are in `steps.lg`, where the last one is kept, and also in the fields that
+ * the API reads.
  * @param writes each value as `serialise` returns it
  */
 export function addWrites(

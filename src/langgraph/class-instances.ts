@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Library } from "./user-library.ts";
 
-/** An object as data, with the name of its class; null as the name stands for plain data. */
+/** An object as data. `kind` is the name of its class, or null for plain data. */
 export interface ObjectData {
   readonly kind: string | null;
   /** The members of the object, or what its `toJSON` returns. */
@@ -94,7 +94,7 @@ export function createInstance(library: Library, kind: string, members: JsonObje
   }
 }
 
-/** Undefined when the library has no such class: it is older than the one that stored the value. */
+/** Constructs an object. Undefined when the library has no such class, because it is older than the library that stored the value. */
 function construct<T extends object>(
   known: (new (value: unknown) => T) | undefined,
   value: unknown,

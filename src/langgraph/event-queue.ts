@@ -32,7 +32,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
   readonly #takeIn: (events: readonly LangGraphEvent[]) => void;
   /** Called with each position of a subgraph that is read. */
   onRead: (ns: string, position: Position) => void = () => undefined;
-  /** Called first on each read; undefined means that the stored position is read. */
+  /** Called first on each read. If it returns undefined, the stored position is read. */
   branchPosition: (ns: string, id: string | null) => Promise<Position | null> | undefined = () => undefined;
   #events: LangGraphEvent[] = [];
   #isScheduled = false;
@@ -128,7 +128,8 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#events.push(events);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Between two waits for node bodies, LangGraph runs on promises alone: at the end of this turn it is waiting.
+    // Between two waits for node bodies, LangGraph runs only promise callbacks. So at the end of this turn, it waits for bodies again, or
+    // has ended.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

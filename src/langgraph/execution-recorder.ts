@@ -117,12 +117,15 @@ export class ExecutionRecorder {
     void raw.values;
   }
 
-  /** @throws Error when the graph has changed and cannot go on */
+  /**
+   * Checks that the graph still has the nodes of its planned tasks.
+   * @throws Error when it lacks one of them, so that the run cannot continue
+   */
   checkNodes(path: readonly string[], mode: string, data: unknown): void {
     if (mode !== "checkpoints") return;
     const loop = this.loop(path.join("|"));
     const payload = data as CheckpointPayload;
-    // LangGraph also streams envelopes in this mode; they have no config and no tasks.
+    // LangGraph also streams other payloads in this mode; they have no config and no tasks.
     if (payload.config === undefined) return;
     const id = this.ids.storedIdOfPayload(payload);
     loop.checkNodes(id, payload, this.#raws.get(`${loop.ns} ${id}`));
@@ -229,7 +232,7 @@ export class ExecutionRecorder {
       loop.endingUpdate = update;
       return;
     }
-    // Results of tasks that ended earlier, or that came from a cache.
+    // The update contains results of tasks that ended earlier, or that came from a cache.
     for (const [name, value] of Object.entries(update)) {
       if (name === "__metadata__") continue;
       loop.addUpdate(name, value);
@@ -259,7 +262,7 @@ export class ExecutionRecorder {
     const { ns } = loop;
     const checkpoint = loop.id ?? "";
     const at = this.#parts.source.now();
-    // Members are written out, here and below: a literal that begins with a spread costs a microsecond a member.
+    // Members are written out, here and below: an object literal that begins with a spread costs a microsecond for each member.
     if (sent === undefined) {
       this.tasks.set(id, { id, name, ns, checkpoint, triggers, path });
       this.emissions.push({ fact: { t: "task", id, name, ns, checkpoint, triggers, at } });

@@ -28,7 +28,9 @@ export interface LoadedLangGraph extends HostedGraph {
   readonly source?: ExportLocation;
 }
 
-/** The export of a file (`found`), and the value that it yields: the result if the export is a function, else the export itself. */
+/**
+ * The export of a file (`found`), and the value that it yields (`given`): the result if the export is a function, else the export itself.
+ */
 export interface LoadedExport {
   readonly file: string;
   /** The name of the export; absent for a value that a program passed. */
@@ -69,7 +71,7 @@ export async function loadLangGraph({
   };
 }
 
-/** The compiled graph of a value: the value itself, its result of `compile`, or its member `graph`. */
+/** The compiled graph of a value: the value itself, what its `compile` returns, or its member `graph`. */
 function compile(value: unknown): CompiledGraph | undefined {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
   if (isCompiled(value)) return value;

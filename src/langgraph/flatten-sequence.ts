@@ -13,7 +13,7 @@ export const isSequence = (part: object): part is Runnable & Sequence =>
 /** LangGraph's `RunnableCallable`, a wrapper of a function. Its class is not exported. */
 interface Plain {
   readonly func: RunnableFunction;
-  /** If the function returns a runnable, that is run too. */
+  /** Whether a runnable that the function returns is run too. */
   readonly recurse: boolean;
 }
 
@@ -24,9 +24,9 @@ interface Writer {
 }
 
 /**
- * Flattens a node, its body and the writers of its result, into one runnable. LangGraph makes a sequence of these parts, and
- * gives each its own configuration and tracing root and races it against the signal: six times a node, although only the
- * user's code needs it. When callbacks are set, which must see each part, the sequence itself runs.
+ * Flattens a node, which is its body and the writers of its result, into one runnable. LangGraph makes a sequence of these parts. It gives
+ * each part its own configuration and tracing root, and races it against the signal: six times for each node, although only the user's code
+ * needs that. If callbacks are set, the sequence itself runs, because callbacks must see each part.
  * @param whole the runnable that LangGraph runs for the node
  * @param body the part of it that runs the user's code; the node may have none
  */

@@ -81,7 +81,10 @@ export function answerRefusal(
   return isLeftOpen && answersById(resume) === undefined ? null : resumeRefusal(resume, pending);
 }
 
-/** An answer in LangGraph's form. One of null, false, 0 or "" goes by interrupt id: else LangGraph would ignore it. */
+/**
+ * An answer in LangGraph's form. The answers null, false, 0 and "" are sent with the id of their interrupt: LangGraph would ignore them
+ * otherwise.
+ */
 function answersOf(resume: unknown, pending: readonly string[]): unknown {
   if (answersById(resume) !== undefined) return resume;
   const [only] = pending;
@@ -127,7 +130,7 @@ export function streamOptionsOf(run: RunRecord, position: Position, signal: Abor
     subgraphs: true,
     signal,
     runId,
-    // The same durability even for a run that is stored only at its end: its actor combines the steps.
+    // The durability is the same even for a run that is stored only at its end, because the run's actor combines the steps.
     durability: "async" as const,
     configurable: configurableOf(run, placeOf(run, position)),
     metadata: { ...checkpointMetadataOfRun(run) },

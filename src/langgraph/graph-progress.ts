@@ -51,7 +51,7 @@ export class GraphProgress {
   next: readonly Planned[] = [];
   /** True when the tasks after its last checkpoint are not known. */
   isNextUnknown = false;
-  /** The state that was streamed last, while its checkpoint has not been streamed yet. */
+  /** The last streamed state, until its checkpoint is streamed. */
   streamedState: JsonObject | undefined;
   /** The update of the task that is ending, by the name of its node. */
   endingUpdate: JsonObject | undefined;
@@ -59,7 +59,7 @@ export class GraphProgress {
   input: JsonObject | null = null;
   /** The branch that the graph makes; null when it makes none, or has made its first checkpoint. */
   branch: BranchStart | null = null;
-  /** The last checkpoint of an earlier attempt of the run. Its event has been emitted already. */
+  /** The id of the last checkpoint that an earlier attempt of the run made. Its event has been emitted already. */
   #reported: string | null;
   /** Updates since the last checkpoint, by node. */
   #updates = new Map<string, unknown[]>();
@@ -134,7 +134,7 @@ export class GraphProgress {
     ];
   }
 
-  /** Records a checkpoint that was put and is not streamed: the graph stops at it. Its next tasks are not known. */
+  /** Records a checkpoint that was put to the saver but is not streamed, because the graph stops at it. Its next tasks are not known. */
   unstreamedCheckpoint(raw: SaverCheckpoint): readonly [Emission | undefined, NewCheckpoint] {
     const { id } = raw;
     const values = this.streamedState ?? this.visibleState;
@@ -201,10 +201,10 @@ export class GraphProgress {
     const { run, graph } = this.#marks;
     const { branch: lead } = this;
     this.branch = null;
-    // Members are written out: a literal that begins with a spread costs a microsecond a member.
+    // Members are written out: an object literal that begins with a spread costs a microsecond for each member.
     const made = {
       id: record.id,
-      // The checkpoint that a branch begins at may be in another namespace.
+      // A branch may begin at a checkpoint in another namespace. Such a checkpoint is not stored as the parent.
       parent: lead === null || lead.ns === this.ns ? record.parent : null,
       ns: record.ns,
       step: record.step,
@@ -224,7 +224,8 @@ export class GraphProgress {
   }
 
   /**
-   * A checkpoint's metadata with the run's added. They are nearly always there already, because LangGraph got them with its configuration.
+   * Adds the run's metadata to those of a checkpoint. They are nearly always there already, because LangGraph got them with its
+   * configuration.
    */
   #metadata(own: JsonObject): JsonObject {
     const { metadata } = this.#marks;

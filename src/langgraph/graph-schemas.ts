@@ -17,9 +17,9 @@ interface Builder {
 export type ReadTypes = () => Promise<ReadonlyMap<string, TypeSchemas> | null>;
 
 /**
- * JSON Schemas of a graph's input, output, state and configuration. For a graph defined by schemas (zod, StateSchema) the
- * library makes them. An `Annotation` has names only: its schemas are those of its types, or, where these are not known, the
- * types of common channels are derived from their reducer and default. No member of the state schema is required.
+ * JSON Schemas of a graph's input, output, state and configuration. For a graph defined by schemas (zod, StateSchema), the library makes
+ * them. An `Annotation` has only the names of channels: their schemas come from their TypeScript types or, where these are not known, from
+ * the reducer and default of common channels. No member of the state schema is required.
  */
 export function langGraphSchemas(
   library: Library,
@@ -71,7 +71,7 @@ export async function schemasWithTypes(
   return langGraphSchemas(library, graph, graph_id, types?.get(""));
 }
 
-/** True when the graph has schemas of its own for its state. */
+/** Whether the graph's state was defined by schemas. */
 function isDescribed({ schema }: Library, graph: CompiledGraph): boolean {
   try {
     return isObject(schema.getUpdateTypeSchema(graph));

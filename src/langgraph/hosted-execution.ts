@@ -165,7 +165,7 @@ export class HostedExecution implements Execution {
     if (this.#ended !== null) return Promise.resolve(this.#rest());
     const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
     if (stopped) abort("The run was stopped");
-    // The graph ends by itself, unless a body ignores its signal.
+    // After a failure, the graph usually ends by itself. The abort is for a body that ignores its signal.
     else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
     return new Promise((resolve) => {
       this.#onEnd = () => resolve(this.#rest());
@@ -191,7 +191,7 @@ export class HostedExecution implements Execution {
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
-        // The events of one turn of the event loop may name a checkpoint before the saver gets it, so those of the saver come first.
+        // Events of the same turn may name a checkpoint before the saver gets it, so the saver's events are processed first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
         // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
         for (const one of heard)
@@ -242,7 +242,7 @@ export class HostedExecution implements Execution {
   }
 
   #taskEnded(task: string): void {
-    // Tasks of its subgraphs have ended at the same time.
+    // The tasks of the subgraphs within this task have ended too.
     for (const inner of this.#settling.keys())
       if (this.#recorder.tasks.isWithin(inner, task))
         this.#settle(inner, settledTaskOfWrites(this.#recorder, inner, null));
@@ -317,7 +317,10 @@ export class HostedExecution implements Execution {
     return called;
   }
 
-  /** @throws ServiceError `resume.*` */
+  /**
+   * Refuses answers that do not fit the pending interrupts.
+   * @throws ServiceError `resume.*`
+   */
   #checkAnswers(): void {
     const { command } = this.run.kwargs;
     if ((command?.resume ?? null) === null || this.run.attempt > 1) return;

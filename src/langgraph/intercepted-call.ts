@@ -20,8 +20,8 @@ interface Scope {
 }
 
 /**
- * One storage for all engines: up to Node 22, each storage that was ever entered slows down every later promise of the process, and every
- * app and every reload creates an engine.
+ * One storage for all engines. Every app and every reload creates an engine, and up to Node 22, each storage that was ever entered slows
+ * down every later promise of the process.
  */
 const currentScope = new AsyncLocalStorage<Scope>();
 
@@ -161,7 +161,7 @@ export class NodeCallContext {
   }
 }
 
-/** The scopes of other owners: at most one for each owner, however often their runs start each other. */
+/** Removes an owner's scopes from a chain. So a chain has at most one scope of each owner, however often their runs start each other. */
 function without(owner: NodeCallContext, scope: Scope | undefined): Scope | undefined {
   if (scope === undefined) return undefined;
   const outer = without(owner, scope.outer);

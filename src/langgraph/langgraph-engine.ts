@@ -164,8 +164,8 @@ async function follow(graph: CompiledGraph, execution: HostedExecution, signal: 
 type Chunk = readonly [ns: readonly string[], mode: string, payload: unknown];
 
 /**
- * The chunks that a graph streams. `stream` would pass each chunk through three nested platform streams and race it against
- * the signal. This calls `_streamIterator`, the method of every runnable on which `stream` is built.
+ * The chunks that a graph streams. Calls `_streamIterator`, on which `stream` is built in every runnable: `stream` would pass each chunk
+ * through three nested platform streams and race it against the signal.
  */
 function chunksOf(
   { runnables }: Library,
@@ -177,7 +177,7 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The same chunks for a run that also requests other events: `onEvent` is called with each of these, in their common order. */
+/** The chunks of a run that also requests LangChain's events. `onEvent` is called with each of these, in their order among the chunks. */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,
@@ -192,7 +192,7 @@ async function* chunksBesideEvents(
   }
 }
 
-/** Reads the next tasks of graphs that stopped right after a checkpoint, to store them with it. */
+/** Reads the next tasks of graphs that stopped right after a checkpoint, so that they are stored with the checkpoint. */
 async function lookAhead(graph: CompiledGraph, execution: HostedExecution): Promise<void> {
   for (const loop of execution.graphsWithUnknownNext) {
     const checkpointConfig = {

@@ -75,7 +75,7 @@ function hostNode(
 const clone = (node: PregelNode) =>
   Object.assign(Object.create(Object.getPrototypeOf(node) as object) as PregelNode, node);
 
-/** Makes the runnable of a node once, flattened into one step. */
+/** Flattens the runnable of a node into one step, which is made only once. */
 function withNode(library: Library, node: PregelNode): PregelNode {
   const whole = node.getNode();
   if (whole === undefined) return node;

@@ -66,7 +66,7 @@ export class PendingWrites {
     return taken;
   }
 
-  /** An interrupt as the API shows it, with its origin: LangGraph's interrupts do not name it. */
+  /** An interrupt as the API shows it, with its origin, which LangGraph's interrupts do not name. */
   withOrigin(asked: unknown): Interrupt {
     const { value = null, id = "", ns = [], ...rest } = serialise(asked) as Partial<Interrupt>;
     return { ...rest, value, id, resumable: true, ns: this.#asked.get(id) ?? ns, when: "during" };

@@ -21,8 +21,8 @@ import type { CheckpointIdMap } from "./checkpoint-id-map.ts";
 export interface SaverIo {
   readonly ids: CheckpointIdMap;
   /**
-   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. The saver
-   * itself returns what was put to it.
+   * The stored position of a namespace: at the checkpoint with this id, or at the newest; null when there is none. Not asked for
+   * checkpoints that were put to the saver, which returns them itself.
    */
   read(ns: string, id: string | null): Promise<Position | null>;
   /** Newest first. */
@@ -33,18 +33,18 @@ export interface SaverIo {
   /** The namespaces that have checkpoints. Without this method, the saver lists the root and the namespaces put to it. */
   namespaces?(): Promise<readonly string[]>;
   /**
-   * Called in order, never awaited. MUST ignore what is put after the attempt is over, and MUST NOT throw: LangGraph.js may
-   * never look at the rejected promise, and its graph has been aborted.
+   * Called in order, never awaited. What is put after the attempt is over MUST be ignored without an error: the graph has been aborted, and
+   * LangGraph.js may never handle a rejected promise.
    */
   put(made: SaverCheckpoint): void;
   putWrites(writes: RawWrites): void;
 }
 
-/** Checkpoints that are read at once for a list. */
+/** The number of checkpoints that are read at once for a list. */
 const CHECKPOINTS_PER_READ = 100;
 
 /**
- * Checkpoints: the most that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
+ * The largest number of checkpoints that the saver keeps for a namespace. Older ones have long been stored, since a graph computes at most
  * one step ahead of storage.
  */
 const MAX_RECENT = 64;
@@ -124,7 +124,7 @@ class AttemptSaver {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
     const made = new RawWrites({ ns, checkpoint: id, task }, writes);
-    // Before the first checkpoint, LangGraph names one that it never puts: writes stored for it could never be found.
+    // Before the first checkpoint, LangGraph names one that it never puts. Writes that are stored for it could never be found.
     if (!this.#empty.has(ns)) this.#io.putWrites(made);
     const at = `${ns} ${id}`;
     const before = this.#writes.get(at);
@@ -173,7 +173,7 @@ class AttemptSaver {
     return tuple;
   }
 
-  /** Migrates a checkpoint of a version below 4: there, LangGraph kept sends as pending writes of the parent. */
+  /** Migrates a checkpoint of a version below 4, in which LangGraph stored sends as pending writes of the parent. */
   async #migrate({ checkpoint }: CheckpointTuple, ns: string, parent: string): Promise<void> {
     const before = await this.#position(ns, parent);
     if (before === null) return;

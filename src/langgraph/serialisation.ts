@@ -4,7 +4,7 @@ import { ClassInstance, NonJsonValue } from "../model/class-instance.ts";
 import { toObjectData } from "./class-instances.ts";
 
 /**
- * The last data copy of each live object. All servers of a process share it; an entry goes when its object is
+ * The last data copy of each live object. All servers of a process share this map. An entry is removed when its object is
  * garbage-collected.
  */
 const shown = new WeakMap<object, unknown>();
@@ -12,7 +12,7 @@ const shown = new WeakMap<object, unknown>();
 /** Objects that were serialised in this turn; null outside `inOneTurn`. */
 let turn: Set<object> | null = null;
 
-/** Runs `work`, in which no user code may run: each object is compared with its copy at most once in it. */
+/** Runs `work`, during which each object is compared with its copy at most once. User code must not run in it: changes would be missed. */
 export function inOneTurn(work: () => void): void {
   const before = turn;
   turn ??= new Set();
@@ -35,10 +35,9 @@ export function rememberCopy(live: object, as: unknown, depth: number): void {
 
 /**
  * Serialises a value of a graph's state to data. JSON values are copied; other values become a {@link ClassInstance} or
- * {@link NonJsonValue}, which has a JSON form. The copy shares nothing with the original. An object that has not changed since
- * the last call gives the identical copy, and so do the unchanged parts of one that has: lists can be compared by item.
- * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member
- *   `__proto__`
+ * {@link NonJsonValue}, which has a JSON form. The copy shares nothing with the original. If an object has not changed since the last call,
+ * the identical copy is returned. If it has changed, its unchanged parts have their identical copies: lists can be compared by item.
+ * @throws ServiceError `value.unstorable`, with the path, when the value contains itself, is nested too deep, or has a member `__proto__`
  */
 export function serialise(value: unknown): unknown {
   return at(value, 0);
@@ -78,7 +77,7 @@ function objectAt(value: object, depth: number): unknown {
 
 const BUILT_IN = [Date, Map, Set, RegExp, ArrayBuffer] as const;
 
-/** True when an object still equals its copy. Also false when only a new copy can tell, as for a Date or Map. */
+/** True when an object still equals its copy. False when it does not, or when only a new copy can tell, as for a Date or Map. */
 function shows(as: unknown, live: unknown): boolean {
   if (typeof live !== "object" || live === null) {
     return live === as && (typeof live !== "number" || Number.isFinite(live));

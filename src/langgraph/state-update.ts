@@ -54,7 +54,7 @@ export async function computeStateUpdate(
   const record = toCheckpointRecord(raw, shown, before);
   const checkpoint = {
     ...record,
-    // Of several updates only the last checkpoint is stored, with the changes of all.
+    // If there are several updates, only the last checkpoint is stored, with the changes of all.
     parent: head?.id ?? null,
     run_id: null,
     metadata: { ...record.metadata, ...update.metadata },

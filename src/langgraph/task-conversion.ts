@@ -8,7 +8,7 @@ import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
-/** @param tries how often the task was called in this attempt: used as its number where LangGraph does not report one */
+/** @param tries how often the task was called in this attempt: the number of the try, if LangGraph does not report it */
 export function nodeCallOf(
   called: InterceptedCall,
   tries: number,
@@ -56,7 +56,7 @@ export function plannedTaskOfInterceptedCall(
 
 /**
  * The outcome of a task, from its recorded writes.
- * @param failure the error that ended the graph before the task; null when there is none
+ * @param failure the error that ended the graph before the task had ended; null when there is none
  */
 export function settledTaskOfWrites(
   recorder: ExecutionRecorder,

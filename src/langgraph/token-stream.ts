@@ -32,7 +32,7 @@ export class TokenStream {
     const isPiece =
       messages.isBaseMessageChunk(message) && messages.isAIMessageChunk(message as AIMessageChunk);
     if (!isPiece || message.id === undefined) {
-      // LangGraph streams the message again, with the update of the node around its graph.
+      // A message may come twice: LangGraph streams it again with the update of the node that contains its graph.
       if (message.id === undefined || !this.#whole.has(message.id))
         this.#emitMessage(site, serialise(message) as JsonObject);
       return;
@@ -60,9 +60,9 @@ export class TokenStream {
   }
 
   /**
-   * Facts for the messages that are complete when a node has returned: those in its update. LangGraph below 1.7 does not stream
-   * the messages of a command.
-   * @param before the state before it
+   * Facts for the messages in the update of a node that has returned, which are complete then. LangGraph below 1.7 does not stream the
+   * messages of a command.
+   * @param before the state before the update
    */
   *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {
     if (Array.isArray(update)) {
@@ -93,9 +93,9 @@ function messagesIn(state: unknown): readonly Message[] {
 }
 
 /**
- * The namespace of the graph that a message comes from. Some versions of LangGraph stream the message under the namespace of its
- * task, which its metadata name too, and others under that of the graph. Tasks of the functional API that call each other are
- * no graphs.
+ * The namespace of the graph that a message comes from. Depending on its version, LangGraph streams a message under the namespace of its
+ * graph, or under that of its task, which is also in the metadata. A task's namespace has a segment for the task itself, and one for each
+ * task of the functional API that called it; none of these is a graph.
  */
 function graphNamespace(ns: readonly string[], metadata: JsonObject | undefined): readonly string[] {
   const { langgraph_checkpoint_ns, checkpoint_ns, langgraph_path } = metadata ?? {};

@@ -7,7 +7,7 @@ export type RunnableFunction = (value: unknown, options: RunnableConfig) => unkn
 /** Makes a runnable that calls the function directly: without tracing, and with the configuration with which it is invoked. */
 export type MakeRunnable = (name: string, step: RunnableFunction) => Runnable;
 
-/** Makes a `MakeRunnable`. All of its runnables are of one class: calls of many classes would be slow. */
+/** Returns a {@link MakeRunnable}. All of its runnables have the same class, because V8 calls a method of many classes slowly. */
 export function runnableMaker(runnables: typeof Runnables): MakeRunnable {
   class StepRunnable extends runnables.Runnable {
     lc_namespace = ["heddle"];

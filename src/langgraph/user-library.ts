@@ -35,7 +35,8 @@ export const NEWEST_TESTED = "1.7.3";
 
 /**
  * The LangGraph.js that a graph was made with.
- * @param file the path of the graph's file: what it imports is used, unless the graph was made with what one of `alsoIn` imports
+ * @param file the path of the graph's file. The library that it imports is used, unless the graph was made with one that a file of `alsoIn`
+ *   imports.
  * @param graph the graph, from which the installation and the module format in use are found
  * @throws ServiceError `config.invalid` when it is not installed, of a version that is not supported, or cannot be loaded
  */
@@ -84,7 +85,7 @@ function isOf({ pregel }: Library, graph: unknown): boolean {
 }
 
 async function loaded(langgraph: Package, form: Form): Promise<Library> {
-  // Resolved as LangGraph resolves them: a project may have several copies of a package.
+  // Packages are resolved as LangGraph resolves them, because a project may have several copies of a package.
   const part = (name: string, path = "."): Promise<unknown> => {
     const found = name === NAME ? langgraph : packageAt(name, langgraph.manifest);
     if (found === undefined) throw new Error(`it finds no ${name}: npm install ${name}`);
@@ -119,7 +120,7 @@ interface Package {
   readonly exports: unknown;
 }
 
-/** The package that a file would import by this name. Not resolved by its main module, which may be missing in one of the formats. */
+/** The package that a file would import by this name. Found by its package.json: the main module may be missing in one of the formats. */
 function packageAt(name: string, from: string): Package | undefined {
   for (const directory of createRequire(from).resolve.paths(name) ?? []) {
     const path = join(directory, name, "package.json");

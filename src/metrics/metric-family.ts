@@ -24,7 +24,7 @@ export interface HistogramFamily extends Named {
   readonly type: "histogram";
   /** Upper bounds of the buckets, ascending. */
   readonly buckets: readonly number[];
-  /** Called for each request of metrics, also repeatedly with the same `observe`, which gets all values from then on. */
+  /** Passes all further values to `observe`. Called at each request for metrics, each time with the same `observe`. */
   look(observe: (value: number) => void): void;
 }
 

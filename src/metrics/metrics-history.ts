@@ -5,10 +5,13 @@ import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 const INTERVAL_MS = 10_000;
 /** One hour. */
 const MAX_ENTRIES = 360;
-/** Milliseconds between two measurements of the event loop's lag. Ten a second, as `/metrics` has them, would keep an idle process awake. */
+/**
+ * Milliseconds between two measurements of the event loop's lag. `/metrics` measures ten times a second, which would keep an idle process
+ * awake.
+ */
 const LAG_INTERVAL_MS = 1_000;
 
-/** What the history has of each moment. A `rate` is read as a counter, and kept as its growth per second. */
+/** The figures in each entry. A `level` is stored as it is read. A `rate` is read as a counter, and stored as its growth per second. */
 export const HISTORY_FIGURES = {
   runs_ended_per_second: "rate",
   runs_failed_per_second: "rate",
@@ -52,7 +55,7 @@ export interface MetricsHistoryDeps {
 /** The figures of the last hour, in memory: some 50 KB, whatever the server does. */
 export class MetricsHistory {
   readonly #deps: MetricsHistoryDeps;
-  /** Ring buffers, by place: that of the oldest entry is `#count % MAX_ENTRIES` once they are full. NaN: not known. */
+  /** Ring buffers. When they are full, the oldest entry is at the index `#count % MAX_ENTRIES`. NaN: not known. */
   readonly #times = new Float64Array(MAX_ENTRIES);
   readonly #values: readonly Float64Array[] = NAMES.map(() => new Float64Array(MAX_ENTRIES));
   #count = 0;
@@ -95,7 +98,7 @@ export class MetricsHistory {
       this.#maxLagMs = Math.max(this.#maxLagMs, now - from - LAG_INTERVAL_MS);
       if (now < due) return this.#wait(now, due);
       this.#take(now);
-      // After a long standstill there is one entry, and not one for each that was missed.
+      // After a long standstill, one entry is taken, and the missed ones are skipped.
       this.#wait(now, (now - due < INTERVAL_MS ? due : now) + INTERVAL_MS);
     });
   }
@@ -124,6 +127,6 @@ export class MetricsHistory {
   }
 }
 
-/** Six digits: more would be read by nobody, and take half of the response. */
+/** Rounds to six digits. Nobody reads more, and they would take up half of the response. */
 const rounded = (value: number | undefined): number | null =>
   value === undefined || Number.isNaN(value) ? null : Number(value.toPrecision(6));

@@ -3,7 +3,10 @@ import type { IncomingMessage, RequestOptions } from "node:http";
 import { isIP } from "node:net";
 import type { HttpClient, OutgoingRequest, OutgoingResponse } from "../ports/http-client.ts";
 
-/** Bytes of a response body that are read and discarded, so that the server can end the response normally. */
+/**
+ * The largest number of bytes of a response body that are read and discarded. They are read so that the server can end the response
+ * normally.
+ */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 
 /** Names that are never sent to a name server (RFC 6761). */

@@ -6,7 +6,7 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 /** The scheduler over Node's event loop. */
 export const systemScheduler: Scheduler = {
   soon(task, isLast = false) {
-    // A tick comes after all promise callbacks.
+    // The callback of `nextTick` comes after all promise callbacks, so `task` is queued behind what they schedule.
     if (isLast) process.nextTick(setImmediate, task);
     else setImmediate(task);
   },

@@ -37,8 +37,8 @@ type SdkLogger = {
 
 /**
  * Provides the logger for `getLogger()` of the official SDK; without one, a graph file that calls it does not load. Its lines go to
- * `logger`. There is one for the process: with several servers, it belongs to the one that started first. The returned function gives it up
- * to the next server.
+ * `logger`. The process has one such logger: if there are several servers, the one that started first gets the lines. The returned function
+ * gives it up to the next server.
  */
 export function registerSdkLogger(logger: Logger): () => void {
   const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };

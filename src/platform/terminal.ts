@@ -38,5 +38,5 @@ export const escapeControls = (text: string): string =>
     return escaped === c ? `\\u{${c.codePointAt(0)?.toString(16)}}` : escaped;
   });
 
-/** The same, but leaves line breaks as they are. */
+/** Escapes control characters other than line breaks. */
 export const escapeLines = (text: string): string => text.split("\n").map(escapeControls).join("\n");

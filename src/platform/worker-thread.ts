@@ -33,7 +33,7 @@ export interface ParentThread<Out, In> {
   onMessage(take: (message: In) => void): void;
 }
 
-/** @throws TypeError outside a worker thread */
+/** Connects to the parent thread. @throws TypeError outside a worker thread */
 export function connectToParent<Out, In>(): ParentThread<Out, In> {
   const port = parentPort;
   if (port === null) throw new TypeError("This is no worker thread");

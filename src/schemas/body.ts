@@ -10,9 +10,9 @@ export type RawBody = Record<string, unknown>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Members of a list, at most. */
+/** The largest number of members of a list. */
 const MAX_LIST_MEMBERS = 1000;
-/** Bytes of a body above which it is parsed in steps. */
+/** The size, in bytes, above which a body is parsed in steps. */
 const LARGE = 512 * 1024;
 
 /** The tenant to which a body's memory is charged, and the budget for parsing it. */
@@ -23,12 +23,12 @@ export interface BodySender {
   workShare(): WorkPace;
 }
 
-/** What a null member of a body is. */
+/** How a member of a body that is null is treated. */
 type Nulls = "missing" | "kept";
 
 /**
- * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A null member counts as missing, unless `nulls` says
- * otherwise: some clients send one for the other.
+ * Reads a body with a JSON object, whatever its content type; an empty body is `{}`. A member that is null counts as missing, unless
+ * `nulls` says otherwise: some clients send null for a missing member.
  * @throws ServiceError `body.encoded`, `body.malformed`, `body.too_large`, `server.busy`, `validation.failed`
  */
 export function readObject(
@@ -118,7 +118,7 @@ export function dropNulls(object: unknown): void {
 
 function parseJson(bytes: Uint8Array, name: string): unknown {
   if (bytes.length === 0) return {};
-  // Shorter bytes cannot be nested too deep: each level takes one byte to open and one to close.
+  // A shorter text cannot be nested too deeply: each level takes one byte to open and one to close.
   if (bytes.length > 2 * MAX_BODY_DEPTH) new StructureCheck(bytes, name).check(bytes.length);
   let text: string;
   let body: unknown;

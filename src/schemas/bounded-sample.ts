@@ -1,10 +1,10 @@
-/** Entries of a body that are searched for errors. More would take longer than some hundred milliseconds. */
+/** The number of entries of a body that are searched for errors. More would take longer than a few hundred milliseconds. */
 const ENTRIES = 4_000;
-/** Entries of one list or object. One more than the limit of any of them, so that exceeding it is reported. */
+/** The number of entries that are copied of one list or object. It is greater by one than any limit, so that an excess is reported. */
 const MAX_SAMPLE_ENTRIES = 1_001;
-/** Entries copied of each list or object once {@link ENTRIES} are used up. */
+/** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
 const REDUCED_ENTRIES = 8;
-/** Entries copied of each once twice as many are used up. */
+/** The number of entries that are copied of each further list or object once twice as many entries are copied. */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];

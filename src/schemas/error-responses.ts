@@ -59,9 +59,9 @@ const KEY_HEADERS: Headers = { ...JSON_HEADERS, "www-authenticate": "Bearer" };
 /** Headers of temporary failures: clients that know the header wait, others retry by themselves. */
 const RETRY_HEADERS: Headers = { ...JSON_HEADERS, "retry-after": "1" };
 
-/** Characters of a message, which may include parts of the request. */
+/** The maximum length of a message, in characters. It may include parts of the request. */
 const MAX_TEXT_CHARACTERS = 2000;
-/** Characters of a field's name, which comes from the request. */
+/** The maximum length of a field's name, in characters. It comes from the request. */
 const LONGEST_PATH = 300;
 
 export interface FailureResponse {

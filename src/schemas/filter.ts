@@ -3,11 +3,11 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 import { Type } from "./typebox.ts";
 
-/** Members and list entries of a filter, of all levels together. */
+/** The largest number of members and list entries of a filter, on all levels together. */
 const ENTRIES = 1_000;
-/** Nesting levels of a filter. */
+/** The largest number of nesting levels of a filter. */
 const LEVELS = 32;
-/** Characters of all names and texts of a filter together. The metadata index has no longer ones either. */
+/** The largest total length of all names and strings of a filter, in characters. The metadata index has no longer ones either. */
 const TEXT = MAX_INDEXED_LENGTH;
 
 const TOO_LARGE = `must not have more than ${ENTRIES} members and list entries in all, nor more than ${LEVELS} levels, nor more than ${TEXT} characters`;

@@ -19,11 +19,11 @@ export interface WorkPace {
   next(): Promise<void>;
 }
 
-/** Bytes of a string above which it is parsed by itself. */
+/** The size, in bytes, above which a string is parsed separately. */
 const LONG = PARSE_STEP_BYTES;
 
 const LETTER_U = 0x75;
-/** The upper two bits of each byte of a UTF-8 character but the first. */
+/** The upper two bits of every byte of a UTF-8 character except the first. */
 const CONTINUATION = 0x80;
 const CONTINUATION_MASK = 0xc0;
 
@@ -32,7 +32,7 @@ const BLANK = /^[\t\n\r ]*$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const ESCAPE = /[\u0000-\u001f\\]/;
 
-/** A byte order mark is not whitespace inside JSON. */
+/** Keeps a byte order mark in the text, so that `JSON.parse` refuses it: inside JSON, it is not whitespace. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -89,7 +89,7 @@ class Parsing {
   async container(start: number, end: number): Promise<unknown> {
     const bytes = this.#bytes;
     const built = bytes[start] === OPEN_LIST ? new List(this) : new Members(this);
-    /** Start of the part that is not parsed yet, and of its last member. */
+    /** `from`: the start of the part that is not parsed yet. `member`: the start of the last member in it. */
     let from = start + 1;
     let member = from;
     let depth = 0;
@@ -239,7 +239,7 @@ class Members {
     for (const name of names) this.#put(name, part[name]);
   }
 
-  /** Adds a long member. `head`: its name and its colon. */
+  /** Adds a long member. `head`: its name and the colon. */
   add(head: string, value: unknown): void {
     // Anything else in the head, such as a sign, makes this a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);

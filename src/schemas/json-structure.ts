@@ -10,22 +10,25 @@ export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** Bytes of JSON parsed at a time, about: 10 ms for small numbers. */
+/** The approximate number of bytes of JSON that are parsed at a time. Of small numbers, they take 10 ms. */
 export const PARSE_STEP_BYTES = 256 * 1024;
 
 /**
- * Nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels and are at most this far below the body itself. Deeper bodies
- * are refused before parsing, since every later step (copy, digest, comparison) is recursive.
+ * The largest number of nesting levels of a body. Stored values may have {@link MAX_DEPTH} levels, and begin at most 16 levels below the
+ * body itself. Deeper bodies are refused before parsing, since every later step (copy, digest, comparison) is recursive.
  */
 export const MAX_BODY_DEPTH = MAX_DEPTH + 16;
-/** Lists, objects and named members of a whole body, at most: each takes a thousand times as long to parse as its bytes. */
+/**
+ * The largest number of lists, objects and named members in a whole body. Parsing one of them takes up to about a thousand times as
+ * long as parsing a byte of a string.
+ */
 const MAX_PARTS = 500_000;
-/** List entries and members of a whole body, at most; plain numbers are the cheapest. */
+/** The largest number of list entries and members in a whole body. The cheapest of them are plain numbers. */
 const ENTRIES = 2_000_000;
-/** Members of one object, at most: names that all differ are the slowest. */
+/** The largest number of members of one object. Members whose names all differ are the slowest to parse. */
 const WIDEST = 100_000;
 
-/** Characters of a string that are checked one by one before its end is searched for: most strings are shorter. */
+/** The number of bytes of a string that are checked one by one before its end is searched for. Most strings are shorter. */
 const SHORT = 256;
 
 /** Start and end (the two brackets) of each list and object longer than {@link PARSE_STEP_BYTES}. */
@@ -62,7 +65,7 @@ export class StringEnds {
         if (bytes[i] === BACKSLASH) i++;
       }
       if (i >= length) return i;
-      // Each is searched for again only when it has been passed, so that no byte is looked at twice.
+      // A quote or backslash is searched for again only when the last one found has been passed, so that no byte is looked at twice.
       if (this.#quote < i) this.#quote = this.#next(QUOTE, i);
       if (this.#backslash < i) this.#backslash = this.#next(BACKSLASH, i);
       if (this.#quote < this.#backslash) return this.#quote;
@@ -77,7 +80,7 @@ export class StringEnds {
   }
 }
 
-/** Refuses bodies that would take long to parse or walk, before that is done. */
+/** Refuses bodies that would take long to parse or to traverse, before they are parsed. */
 export class StructureCheck {
   readonly #bytes: Uint8Array;
   readonly #whole: string;
@@ -108,9 +111,9 @@ export class StructureCheck {
   }
 
   /**
-   * Checks about this many further bytes. Returns true when all are checked.
+   * Checks about `count` further bytes. Returns true when all bytes are checked.
    * @throws ServiceError `validation.failed`, naming the member that is nested too deep; `body.too_large`; `body.malformed` when a long
-   * list or object ends with the wrong bracket
+   *   list or object ends with the wrong bracket
    */
   check(count: number): boolean {
     const bytes = this.#bytes;

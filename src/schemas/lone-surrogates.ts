@@ -1,8 +1,8 @@
 import { invalidField } from "../model/errors.ts";
 
-/** JSON text that is valid UTF-8 can contain half of a surrogate pair only as an escape. */
+/** The escape of half of a surrogate pair. JSON text that is valid UTF-8 can contain such a half only as an escape. */
 const ESCAPED = /\\ud[89a-f]/i;
-/** With the flag `u`, a complete pair does not match. */
+/** Half of a surrogate pair. With the flag `u`, a complete pair does not match. */
 const HALF = /\p{Surrogate}/u;
 
 /**
@@ -14,11 +14,14 @@ export function checkSurrogates(text: string, value: unknown): void {
   if (ESCAPED.test(text)) refuseLoneSurrogates(value);
 }
 
-/** Whether the value contains such a string. `text`: the JSON that it was parsed from. */
+/** Whether a value contains a string with half of a surrogate pair. `text`: the JSON that the value was parsed from. */
 export const hasLoneSurrogate = (text: string, value: unknown): boolean =>
   ESCAPED.test(text) && halfIn(value) !== undefined;
 
-/** Like {@link checkSurrogates}, for a value that is known to contain an escape. Throws as {@link checkSurrogates} does. */
+/**
+ * Like {@link checkSurrogates}, for a value whose JSON is known to contain the escape of such a half. Throws as {@link checkSurrogates}
+ * does.
+ */
 export function refuseLoneSurrogates(value: unknown): void {
   const found = halfIn(value);
   if (found === undefined) return;

@@ -15,7 +15,7 @@ export interface ProtocolCommand {
   readonly params: RawBody;
 }
 
-/** @throws ServiceError `validation.failed` when the command cannot even be answered */
+/** Reads a command. @throws ServiceError `validation.failed` when its form is wrong, so that it cannot even be answered */
 export function parseCommand({ id, method, params = {} }: RawBody): ProtocolCommand {
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 0) {
     throw invalidField("id", "must be a whole number, at least 0");
@@ -26,7 +26,7 @@ export function parseCommand({ id, method, params = {} }: RawBody): ProtocolComm
   return { id, method, params: params as RawBody };
 }
 
-/** Fixed settings of the protocol's runs, whatever the client sends: anybody may read their events. */
+/** Settings of all runs that the protocol starts, whatever the client sends: other clients may read the events of these runs too. */
 const SHOWN = {
   stream_mode: ["values", "updates", "messages-tuple", "custom", "tasks"],
   stream_subgraphs: true,
@@ -87,7 +87,7 @@ function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
   return parseRunRequest({ ...params, ...SHOWN, multitask_strategy });
 }
 
-/** A run request without an assistant: the assistant of the last run is used. @throws ServiceError `validation.failed` */
+/** Reads the run request of an answer. It has no assistant: that of the last run is used. @throws ServiceError `validation.failed` */
 function answering({
   input,
   config,

@@ -15,7 +15,7 @@ export class QueryParams {
     return this.#params?.get(name) ?? undefined;
   }
 
-  /** A repeated parameter, a list with commas, or a JSON array of strings. */
+  /** Reads a list, given as a repeated parameter, as texts separated by commas, or as a JSON array of strings. */
   list(name: string): readonly string[] {
     const given = this.#params?.getAll(name);
     if (given === undefined || given.length === 0) return NONE;
@@ -24,13 +24,17 @@ export class QueryParams {
       .filter(Boolean);
   }
 
-  /** A namespace: labels separated by periods, as a repeated parameter, or as a JSON array. A comma is part of its label. */
+  /**
+   * Reads a namespace, given as labels separated by periods, as a repeated parameter, or as a JSON array. Commas do not separate labels.
+   */
   labels(name: string): readonly string[] {
     const given = (this.#params?.getAll(name) ?? []).filter((text) => text !== "");
     return given.flatMap((text) => listIn(text) ?? text.split("."));
   }
 
-  /** A repeated parameter, with empty values; or a JSON array of strings. */
+  /**
+   * Reads a list, given as a repeated parameter or as a JSON array of strings. Commas do not separate values, and empty values are kept.
+   */
   all(name: string): readonly string[] {
     const given = this.#params?.getAll(name) ?? NONE;
     return given.flatMap((text) => (text.startsWith("[") ? jsonList(name, text) : text));

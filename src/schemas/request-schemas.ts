@@ -48,7 +48,7 @@ const command = Type.Object({
 
 /** The name of the node that counts as the writer of an update. */
 const asNode = Type.String({ maxLength: 128 });
-/** Supersteps of a new thread, and updates of one superstep, at most. */
+/** The largest number of supersteps of a new thread, and of updates in one superstep. */
 const MAX_STEPS = 1000;
 /** Minutes, either as a plain number or in an object with a strategy. */
 const minutes = Type.Number({ exclusiveMinimum: 0, maximum: MAX_TTL_MINUTES });
@@ -230,7 +230,7 @@ export const runCreateSchema = compileBodySchema(
   }),
 );
 
-/** An event of a machine, whose other members are its own. */
+/** An event of a machine. The machine defines which members it has besides `type`. */
 export const machineEventSchema = compileBodySchema(Type.Object({ type: Type.String() }));
 
 export const runCancelSchema = compileBodySchema(

@@ -10,7 +10,7 @@ export function parseRunRequest(body: RawBody): ReturnType<typeof runCreateSchem
   return runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
 }
 
-/** Field names in camel case, as one version of the official client sends them in a batch, with the documented names. */
+/** The documented names of fields, by their names in camel case, which one version of the official client sends in a batch. */
 const ALIASES = new Map(
   [
     "assistant_id",

@@ -81,10 +81,12 @@ const STATE_FIELDS: ReadonlySet<string> = new Set([
   "interrupts",
 ]);
 
-/** Keys of the state that one request may select. */
+/** The largest number of keys of the state that one request may select. */
 const MAX_SELECTED_KEYS = 1000;
 
-/** Converts `select`: only the named fields are shown; if it names keys of the values as `values.<key>`, only those keys. */
+/**
+ * Converts `select`. Only the named fields are shown. If `select` names keys of the values, as `values.<key>`, only those keys are shown.
+ */
 export function selectionOf(select: readonly string[]): StateSelection {
   if (select.length === 0) return {};
   if (select.length > MAX_SELECTED_KEYS)

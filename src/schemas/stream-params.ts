@@ -68,9 +68,9 @@ function modeOf<Mode extends string>(field: string, name: string, accepted: read
 const isThreadMode = (mode: ThreadMode | StreamMode): mode is ThreadMode =>
   (threadModes as readonly string[]).includes(mode);
 
-/** Namespaces that a query may name. */
+/** The largest number of namespaces that a query may name. */
 const MAX_NAMESPACES = 100;
-/** Characters of one namespace. */
+/** The maximum length of a namespace, in characters. */
 const LONGEST_NAMESPACE = 2_000;
 
 /** The query's filter `namespace`, which may be repeated; undefined when absent. @throws ServiceError `validation.failed` */

@@ -14,7 +14,7 @@ export function toThreadLifetime(
   return { strategy: ttl.strategy ?? "delete", minutes: ttl.ttl };
 }
 
-/** Paths that one search may extract. */
+/** The largest number of paths that one search may extract. */
 const MAX_PATHS = 10;
 /** The names with which a path may begin. */
 const ROOTS: readonly unknown[] = ["values", "metadata", "config", "interrupts", "status", "error"];

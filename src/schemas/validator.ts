@@ -36,10 +36,10 @@ interface SchemaError {
 
 /** The error if the invalid part was not found, because thousands of entries precede it. */
 const BEYOND: FieldError = { at: "body", message: "is not valid, and too large to say where" };
-/** Fields reported in one response. */
+/** The largest number of fields that are reported in one response. */
 const MAX_REPORTED_FIELDS = 20;
 
-/** Errors that are examined; one field may have several. */
+/** The largest number of errors that are examined; one field may have several. */
 const LOOKED_AT = 20 * MAX_REPORTED_FIELDS;
 
 function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
@@ -54,8 +54,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // An error inside a field says more than one about the whole field, as of an alternative that does not match: only the innermost
-  // fields are reported.
+  // Only the innermost fields are reported: an error inside a field says more than one about the whole field, such as an alternative that
+  // does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest

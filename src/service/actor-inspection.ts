@@ -36,7 +36,7 @@ export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
   /** Undefined when no chart has this id. */
   machine(id: string): Eventually<MachineInfo | undefined>;
-  /** Threads whose actors are in memory and that are permitted, those with work first. */
+  /** The permitted threads whose actors are in memory, those with work first. */
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;
   /**
    * The thread of a run. @throws ServiceError `run.not_found` when the run is not in memory and its thread cannot be derived from its id,

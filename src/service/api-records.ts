@@ -61,7 +61,7 @@ export function apiThread(thread: ThreadRecord, values: JsonObject | null): Json
 }
 
 /**
- * What a thread has stored. The official server has the first three sections, which are what its `total_bytes` sums up; the others are
+ * What a thread has stored. The first three sections are those of the official server, and `total_bytes` is their sum; the others are
  * Heddle's own.
  */
 export function apiThreadStorage(
@@ -215,7 +215,7 @@ export function apiState(parts: StateParts): JsonObject {
   };
 }
 
-/** A checkpoint to continue from. In a subgraph it has a map of the checkpoints above it too, which its metadata holds. */
+/** A checkpoint from which a run can start. That of a subgraph also has a map of the checkpoints above it, which its metadata contain. */
 export function apiCheckpoint(thread: string, ns: string, id: string, metadata: JsonObject = {}): JsonObject {
   return {
     thread_id: thread,
@@ -282,7 +282,7 @@ function interruptsOf(
   return isOlder ? [...answered, ...waiting] : waiting;
 }
 
-/** What a task wrote, read from the checkpoint that it led to; null when there is none. */
+/** What a task wrote, read from the next checkpoint (`later`); null when that is not known. */
 function resultOf(task: PlannedTask, { id, next, writes }: CheckpointHead, later?: CheckpointHead): unknown {
   if (task.name === START) return writes?.[START] ?? null;
   if (later === undefined || later.parent !== id || later.source !== "loop") return null;

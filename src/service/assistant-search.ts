@@ -28,7 +28,7 @@ interface SortEntry {
 
 /**
  * Finds a page among the stored assistants and the default ones. Outside the page, only ids and sort keys are in memory, and only a limited
- * number.
+ * number of them.
  */
 export async function searchAssistants(
   catalog: Catalog,

@@ -43,8 +43,8 @@ export interface VersionQuery {
 }
 
 /**
- * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits`: which assistants the request may reach, by
- * their metadata; the others count as ones that do not exist.
+ * Assistants, each addressed by its id; a default assistant also by its graph's name. `permits` decides, by the metadata of an assistant,
+ * whether the request may reach it. One that the request may not reach counts as missing.
  */
 export interface Assistants {
   /** The id of the default assistant with this id or graph name; undefined when there is none. */
@@ -54,7 +54,7 @@ export interface Assistants {
   /** The assistant that a run uses. @throws ServiceError `assistant.not_found`, `graph.not_found` */
   resolve(tenant: string, name: string, permits?: Permits): Eventually<AssistantRecord>;
   /**
-   * `permits`: which assistant `do_nothing` may return.
+   * `permits` decides whether `do_nothing` may return the existing assistant.
    * @throws ServiceError `graph.not_found`, `assistant.exists`, `validation.failed`
    */
   create(tenant: string, settings: NewAssistant, permits?: Permits): Promise<AssistantRecord>;
@@ -68,7 +68,7 @@ export interface Assistants {
     settings: AssistantSettings,
     permits?: Permits,
   ): Promise<AssistantRecord>;
-  /** Newest first; of the versions too, only those that are permitted. @throws ServiceError `assistant.not_found` */
+  /** The permitted versions of an assistant, newest first. @throws ServiceError `assistant.not_found` */
   versions(
     tenant: string,
     name: string,
@@ -76,13 +76,13 @@ export interface Assistants {
     permits?: Permits,
   ): Promise<readonly AssistantVersion[]>;
   /**
-   * Sets the assistant back to this version, if that is permitted too.
+   * Sets the assistant back to this version, which must be permitted too.
    * @throws ServiceError `assistant.not_found`, `assistant.version_not_found`
    */
   setLatest(tenant: string, name: string, version: number, permits?: Permits): Promise<AssistantRecord>;
   /**
-   * Deletes the assistant with all its versions; a default assistant returns to its initial form. @throws ServiceError
-   * `assistant.not_found`
+   * Deletes the assistant with all its versions; a default assistant returns to its initial form.
+   * @throws ServiceError `assistant.not_found`
    */
   delete(tenant: string, name: string, permits?: Permits): Promise<AssistantRecord>;
   /** Default order: newest first, default assistants last. */

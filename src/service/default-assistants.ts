@@ -21,7 +21,7 @@ export class DefaultAssistants {
   readonly #deps: Deps;
   readonly #byGraph = new Map<string, AssistantRecord>();
   readonly #byId = new Map<string, AssistantRecord>();
-  /** The stored form by tenant and id, null when none is stored. A cache: every run by a graph's name looks here. */
+  /** A cache of stored forms, by tenant and id; null when none is stored. Every run that names a graph looks here. */
   readonly #stored = new Map<string, AssistantRecord | null>();
 
   constructor(deps: Deps) {
@@ -39,7 +39,10 @@ export class DefaultAssistants {
     return found !== undefined && engine.has(found.graph_id) ? found : undefined;
   }
 
-  /** The default assistant as the tenant has it. */
+  /**
+   * The default assistant with this id or graph name: in the tenant's stored form, or else in the initial form. Undefined when there is
+   * none.
+   */
   find(tenant: string, name: string): Eventually<AssistantRecord> | undefined {
     const made = this.initial(name);
     if (made === undefined) return undefined;
@@ -53,7 +56,7 @@ export class DefaultAssistants {
     });
   }
 
-  /** All default assistants, as the tenant has them. */
+  /** All default assistants, each in the tenant's stored form or else in the initial form. */
   async all(tenant: string): Promise<readonly AssistantRecord[]> {
     const found: AssistantRecord[] = [];
     for (const graph of this.#deps.engine.graphs()) {

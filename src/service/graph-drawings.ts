@@ -15,7 +15,7 @@ export interface GraphDrawings {
   /** Draws the graph; subgraphs are expanded `levels` deep. */
   drawing(tenant: string, assistant: string, levels: number): Promise<GraphDrawing>;
   schemas(tenant: string, assistant: string): Promise<GraphSchemas>;
-  /** The schemas of its subgraphs, by the path of node names to each. */
+  /** The schemas of the graph's subgraphs, by the path of node names to each. */
   subgraphs(
     tenant: string,
     assistant: string,
@@ -46,7 +46,7 @@ export function createGraphDrawings(engine: Engine, assistants: Assistants): Gra
   };
 }
 
-/** Accepts `node:task|node:task` too, the form that streams and interrupts use. */
+/** Removes the task ids from a path, because `node:task|node:task` is accepted too: streams and interrupts use this form. */
 const withoutTasks = (ns: string) =>
   ns
     .split("|")

@@ -9,7 +9,8 @@ export interface LostRunEndRepairDeps {
 }
 
 /**
- * Ends, in the background, runs that shutdowns of older versions left without an end. Once that is done, later starts do not search again.
+ * Ends runs that have no end in storage, because an older version was shut down while they ran. Works in the background. When all are
+ * found, later starts do not search again.
  */
 export class LostRunEndRepair {
   readonly #deps: LostRunEndRepairDeps;
@@ -24,7 +25,7 @@ export class LostRunEndRepair {
     if (!this.#deps.lostRunEnds.areNone) this.#working = this.#pass();
   }
 
-  /** Resolves when no work is in progress. */
+  /** Stops the work. Resolves when none is in progress. */
   stop(): Promise<void> {
     this.#stop.abort();
     return this.#working;

@@ -15,7 +15,10 @@ interface SentEvent extends JsonObject {
 }
 
 interface PossibleEvents {
-  /** By type, or by a descriptor such as `order.*`. `schema`: a JSON Schema; null when none is known. */
+  /**
+   * The events that the machine can take. `type`: an event's type, or a descriptor such as `order.*`. `schema`: a JSON Schema; null when
+   * none is known.
+   */
   readonly events: readonly { readonly type: string; readonly schema: JsonObject | null }[];
   /** The machine's state value; null while it waits for no event. */
   readonly state: unknown;
@@ -24,7 +27,7 @@ interface PossibleEvents {
 
 interface EventOptions {
   readonly again?: IdempotencyKey | undefined;
-  /** What the run finds in `configurable` besides. */
+  /** Further members of the run's `configurable`. */
   readonly configurable?: JsonObject | undefined;
 }
 
@@ -33,9 +36,10 @@ export interface MachineEvents {
   /** The events that the machine can take now: none while a run is in progress. @throws ServiceError `thread.not_found` */
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
-   * Sends an event. Resolves, when it is stored, with the run that takes it once the runs before it have ended. When there are none, an event
-   * that the machine does not handle is refused, and nothing is stored; else it is checked when its turn comes.
-   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as {@link Runs.start}
+   * Sends an event. Resolves when the event is stored, with the run that processes it after the runs before it. If there are no runs before
+   * it, an event that the machine does not handle is refused, and nothing is stored. Otherwise the event is checked when its turn comes.
+   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as
+   *   {@link Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
 }
@@ -95,7 +99,7 @@ function schemaOf(type: string, schema: JsonObject | null): JsonObject | null {
   return { ...schema, properties: { ...(isObject(properties) && properties), type: { const: type } } };
 }
 
-/** A refusal of the run that was to take an event, as one of the event. */
+/** Converts the refusal of a run that was to process an event to a refusal of the event. */
 function inTermsOfEvents(cause: unknown): unknown {
   if (!(cause instanceof ServiceError)) return cause;
   if (cause.code === "resume.invalid")

@@ -13,15 +13,15 @@ interface Deps {
 }
 
 /**
- * Timers of one tenant whose runs are being admitted at the same time. A machine may set any number of timers for the same moment; so many
- * runs at once would make the requests of other tenants wait.
+ * The largest number of timers of one tenant whose runs are admitted at the same time. A machine may set any number of timers for the same
+ * moment; so many runs at once would make the requests of other tenants wait.
  */
 const ADMITTED_TOGETHER = 4;
 
-/** Errors of a thread that was changed or deleted meanwhile. */
+/** Codes of errors that mean that the thread was changed or deleted in the meantime. */
 const CHANGED: ReadonlySet<string> = new Set(["run.conflict", "thread.not_found"]);
 
-/** Starts or queues the run of a thread's last assistant that takes the event of a due timer. */
+/** Creates the handler of due timers. It starts or queues a run that processes the timer's event, with the thread's last assistant. */
 export function createTimerHandler({ journal, runs }: Deps): AdmitTimerRun {
   const slots = new TenantSlots(ADMITTED_TOGETHER);
   return (key, timer) => slots.run(key.tenant, () => admit(key, timer));

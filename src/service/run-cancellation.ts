@@ -53,14 +53,14 @@ interface Deps {
   readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
 }
 
-/** The cancel reason that clients give if another run has taken over the run's input, and check for afterwards. */
+/** The reason that clients give when another run has taken over the run's input. They look for it afterwards. */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;
 
-/** Delayed runs read at most to find those of a tenant. */
+/** The largest number of delayed runs that are read to find those of a tenant. */
 const MAX_DELAYED_RUNS_READ = 100_000;
-/** Runs cancelled at a time. */
+/** The number of runs that are cancelled at a time. */
 const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {

@@ -27,7 +27,7 @@ export interface RunRequest {
   /** The checkpoint to start from instead of the latest. `checkpoint` wins over `checkpoint_id`, which wins over the one in `config`. */
   readonly checkpoint?: {
     readonly checkpoint_id?: string | null;
-    /** A subgraph's namespace. Its map names the checkpoints above it; without a map they are looked up. */
+    /** A subgraph's namespace. `checkpoint_map` names the checkpoints of the graphs above; without it, they are looked up. */
     readonly checkpoint_ns?: string | null;
     readonly checkpoint_map?: JsonObject | null;
   };
@@ -85,8 +85,8 @@ export interface RunStarter {
 }
 
 /**
- * Puts the user into a draft's `configurable`, where graphs look for it. null: the run has no user, and members that the client has set are
- * removed as well.
+ * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and members that the
+ * client has set for one are removed.
  */
 export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;

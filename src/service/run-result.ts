@@ -10,7 +10,7 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { pendingInterruptsOf } from "./api-records.ts";
 
-/** Checkpoints read at a time, when later runs have added more. */
+/** The number of checkpoints that are read at a time, if later runs have added more. */
 const CHECKPOINTS_PER_READ = 100;
 
 interface Deps {
@@ -19,8 +19,8 @@ interface Deps {
 }
 
 /**
- * The result of a run that has ended: its last state, reduced to the output keys of its graph. With `__interrupt__` if it paused (an empty
- * list at a breakpoint), `__error__` if it failed. Never null: clients look for these keys without a type check.
+ * The result of a run that has ended: its last state, reduced to the output keys of its graph. It has `__interrupt__` if the run paused (an
+ * empty list at a breakpoint), and `__error__` if it failed. It is never null, because clients look for these keys without a type check.
  * `run` is undefined after a rollback; then the result is the thread's state.
  */
 export function runResultOf(deps: Deps, key: ThreadKey, { run, left }: RunEnd): Eventually<JsonObject> {

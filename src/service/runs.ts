@@ -33,9 +33,9 @@ interface Deps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread (0 or less: all that are stored).
- * Without: those of the current run and of later runs. A number that the thread has not given out yet is ignored: the reader starts at the
- * first event. `withEnds`: includes the end of each run. The reader MUST be closed.
+ * Reads the events of a thread's runs. With `after`, it reads the events with a higher number in the thread (0 or less: all that are
+ * stored); without, those of the current run and of later runs. If the thread has not assigned the number `after` yet, the reader starts at
+ * the first event. `withEnds`: includes the end of each run. The reader MUST be closed.
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(
@@ -84,7 +84,7 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
-/** A run that takes an event of a machine: its answer, or that of a timer. */
+/** Marks a run that processes an event of a machine. `timer`: the timer that made the event; absent for a client's event. */
 export interface MachineEventRun {
   readonly timer?: Timer;
 }
@@ -99,7 +99,7 @@ export interface StartOptions {
   /** A request with the same key that has already started a run returns that run. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
-  /** Set for a run that takes an event of a machine. */
+  /** Set for a run that processes an event of a machine. */
   readonly event?: MachineEventRun;
 }
 
@@ -166,13 +166,13 @@ interface Deps {
   readonly newId: () => string;
   readonly assistants: Assistants;
   readonly webhooks: Webhooks;
-  /** The lifetime of threads that runs create; absent: they are kept for good. */
+  /** The lifetime of threads that runs create; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
   /** Whether the server sets the user in `configurable`, so that graphs may trust it. Default: false. */
   readonly hasUsers?: boolean;
 }
 
-/** Bytes of runs, as stored, that a list reads at a time. */
+/** The stored size, in bytes, of the runs that a list reads at a time. */
 const PAGE_BYTES = 256 * 1024;
 
 export function createRuns(deps: Deps): Runs {

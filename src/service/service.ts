@@ -39,7 +39,7 @@ export interface ServiceDeps {
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
   readonly policy: WebhookPolicy;
-  /** The default lifetime of threads; absent: they are kept for good. */
+  /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
   /** Whether runs may belong to users, see {@link createRuns}. */
   readonly hasUsers?: boolean;

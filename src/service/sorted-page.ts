@@ -1,9 +1,9 @@
-/** Entries in memory at a time. Sorting them in one go takes about 10 ms. */
+/** The largest number of entries in memory. Sorting that many at once takes about 10 ms. */
 const MAX_ENTRIES_IN_MEMORY = 10_000;
 
 /**
- * Pages over the results of a scan, in an order other than the scan's. At most some thousand entries are in memory; for the entries after
- * them the scan runs again.
+ * Pages over the results of a scan, in another order than the scan's. Only a limited number of entries are in memory; for the entries after
+ * them, the scan runs again.
  */
 export class SortedPages<T> {
   readonly #scan: () => AsyncIterable<T>;

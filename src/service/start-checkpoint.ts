@@ -63,7 +63,7 @@ async function within(
   const segments = ns.split("|");
   for (const [depth, over] of parentNamespaces(ns).entries()) {
     const own = mapped(map, over) ?? mapped(isObject(known) ? known : {}, over);
-    // A graph that is called inside a node's function has no checkpoint in the namespaces between.
+    // The namespaces above a graph that is called inside a node's function may have no checkpoint.
     if (own === undefined && over !== "") continue;
     // oxlint-disable-next-line no-await-in-loop -- from the root down, and graphs are not nested deep
     const checkpoint = own === undefined ? undefined : await journal.checkpoint(key, over, own);

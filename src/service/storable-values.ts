@@ -3,8 +3,8 @@ import { isObject, MAX_DEPTH, toStorable, type JsonObject } from "../model/json.
 import { isPlainData } from "../model/plain-data.ts";
 
 /**
- * Checks that `value` can be stored, and returns it. Nothing else refers to a decoded body, and it is mostly storable as it is, so it is
- * copied only if a part of it must change.
+ * Checks that `value` can be stored, and returns it. It is copied only if a part of it must change: most decoded bodies can be stored as
+ * they are, and nothing else refers to them.
  * @throws ServiceError `validation.failed`, naming the part that cannot be stored
  */
 export function storable(value: unknown, at: string): unknown {
@@ -18,7 +18,7 @@ export function storable(value: unknown, at: string): unknown {
   }
 }
 
-/** @throws ServiceError `validation.failed`, also when the value is not an object */
+/** Like {@link storable}, for an object; a missing value counts as `{}`. @throws ServiceError `validation.failed`, also for other types */
 export function storableObject(value: unknown, at: string): JsonObject {
   const stored = storable(value ?? {}, at);
   if (isObject(stored)) return stored;

@@ -13,7 +13,7 @@ const ACTIVE: Pick<InspectedState, "status" | "children" | "tags"> = {
   tags: [],
 };
 
-/** A thread's stored state in the form of its actor's. */
+/** A thread's stored state, in the form of a snapshot of its actor. */
 export function storedThreadActor(record: ThreadRecord): ActorSnapshot {
   const { thread_id: thread, rest, active, queue } = record;
   const actor: InspectedActor = {
@@ -32,7 +32,7 @@ export function storedThreadActor(record: ThreadRecord): ActorSnapshot {
   };
 }
 
-/** The stored state of a run and of its graph, in the form of their actors'. `head`: the thread's latest checkpoint. */
+/** The stored state of a run and of its graph, in the form of snapshots of their actors. `head`: the thread's latest checkpoint. */
 export function storedRunActors(
   run: RunRecord,
   head: CheckpointHead | undefined,

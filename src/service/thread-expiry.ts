@@ -24,7 +24,7 @@ export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 /** Milliseconds before the first pass. Short, so that a server that restarts often runs a pass too. */
 const FIRST_SWEEP_MS = 60_000;
 
-/** Threads deleted in one batch. */
+/** The number of threads that are deleted in one batch. */
 const PIECE = 20;
 /** Milliseconds between batches, so that a long pass does not burden the server. */
 const PAUSE_MS = 20;
@@ -47,7 +47,7 @@ export class ThreadExpiry {
     this.#after(Math.min(this.#deps.interval, FIRST_SWEEP_MS));
   }
 
-  /** Resolves when no work is in progress. */
+  /** Stops the work. Resolves when none is in progress. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

@@ -27,11 +27,11 @@ export interface CheckpointQuery {
   readonly before?: string;
 }
 
-/** The positions from which to read a thread, so that all these subscribers get the events they need. */
+/** From where to read a thread, so that all of these subscribers get the events that they need. */
 export interface FollowStart {
-  /** Some subscriber is new: it gets the last few runs from their start. */
+  /** Whether a subscriber is new. A new subscriber gets the last few runs from their start. */
   readonly isNew: boolean;
-  /** For each other subscriber, the number of the last thread event that it has seen. */
+  /** For each of the other subscribers: the number of the last thread event that it has seen. */
   readonly after: readonly number[];
 }
 

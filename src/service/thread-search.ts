@@ -28,7 +28,7 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
 export interface ThreadSearchPage {
   /** Each thread is read only when the iterator reaches it: all threads together, with their states, may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
-  /** The number of matches. When there are many more than this page it may be lower than the truth, but is above this page's end. */
+  /** The number of matches. If there are many more than this page, it may be too low, but it is above the page's end. */
   readonly total: number;
   /** The offset of the next page, if there may be one. */
   readonly next: number | undefined;

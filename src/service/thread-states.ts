@@ -93,9 +93,9 @@ interface Deps {
   readonly engine: Engine;
 }
 
-/** Checkpoints read at a time. */
+/** The number of checkpoints that are read at a time. */
 const CHECKPOINTS_PER_READ = 50;
-/** Bytes, as stored, of checkpoints read at a time: each may include the writes of its nodes. */
+/** The stored size, in bytes, of the checkpoints that are read at a time. Each may include the writes of its nodes. */
 const PAGE_BYTES = 256 * 1024;
 
 export function createThreadStates({ system, journal, engine }: Deps): ThreadStates {

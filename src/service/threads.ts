@@ -48,10 +48,10 @@ export interface ThreadUpdate {
 
 export interface Threads {
   /**
-   * Creates a thread, with its state if supersteps are given: all of it or nothing. `permits`: which existing thread `do_nothing` may
-   * return; another one throws `thread.exists`.
+   * Creates a thread, with its state if supersteps are given: all of it or nothing. `permits` decides whether `do_nothing` may return the
+   * existing thread; if not, `thread.exists` is thrown.
    * @throws ServiceError `thread.exists`, `validation.failed`, `server.draining`, `storage.unavailable`; with supersteps also the engine's
-   * errors
+   *   errors
    */
   create(tenant: string, request: NewThread, permits?: Permits): Promise<JsonObject>;
   /** The stored record of a thread, without its state. @throws ServiceError `thread.not_found` */
@@ -66,18 +66,18 @@ export interface Threads {
   /** Cancels the runs of the thread and deletes it. Throws as {@link update} does. */
   remove(key: ThreadKey): Promise<void>;
   /**
-   * Removes all threads whose last run was of this assistant, according to their metadata, as far as `permission` allows. Throws as {@link
-   * update} does.
+   * Removes all threads whose last run was of this assistant, according to their metadata, as far as `permission` allows. Throws as
+   * {@link update} does.
    */
   removeOf(tenant: string, assistant: string, permission?: Permission): Promise<void>;
   /**
-   * Copies the thread, with its state and history, and returns the new thread. `metadata`: that of the copy instead of the thread's own. Throws
-   * as {@link update} does.
+   * Copies the thread, with its state and history, and returns the new thread. `metadata`: the metadata of the copy; default: the thread's
+   * own. Throws as {@link update} does.
    */
   copy(key: ThreadKey, metadata?: JsonObject): Promise<JsonObject>;
   /**
-   * Deletes these threads, or all their checkpoints except the latest. Skips threads that do not exist and, unless threads are to be
-   * deleted, those with work. Resolves with the number of threads changed.
+   * Deletes these threads, or all their checkpoints except the latest. Skips threads that do not exist. If only checkpoints are
+   * deleted, busy threads are skipped too. Resolves with the number of threads that were changed.
    */
   prune(threads: readonly ThreadKey[], strategy: TtlStrategy): Promise<number>;
   /**
@@ -103,11 +103,13 @@ interface Deps {
   readonly engine: Engine;
   /** Deletes the crons of a thread that is gone. */
   readonly forgetCrons: (key: ThreadKey) => Promise<void>;
-  /** The default lifetime of threads; absent: they are kept for good. */
+  /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
 }
 
-/** Characters: the longest state text that is cached. The cache has at most as many entries as the journal's record cache. */
+/**
+ * The maximum length of a state text that is cached, in characters. The cache has at most as many entries as the journal's record cache.
+ */
 const MAX_CACHED_CHARACTERS = 16 * 1024;
 
 export function createThreads(deps: Deps): Threads {

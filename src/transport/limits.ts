@@ -1,4 +1,4 @@
-/** Bytes of one WebSocket message, and of messages that wait for a client. */
+/** The maximum size, in bytes, of one WebSocket message, and of the messages that wait for a client. */
 export const MAX_MESSAGE_BYTES = 1024 * 1024;
 
 /** The close code and reason after a message that was too long. */
@@ -7,25 +7,25 @@ export const MESSAGE_TOO_LONG = [1009, "A message has at most 1 MiB"] as const;
 /** Seconds after which a WebSocket is closed when its client answers no ping. */
 export const SOCKET_IDLE_SECONDS = 60;
 
-/** Bytes that a stream accepts after it has reported backpressure. Above that, the connection is closed. */
+/** The number of bytes that a stream accepts after it has reported backpressure. If there are more, the connection is closed. */
 export const MAX_UNSENT_BYTES = 1024 * 1024;
 
-/** Bytes of a request's head. */
+/** The maximum size of a request's head, in bytes. */
 export const MAX_HEAD_BYTES = 16 * 1024;
-/** The number of headers of a request. */
+/** The largest number of headers of a request. */
 export const MAX_HEADERS = 100;
 
-/** Milliseconds for a complete head, and between two requests of one connection. */
+/** Milliseconds in which a complete head must arrive, and the longest pause between two requests of one connection. */
 export const HEAD_TIMEOUT_MS = 10_000;
 
-/** Bytes a second: the slowest upload. */
+/** The slowest speed at which a body may arrive. */
 export const MIN_UPLOAD_BYTES_PER_SECOND = 16 * 1024;
 
 /** File descriptors that are reserved for files, and for connections that the server opens itself. */
 const MAX_RESERVED_DESCRIPTORS = 4_096;
 
 /**
- * The number of connections that may be open, given the process's limit of file descriptors. Without a free descriptor, a connection that
+ * The number of connections that may be open, given the process's limit of file descriptors. When no descriptor is free, a connection that
  * cannot be accepted wakes the process again and again, and files cannot be opened.
  */
 export const maxConnectionsOf = (descriptors: number): number =>

@@ -106,7 +106,7 @@ export class NodeExchange extends Exchange {
     if (this.method === "HEAD" && body !== undefined) {
       response.setHeader("content-length", Buffer.byteLength(body));
     }
-    // The connection stays open: closing it while a body arrives could lose the response.
+    // The connection is closed only if the body is complete: closing it while a body arrives could lose the response.
     if (this.#isDraining() && this.incoming.complete) response.setHeader("connection", "close");
     response.end(body);
   }

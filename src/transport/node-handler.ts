@@ -85,7 +85,7 @@ function serveSockets(handlers: Handlers, scheduler: Scheduler) {
   const open = new Set<NodeSocket>();
   let wss: WebSocketServer | undefined;
   let isStopped = false;
-  // Loaded with the first WebSocket, because it takes 40 ms (2026-11-25). A server that uses uWebSockets.js would load it as well.
+  // Loaded with the first WebSocket: loading takes 40 ms (2026-11-25), even in a server that listens with uWebSockets.js.
   const load = async (): Promise<WebSocketServer> => {
     const library = await import("ws");
     return (wss ??= new library.WebSocketServer({

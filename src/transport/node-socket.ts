@@ -2,7 +2,7 @@ import type { WebSocket } from "ws";
 import type { Socket } from "../ports/transport.ts";
 import { MAX_MESSAGE_BYTES, MESSAGE_TOO_LONG } from "./limits.ts";
 
-/** Bytes waiting for the client above which backpressure is reported. */
+/** Backpressure is reported when more bytes than this wait for the client. */
 const HIGH = 64 * 1024;
 
 const nothing = () => undefined;

@@ -22,9 +22,9 @@ export const openNode: TransportOpener = async (handlers, options) => {
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIMEOUT_MS,
-    // No total limit: slow bodies are cut off by their rate. A large body on a slow line is legitimate.
+    // There is no limit for the whole request, because a large body on a slow line is legitimate. Slow bodies are cut off by their rate.
     requestTimeout: 0,
-    // Includes the request line. Larger than our own limit, so that normally ours applies first.
+    // Includes the request line. It is larger than our own limit, so that normally our own limit applies first.
     maxHeaderSize: 2 * MAX_HEAD_BYTES,
     // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,

@@ -9,7 +9,7 @@ export interface ChosenTransport {
 }
 
 /**
- * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` insists on one, or on none.
+ * Chooses a transport: uWebSockets.js if it has a binary, else Node's own servers. `kind` requests one of them, or none.
  * @throws ServiceError `config.invalid` for another kind; `unsupported` when uWebSockets.js is requested and has no binary here
  */
 export async function openTransport(kind?: Transport["kind"]): Promise<TransportOpener & ChosenTransport> {

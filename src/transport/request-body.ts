@@ -2,10 +2,10 @@ import { ServiceError } from "../model/errors.ts";
 import type { BodyLimits, BodyMemory } from "../ports/body-memory.ts";
 import type { IncomingBody } from "../ports/transport.ts";
 
-/** Bytes of each body that are not counted, so that small requests are served even while large ones fill the memory for bodies. */
+/** The size, in bytes, up to which bodies are not counted: small requests are served even while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
-/** One n-th of a body must have arrived before memory for its whole announced length is allocated. */
+/** Memory for the whole announced length of a body is allocated once the body's n-th part has arrived; this is n. */
 const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
@@ -27,7 +27,7 @@ export class RequestBody implements IncomingBody {
   #isDropped = false;
   /** The tenant to which its memory is charged; undefined until it is read. */
   #tenant: string | undefined;
-  /** Bytes that are counted. */
+  /** The number of bytes that are counted in the memory for bodies. */
   #counted = 0;
   #waiter:
     | { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (cause: ServiceError) => void }

@@ -71,14 +71,14 @@ export class UwsExchange extends Exchange {
     if (!this.answer()) return;
     const raw = this.#raw;
     const isEmpty = this.method === "HEAD" || (body === undefined && (status === 204 || status === 304));
-    // The connection stays open: closing it while a body arrives could lose the response.
+    // The connection is closed only if the body is complete: closing it while a body arrives could lose the response.
     const isLast = this.#isDraining() && this.incoming.complete;
     raw.cork(() => {
       writeHead(raw, status, headers);
       if (!isEmpty) return raw.end(body, isLast);
       // Set explicitly: with a length argument (even `undefined`), `endWithoutBody` waits for that many bytes.
       if (body !== undefined) raw.writeHeader("content-length", String(Buffer.byteLength(body)));
-      // This call cannot close the connection either, so the client has to.
+      // `endWithoutBody` cannot close the connection, so the client is asked to do it.
       if (isLast) raw.writeHeader("connection", "close");
       return raw.endWithoutBody();
     });

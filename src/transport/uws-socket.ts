@@ -41,7 +41,7 @@ export class UwsSocket implements Socket {
   together(work: () => void): boolean {
     if (!this.#open) return false;
     this.#raw.cork(work);
-    // Corked messages are sent at the end, and no `send` reports backpressure. The client may have gone meanwhile.
+    // Corked messages are sent when the callback returns, so no `send` in it reports backpressure. The client may have gone meanwhile.
     if (this.#open && this.#raw.getBufferedAmount() > 0) this.#blocked = true;
     return this.#open && !this.#blocked;
   }
@@ -75,7 +75,10 @@ export class UwsSocket implements Socket {
     this.#onMessage(isBinary ? copy : copy.toString());
   }
 
-  /** Calls the listener in a later turn: when a send fails within uWebSockets.js's own callback, it reports no further drain. */
+  /**
+   * Calls the listener in a later turn. If it met backpressure again within uWebSockets.js's own callback, no further drain would be
+   * reported.
+   */
   drained(): void {
     if (!this.#blocked || this.#due) return;
     this.#due = true;

@@ -2,16 +2,17 @@ import type { ByteStream } from "../ports/transport.ts";
 import { MAX_UNSENT_BYTES } from "./limits.ts";
 import type { RawResponse } from "./uws-raw.ts";
 
-/** Bytes of the first write, which finds out whether the client has caught up. */
+/** The size, in bytes, of a small first write that finds out whether the client has caught up. */
 const PROBE = 512;
 
 const nothing = () => undefined;
 
 /**
- * A response in chunks. It works around three properties of uWebSockets.js. It buffers what the kernel does not accept, and once a listener
- * for writability is set, sends the buffer only when more is written or the response is uncorked. It calls that listener when the kernel
- * has room, not when its own buffer is empty: only the next write shows that. And without that listener, a timer closes a stream that was
- * slow once, however fast it was afterwards.
+ * A response in chunks. It works around three properties of uWebSockets.js:
+ * - uWebSockets.js buffers what the kernel does not accept. Once a listener for writability is set, it sends the buffer only when more is
+ *   written or the response is uncorked.
+ * - It calls that listener when the kernel has room, not when its own buffer is empty: only the next write shows that.
+ * - Without that listener, a timer closes a stream that was slow once, however fast it was afterwards.
  */
 export class UwsStream implements ByteStream {
   over = false;
@@ -19,7 +20,7 @@ export class UwsStream implements ByteStream {
   #onDrain: () => void = nothing;
   /** Whether backpressure was reported and has not ended yet. */
   #blocked = false;
-  /** The kernel has room, but uWebSockets.js may still have buffered data. */
+  /** True when the kernel has room, but uWebSockets.js may still have buffered data. */
   #unsure = false;
   /** Data that was accepted but not yet passed to uWebSockets.js. */
   #buffered: Uint8Array | undefined;
@@ -70,7 +71,7 @@ export class UwsStream implements ByteStream {
     this.#raw.close();
   }
 
-  /** The client has gone: the response must not be used any more. */
+  /** Called when the client has disconnected: the response must not be used any more. */
   gone(): void {
     this.over = true;
     this.#buffered = undefined;

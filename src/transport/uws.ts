@@ -10,13 +10,13 @@ import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
 import { UwsSocket } from "./uws-socket.ts";
 
-/** Attempts to listen, in case other processes take a free port first, or release a taken one. */
+/** The largest number of attempts to listen: other processes may take a free port first, or release a taken one. */
 const MAX_TRIES = 10;
 
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
 
-/** The older build also accepts options together with a host, but its types do not say so. */
+/** The older build of uWebSockets.js also accepts options together with a host, but its types do not say so. */
 interface ListensAlone {
   listen(
     host: string,
@@ -78,7 +78,7 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // A longer message closes the connection without a reason. Up to this size, a reason can be sent.
+    // uWebSockets.js closes the connection on a longer message, without a reason. It is twice our own limit, above which a reason is sent.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
@@ -160,7 +160,7 @@ async function listenAlone(app: ListensAlone, host: string, port: number): Promi
 }
 
 /**
- * Listens for a moment, to find a port. Resolves with a port that is then free; 0 takes any.
+ * Listens for a moment, to find out whether a port is free. Resolves with the port, or for 0, with any free one.
  * @throws ServiceError `server.address`
  */
 function probePort(host: string, port: number): Promise<number> {
@@ -176,8 +176,8 @@ function probePort(host: string, port: number): Promise<number> {
 
 /**
  * Refuses a request whose end is in doubt. The response is sent in a later turn. If it were sent at once, uWebSockets.js would process what
- * it takes for the next request of the same packet, even though the connection is to be closed; but if another request follows before the
- * response, it closes the connection.
+ * it takes for the next request of the same packet, although the connection is to be closed. If it finds that request before the response,
+ * it closes the connection.
  */
 function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;

@@ -3,9 +3,9 @@ import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 
 type Message = Uint8Array | string;
 
-/** Messages that are buffered at most. */
+/** The largest number of messages that are buffered. */
 const MAX_MESSAGES = 64;
-/** Their total length: bytes of binary messages, characters of texts. */
+/** The largest total length of the buffered messages: bytes of binary messages, characters of texts. */
 const MAX_LENGTH = 1024 * 1024;
 
 /** A socket whose client is still being authenticated: its messages are buffered until a listener is registered. */

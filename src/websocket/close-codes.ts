@@ -22,7 +22,7 @@ export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose ans
 /** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
-/** Bytes of the reason in a close frame, at most. */
+/** The maximum size of the reason in a close frame, in bytes. */
 const REASON = 123;
 
 /**

@@ -11,7 +11,10 @@ import type { AcceptedUpgrade, SocketHandlerDeps } from "./deps.ts";
 /** Executes one command. Resolves with the members of its acknowledgement when the change is stored. */
 type Command = (body: RawBody) => Promise<JsonObject>;
 
-/** The commands of a thread's socket, with the fields of the same HTTP requests, validated in the same way. */
+/**
+ * Creates the handler of a thread socket's commands. They have the fields of the corresponding HTTP requests, which are validated in the
+ * same way.
+ */
 export function createCommandHandler(
   { logger, requestLog }: Pick<SocketHandlerDeps, "logger" | "requestLog">,
   { service, configurable }: Pick<AcceptedUpgrade, "service" | "configurable">,

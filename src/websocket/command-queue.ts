@@ -2,15 +2,15 @@ import { ServiceError, invalidField } from "../model/errors.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import { parseObject, type RawBody } from "../schemas/body.ts";
 
-/** Commands of one socket that may be pending. */
+/** The largest number of pending commands of one socket. */
 const MAX_PENDING_COMMANDS = 32;
-/** Bytes of these commands. */
+/** The largest total size of the pending commands, in bytes. */
 const BYTES = 1024 * 1024;
-/** Bytes above which a command is parsed in a turn of its own: many large ones at once would block all others. */
+/** The size, in bytes, above which a command is parsed in a turn of its own. Many large ones in one turn would block everything else. */
 const LARGE = 64 * 1024;
 /** The number of ids that are remembered. A command with such an id is refused, so that a repeated command is not executed twice. */
 const IDS = 1024;
-/** Characters of the longest id. */
+/** The maximum length of an id, in characters. */
 const MAX_ID_CHARACTERS = 200;
 
 export type CommandId = string | number;

@@ -7,15 +7,15 @@ import type { ChunkSlice } from "../stream/rendering.ts";
 import { TOO_MANY_COMMANDS } from "./close-codes.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
-/** Answers that a peer may leave unread. */
+/** The largest number of answers that a peer may leave unread. */
 const UNTAKEN = 128;
 
 /** Sends an answer between the events, as soon as the peer can receive it; closes the socket if too many are unread. */
 export type SendAnswer = (answer: string | Uint8Array) => void;
 
 /**
- * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: events that a
- * slow peer does not read may be dropped, and read again later from any of them.
+ * Sends events over a WebSocket, one message for each, until they end, the socket closes or its peer stalls. `isRereadable`: whether events
+ * that a slow peer does not read may be dropped, because they can be read again later, starting with any of them.
  */
 export function sendEvents(
   reader: Reader,

@@ -4,7 +4,7 @@ import { invalidUuid } from "../schemas/error-responses.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { lastEventIdInHeader, lastEventIdInQuery } from "../schemas/stream-params.ts";
 
-/** Characters of the longest query that is parsed. */
+/** The maximum length of a query, in characters. */
 const MAX_QUERY_CHARACTERS = 4096;
 
 /** @throws ServiceError `validation.failed` */

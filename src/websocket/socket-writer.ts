@@ -3,7 +3,7 @@ import type { Frames } from "../stream/websocket-frames.ts";
 import type { PumpOutcome, PumpOutput } from "../stream/stream-pump.ts";
 import { closeFrames } from "./close-codes.ts";
 
-/** Bytes of events that are buffered for a slow peer; if more wait, they are dropped and read again. */
+/** The largest number of bytes of events that wait for a slow peer. If more wait, they are dropped, and read again later. */
 const HELD = 128 * 1024;
 
 const NONE: Frames = { messages: [], ids: [] };
@@ -71,7 +71,7 @@ export class SocketWriter implements PumpOutput<Frames> {
     for (let i = this.#index; i < messages.length; i++) left += (messages[i] as string | Uint8Array).length;
     if (left <= HELD) return undefined;
     let next = this.#index;
-    // Two messages may have one id: a checkpoint is a state update too. Then both are sent again.
+    // Several messages may have the same id: a checkpoint is a state update too. Then all of them are sent again.
     while (next > 0 && ids[next - 1] === ids[next]) next--;
     const sent = next === 0 ? (ids[0] as number) - 1 : (ids[next - 1] as number);
     this.#frames = NONE;

@@ -11,9 +11,9 @@ import type { RawBody } from "../schemas/body.ts";
 import { subscriptionOf, unsubscribeSchema } from "../schemas/protocol-schemas.ts";
 import { SwitchingReader } from "./switching-reader.ts";
 
-/** Subscriptions that one socket may have. */
+/** The largest number of subscriptions of one socket. */
 const MAX_SUBSCRIPTIONS = 256;
-/** Namespaces that all subscriptions of a socket may name. */
+/** The largest number of namespaces that all subscriptions of a socket name. */
 const MAX_NAMESPACES = 2048;
 
 interface Subscription {
@@ -25,8 +25,9 @@ interface Subscription {
 }
 
 /**
- * The event feed of one socket's subscriptions: sends each event that at least one of them wants, and sends it once. A new subscription
- * also gets past events: the thread is then read again from there, and the other subscriptions skip events that they have already received.
+ * The event feed of one socket's subscriptions. It sends each event that at least one of them wants, and sends it once. A new subscription
+ * may also want past events. The thread is then read again from the first of these, and the other subscriptions skip events that they have
+ * already received.
  */
 export class SubscriptionFeed {
   readonly reader = new SwitchingReader();
@@ -81,8 +82,9 @@ export class SubscriptionFeed {
   }
 
   /**
-   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions made together start together: a
-   * client takes an event sent for one of them as sent for all, and would otherwise see a later event before an earlier one.
+   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions that were made together start
+   * together, because a client counts an event as received by all of them: if they started one by one, it would see a later event before an
+   * earlier one.
    */
   async start(): Promise<void> {
     if (this.#starting || this.reader.closed) return;

@@ -7,7 +7,7 @@ import { WorkerNodeIo } from "./node-function-io.ts";
 import { cloneableOutcome, cloneableFields } from "./structured-clone.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 
-/** The number of queued messages at which they are posted before the current turn of the event loop ends. */
+/** When this many messages are queued, they are posted at once, not only when the current turn of the event loop ends. */
 const MAX_QUEUED = 64;
 
 export interface NodeRunnerDeps {

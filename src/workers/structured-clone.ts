@@ -41,7 +41,9 @@ function cloneable(value: unknown, at: string, depth: number): unknown {
   return copy ?? value;
 }
 
-/** Prepares the fields of a log line in the same way. A value that cannot be converted becomes a text: logging must not fail. */
+/**
+ * Prepares the fields of a log line for structured clone. A value that cannot be converted becomes a text, because logging must not fail.
+ */
 export function cloneableFields(fields: LogFields): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cloneableField(value)]));
 }

@@ -22,10 +22,10 @@ export interface WorkerPoolDeps {
 }
 
 /**
- * Starts a host that runs node functions in worker threads; each call goes to the worker with the fewest calls. A function
- * that blocks its thread delays the other calls there, but not the server. If it is aborted and its thread does not answer,
- * the thread is terminated; until it answers it gets no more calls. Calls that a thread began before its end fail with
- * `WorkerLostError`, and the node's retry policy applies; the others run in another thread.
+ * Starts a host that runs node functions in worker threads; each call goes to the worker with the fewest calls. A function that blocks its
+ * thread delays the other calls there, but not the server. When a call is aborted, its thread gets no more calls until it answers a ping;
+ * if it does not answer, it is terminated. Calls that a thread began before its end fail with `WorkerLostError`, and the node's retry
+ * policy applies. Its other calls run in another thread.
  * Resolves when all workers have loaded their graphs.
  * @throws ServiceError `config.invalid` if a worker cannot load them
  */

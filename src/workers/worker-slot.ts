@@ -26,7 +26,7 @@ interface RunningCall extends WorkerCall {
 export interface WorkerSlotDeps {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Called when the worker is ready to take calls, also each time when it answers again. */
+  /** Called when the worker is ready to take calls: after its start, and each time it answers again. */
   ready(): void;
   /** Called when the worker has ended. `notBegun`: its calls that can run elsewhere; those that it began fail. */
   ended(notBegun: readonly WorkerCall[]): void;
@@ -60,7 +60,7 @@ export class WorkerSlot {
     thread.post({ t: "begun", begun: this.#begun });
   }
 
-  /** False also while it is not known whether the worker still answers: it may be about to be terminated. */
+  /** Whether the worker can take calls. False while it has not answered a ping, because it may be terminated soon. */
   get isReady(): boolean {
     return this.#isReady && !this.#isOver && this.#unansweredPings === 0;
   }

@@ -1,7 +1,7 @@
 import { defineChapter, UNKNOWN_ID } from "../check.ts";
 import { anything, aUuid, expectMatch, expectRefusal } from "../pattern.ts";
 
-/** A yearly schedule, on the first of January: no cron fires during the checks, unless they run at that time. */
+/** A yearly schedule: no cron fires during the checks, unless they run at the start of the first of January. */
 const YEARLY = "0 0 1 1 *";
 
 export const cronChecks = defineChapter("crons", {

@@ -4,7 +4,7 @@ import { aUuid, expectMatch, expectRefusal } from "../pattern.ts";
 
 const done = { topic: "tea", log: ["first about tea", "second after 1"] };
 
-/** The run that an answer names in its header. */
+/** The id of the run that an answer's header names. */
 const runOf = (headers: Headers): string => {
   const at = headers.get("content-location") ?? "";
   return /\/runs\/([^/?]+)/.exec(at)?.[1] ?? "";

@@ -4,7 +4,7 @@ import { aList, anObject, aText, aTimestamp, aUuid, expectMatch, oneOf } from ".
 
 const human = { messages: [{ role: "user", content: "hi", id: "u1" }] };
 
-/** The events of a run on a new thread, over plain HTTP. */
+/** Runs a graph on a new thread over plain HTTP, and returns the events of the run. */
 async function eventsOf(
   { client, http }: TestedServer,
   assistant_id: string,

@@ -26,7 +26,7 @@ async function command(
   return (await http.send("POST", `/threads/${thread}/commands`, { id: 1, method, params })).body;
 }
 
-/** The events of a thread until the end of a run. */
+/** The events of a thread up to the end of a run. */
 async function follow(
   { http }: TestedServer,
   thread: string,
@@ -38,7 +38,7 @@ async function follow(
   return sent.map(({ data }) => data as ProtocolEvent);
 }
 
-/** A run on a new thread, and its events. */
+/** Starts a run on a new thread. Returns the thread's id and the events of the run. */
 async function start(
   server: TestedServer,
   assistant_id: string,

@@ -41,7 +41,7 @@ export interface RouteDescription {
   readonly more?: string;
   readonly query?: readonly QueryParam[];
   readonly body?: keyof typeof requestBodies;
-  /** The request body is a list of these. */
+  /** The request body is a list of objects described by `body`. */
   readonly many?: true;
   readonly answer: RouteResponse;
   /** Other responses, without a body: their descriptions by status. */

@@ -44,7 +44,7 @@ export function drawingRoutes(): readonly Route[] {
   ];
 }
 
-/** How many levels of subgraphs are drawn: a number, all or none. */
+/** Reads the parameter `xray`: how many levels of subgraphs are drawn. 0: none; Infinity: all. */
 function levelsOf(xray: string | undefined): number {
   switch (xray?.toLowerCase()) {
     case undefined:

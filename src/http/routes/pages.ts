@@ -3,12 +3,12 @@ import { HTML_PAGE_HEADERS, sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
 
 /**
- * Pages need no key: they are the same for everybody, and ask the user for a key themselves. What is the project's own, such as prices,
- * does need one.
+ * Routes of the web pages. They need no key: they are the same for everybody, and ask the user for a key themselves. The dashboard's
+ * settings do need one, because they are the project's own, such as prices.
  */
 export function pageRoutes(deps: RouteDeps): readonly Route[] {
   const { mount } = deps.access;
-  /** Links for programs such as curl. */
+  /** Sent in place of the page to programs such as curl. */
   const links = {
     ok: true,
     version: deps.about.version,
@@ -25,7 +25,7 @@ export function pageRoutes(deps: RouteDeps): readonly Route[] {
       handle(call) {
         const { path } = call.request;
         if (!wantsPage(call.request.header("accept"))) return call.json(links);
-        // The page's links are relative, so the path needs a slash at its end, below the prefix if there is one.
+        // The page's links are relative, so its path must end with a slash, with and without a prefix.
         if (!path.endsWith("/"))
           return call.send(307, { ...HTML_PAGE_HEADERS, location: `${path.replace(/^.*\//, "./")}/` });
         sendPage(deps, call, "dashboard.html");

@@ -8,7 +8,7 @@ import type { Route } from "../router.ts";
 
 const IN_FLIGHT = ["pending", "running", "all"] as const satisfies CancelTarget[];
 
-/** Characters of a reason. */
+/** The maximum length of the reason for a cancellation, in characters. */
 const MAX_REASON_CHARACTERS = 200;
 
 /** Routes that cancel or delete runs. */
@@ -28,7 +28,7 @@ export function cancellationRoutes(): readonly Route[] {
       },
     },
     {
-      // Cancels whatever runs or waits on the thread: the client need not know a run's id.
+      // Cancels the running and queued runs of a thread; the client need not know their ids.
       method: "POST",
       path: "/threads/:thread_id/runs/cancel",
       access: "users",

@@ -41,7 +41,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const { key, run, path } = started;
     const headers = { "content-location": path, location: `${path}/stream`, ...SSE_HEADERS };
     if (call.isHead) return call.send(200, headers);
-    // Naming a subgraph turns its events on.
+    // A request for the namespace of a subgraph also turns on the events of subgraphs.
     const subgraphs = run.kwargs.subgraphs || namespaces?.some((ns) => ns !== "") === true;
     const view =
       namespaces === undefined
@@ -64,7 +64,7 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const { runs } = call.service;
     await runs.keepForReading(key, async () => {
       const run = await runs.findForReading(key, id);
-      // Reading a large input has used up this turn's time.
+      // Reading a large input has used up this turn's time, so the rest happens in a later turn.
       if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
       const started = { key, run, path: pathOf(run), cancelOnDisconnect };
       let after = afterOf(call) ?? -1;
@@ -73,7 +73,10 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     });
   }
 
-  /** Streams all runs of a thread, future ones too; event ids are the thread's numbers. The stream never ends by itself. */
+  /**
+   * Streams all runs of a thread, including future ones. Event ids are numbers within the thread, not within a run. The stream never ends
+   * by itself.
+   */
   async function joinThread(call: RouteCall): Promise<void> {
     const key = call.thread();
     const modes = threadModesOf(call.query, threadModes);

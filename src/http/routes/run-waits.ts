@@ -17,14 +17,14 @@ import {
 } from "../start-run.ts";
 
 /**
- * Milliseconds before the headers are sent without the body. That costs a second write, so most runs of a busy server
- * should end before.
+ * Milliseconds after which the headers are sent, even if there is no body yet. The body then needs a second write, so on a busy server,
+ * most runs should end earlier.
  */
 const HEAD = 250;
 
 const INTERNAL = new Error("Internal server error");
 
-/** The thread was deleted meanwhile, or the storage has failed, which is in the log already. */
+/** Whether an error is expected: the thread was deleted in the meantime, or the storage has failed, which is logged already. */
 const isExpected = (cause: unknown): boolean =>
   cause instanceof ServiceError &&
   (cause.code === "thread.not_found" || cause.code === "storage.unavailable");

@@ -11,7 +11,7 @@ import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, RUN_FILTER_STATUSES } from "../../schemas/request-schemas.ts";
 import { startBatch, startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
 
-/** Bytes: the largest response to a batch that is written in one piece. */
+/** The largest size, in bytes, of a response to a batch that is written in one piece. */
 const MAX_WHOLE_BATCH = 512 * 1024;
 
 const FIELDS: ReadonlySet<string> = new Set([
@@ -33,7 +33,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
   const { sendList, sendJson, sendStored } = deps;
 
   function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
-    // The status at admission: it may be running by now, but a client can ask for that.
+    // Shows the status at admission. The run may have started by now, but a client can ask for the current status.
     const shown = { ...call.service.runs.show(key, run), status: "pending" };
     const headers = { ...JSON_HEADERS, "content-location": path };
     return sendJson(call, shown, { headers });
@@ -110,8 +110,8 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         const shown = started.map((run) => {
           return { ...runs.show({ tenant, thread: run.thread_id }, run), status: "pending" };
         });
-        // In one piece: the nodes of these runs begin in the next turn, and a node that computes would delay the
-        // other pieces.
+        // Sent in one piece, because the nodes of these runs begin in the next turn. A node that computes for long would delay further
+        // pieces.
         if (memorySizeOf(shown) < MAX_WHOLE_BATCH) call.json(shown);
         else await sendList(call, shown);
       },

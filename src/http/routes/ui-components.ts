@@ -59,7 +59,10 @@ export function componentRoutes({ components }: RouteDeps): readonly Route[] {
   ];
 }
 
-/** The URL of `/ui` as the client sees it, with the prefix. The scheme is the page's own, except on this machine. */
+/**
+ * The URL of `/ui` as the client sees it, with the prefix. It has no scheme, so that the page's own is used; on this machine it has
+ * `http:`.
+ */
 function addressOf({ request }: RouteCall): string {
   const host = request.header("host") ?? "";
   const scheme = /^(localhost|127\.0\.0\.1)(:\d+)?$/.test(host) ? "http:" : "";
@@ -73,5 +76,5 @@ const ENTITIES: { readonly [sign: string]: string } = {
   "'": "&#39;",
 };
 
-/** Escapes text for an attribute. Double quotes may stay in single-quoted attributes, and URLs have none. */
+/** Escapes text for an attribute. Double quotes are kept: the attribute is single-quoted, or its value is a URL, which has none. */
 const escaped = (text: string): string => text.replaceAll(/[&<>']/g, (sign) => ENTITIES[sign] ?? "");

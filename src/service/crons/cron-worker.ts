@@ -23,14 +23,14 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** Slots read at a time. */
+/** The number of slots that are read at a time. */
 const SLOTS_PER_READ = 16;
 /** Milliseconds before a retry. */
 const RETRY_PAUSE_MS = 1_000;
-/** Milliseconds: the longest timer. The wall clock may be set meanwhile, so it is read again. */
+/** The longest delay of the timer, in milliseconds. The wall clock may be set during the delay, so it is read again after it. */
 const MAX_WAIT_MS = 30_000;
 
-/** Permanent errors of a cron: it is deleted. */
+/** Permanent errors: a cron whose run fails to start with one of them is deleted. */
 const OVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["thread.not_found", "assistant.not_found"]);
 /** Temporary errors: the slot is tried again. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -82,7 +82,7 @@ export class CronWorker {
       this.#working = this.#work();
       return;
     }
-    // Not part of the tracked work: a stop waits for its end, and this wait may be long.
+    // Not part of `#working`, whose end a stop awaits: this wait may be long.
     this.#isWaiting = true;
     void writable.then(() => {
       this.#isWaiting = false;

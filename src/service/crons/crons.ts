@@ -57,13 +57,16 @@ export interface CronSearch extends CronFilter {
 export interface CronOwner {
   /** The id that a new cron gets. */
   readonly cron_id: string;
-  /** The user for whom it starts runs, in the stored form. */
+  /** The user for whom the cron starts runs, in the form in which users are stored. */
   readonly user: JsonObject;
-  /** Which assistants it may use; absent: any. */
+  /** Decides which assistants the cron may use; absent: all. */
   readonly mayUse?: Permits | undefined;
 }
 
-/** `permits`: which crons the request may reach, by their metadata; the others count as ones that do not exist. */
+/**
+ * Crons. `permits` decides, by the metadata of a cron, whether the request may reach it. One that the request may not reach counts as
+ * missing.
+ */
 export interface Crons {
   /** @throws ServiceError `validation.failed`, `assistant.not_found` */
   create(tenant: string, settings: NewCron, owner?: CronOwner): Promise<CronRecord>;

@@ -6,7 +6,7 @@ export interface StoreIndex {
   /** Returns a vector of `dims` numbers for each text, in order. */
   readonly embed: (texts: string[]) => unknown;
   readonly dims: number;
-  /** Paths in a value whose texts are embedded, unless a put has its own. */
+  /** Paths in a value whose texts are embedded, unless a put names its own. */
   readonly fields: readonly string[];
 }
 

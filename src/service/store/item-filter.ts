@@ -3,9 +3,9 @@ import { refuseOperation } from "./item-limits.ts";
 
 export type ItemTest = (value: unknown) => boolean;
 
-/** Conditions of a filter in total; list entries count. */
+/** The largest number of conditions in a filter. Each list entry counts as one. */
 const MAX_CONDITIONS = 1_000;
-/** Nesting levels of a filter. */
+/** The largest number of nesting levels of a filter. */
 const DEEPEST = 32;
 
 /** Orders two numbers or two strings; NaN for all other pairs. */

@@ -3,7 +3,7 @@ import type { ItemKey, Namespace, PutOp } from "../../model/store-item.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { storableObject } from "../storable-values.ts";
 
-/** Limits of an item: labels; characters of a label, key and path; bytes of the value as JSON. */
+/** Limits of an item: the number of labels and paths, the characters of a label, key and path, and the bytes of the value as JSON. */
 export const ITEM_LIMITS = {
   labels: 32,
   label: 256,
@@ -12,12 +12,12 @@ export const ITEM_LIMITS = {
   paths: 32,
   path: 256,
 } as const;
-/** Operations of one batch, at most. */
+/** The largest number of operations in one batch. */
 export const MAX_BATCH_OPS = 1_000;
 /** Minutes: a hundred years. */
 export const MAX_ITEM_TTL_MINUTES = 52_560_000;
 const MAX_OFFSET = 1_000_000_000;
-/** The first label that is reserved for the platform. */
+/** Namespaces whose first label is this one are reserved for the platform. */
 const RESERVED = "langgraph";
 
 export function refuseOperation(at: string, message: string): never {

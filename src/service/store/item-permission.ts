@@ -4,7 +4,8 @@ import { memberOf, type Permission } from "../../model/permission.ts";
 import type { ItemKey, Namespace } from "../../model/store-item.ts";
 
 /**
- * Items and namespaces that one operation skips at most because the caller may not reach them: they cost as much as those that it finds.
+ * The largest number of items and namespaces that one operation skips because the caller may not reach them. Skipping one costs as much as
+ * finding one.
  */
 const MAX_PASSED = 10_000;
 
@@ -36,12 +37,12 @@ export class ItemPermissionFilter {
     this.#permission = permission;
   }
 
-  /** @throws ServiceError `store.scan_limit` */
+  /** Whether the caller may reach the item. @throws ServiceError `store.scan_limit` when too many were skipped */
   letsItem(item: PlacedValue): boolean {
     return this.#counted(allowsItem(this.#permission, item));
   }
 
-  /** @throws ServiceError `store.scan_limit` */
+  /** Whether the caller may see the namespace. @throws ServiceError `store.scan_limit` when too many were skipped */
   letsNamespace(namespace: Namespace): boolean {
     return this.#counted(allowsNamespace(this.#permission, namespace));
   }

@@ -7,7 +7,7 @@ import { cosine } from "./embedding.ts";
 import type { ItemTest } from "./item-filter.ts";
 import type { ItemPermissionFilter } from "./item-permission.ts";
 
-/** Bytes of values that one answer may hold. */
+/** The largest total size of the values in one answer, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export interface ItemSearch {

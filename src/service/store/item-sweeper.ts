@@ -12,7 +12,7 @@ export interface ItemSweeperDeps {
   readonly interval: number;
 }
 
-/** Items deleted at a time. */
+/** The number of items that are deleted at a time. */
 const PIECE = 200;
 
 /** Deletes expired items of the store to free their space. Reads ignore expired items in any case. */
@@ -33,7 +33,7 @@ export class ItemSweeper {
     });
   }
 
-  /** Resolves when no work is in progress. */
+  /** Stops the work. Resolves when none is in progress. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel();

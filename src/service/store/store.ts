@@ -50,9 +50,9 @@ export interface StoreDeps {
   readonly budget?: TimeBudget;
 }
 
-/** Texts embedded for one item, at most. */
+/** The largest number of texts that are embedded for one item. */
 const MAX_TEXTS = 256;
-/** Texts passed to the embedder at a time. */
+/** The number of texts that are passed to the embedder at a time. */
 const PIECE = 256;
 
 const MINUTE = 60_000;
@@ -81,8 +81,8 @@ export function createStore(deps: StoreDeps): Store {
   }
 
   /**
-   * Restarts the lifetime of items that were read. A failure is logged and does not fail the read. Resolves with the time from which they
-   * live anew; undefined: their lifetime goes on.
+   * Restarts the lifetime of items that were read. A failure is logged and does not fail the read. Resolves with the time at which their
+   * lifetime began again, or with undefined when it was not restarted.
    */
   async function refresh(
     tenant: string,
@@ -129,7 +129,10 @@ export function createStore(deps: StoreDeps): Store {
     return found.map(({ record, score }) => ({ ...shown(record, refreshed), score }));
   }
 
-  /** Checks an operation. Returns the function that reads it; a write is added to `writes` instead, and undefined returned. */
+  /**
+   * Checks an operation. Returns a function that performs it, if it is a read. A write is added to `writes` instead, and undefined is
+   * returned.
+   */
   function prepare(
     { tenant, permission }: StoreCaller,
     op: StoreOp,
@@ -246,7 +249,7 @@ export function createStore(deps: StoreDeps): Store {
   return { batch: batch as Store["batch"] };
 }
 
-/** `refreshed`: the time from which its lifetime began anew. */
+/** An item as clients see it. `refreshed`: the time at which its lifetime began again; undefined: it was not restarted. */
 function shown(record: ItemRecord, refreshed: number | undefined): Item {
   const { namespace, key, value, created_at, updated_at, ttl, expires_at } = record;
   const item = { namespace, key, value, created_at, updated_at };

@@ -6,7 +6,7 @@ import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 /** Milliseconds after which a dead letter is deleted. */
 export const DEAD_LETTER_TTL = 7 * 86_400_000;
 
-/** Deliveries read at a time. */
+/** The number of deliveries that are read at a time. */
 const DELIVERIES_PER_READ = 100;
 /** Milliseconds before a retry after a storage failure. */
 const PAUSE_MS = 60_000;

@@ -9,7 +9,10 @@ export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   if (message !== undefined) throw invalidField("webhook", message);
 }
 
-/** The error in a webhook's URL, as far as its text shows it. The message never repeats the URL, which may contain a secret. */
+/**
+ * The reason to refuse a webhook's URL, judged by its text alone; undefined when there is none. It never repeats the URL, which may contain
+ * a secret.
+ */
 export function urlRefusal(policy: WebhookPolicy, webhook: string): string | undefined {
   if (webhook.length > policy.maxUrlLength)
     return `must not have more than ${policy.maxUrlLength} characters`;

@@ -1,9 +1,9 @@
 import type { OutboxEntry } from "../../ports/outbox.ts";
 import type { Cancel } from "../../ports/scheduler.ts";
 
-/** Concurrent attempts at one target. */
+/** The largest number of concurrent attempts at one target. */
 const MAX_ATTEMPTS = 8;
-/** The same for a target that did not answer the last attempt. */
+/** The largest number of concurrent attempts at a target that did not answer the last attempt. */
 const MAX_ATTEMPTS_FAILING = 1;
 
 /** The deliveries to one target that are in memory: only the first of those that are due, never all. */

@@ -45,7 +45,7 @@ export interface SenderDeps {
   readonly version: string;
 }
 
-/** Characters of an error's text that are stored and shown. */
+/** The maximum number of characters of an error's text that are stored and shown. */
 const MAX_ERROR_CHARACTERS = 300;
 
 /**

@@ -19,18 +19,18 @@ export interface WebhookWorkerDeps extends SenderDeps {
   readonly logger: Logger;
 }
 
-/** Concurrent attempts in total. */
+/** The largest number of concurrent attempts. */
 const SLOTS = 64;
-/** How many of these may be at targets that did not answer the last attempt. */
+/** The largest number of concurrent attempts at targets that did not answer the last attempt. */
 const SLOTS_FAILING = 16;
-/** Deliveries of a target read at a time. */
+/** The number of deliveries of a target that are read at a time. */
 const DELIVERIES_PER_READ = 32;
 /** Milliseconds before a retry after a storage failure. */
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * Makes the pending deliveries: each at least once, in no particular order. Only a small number are in memory; the rest is read from
- * storage, target by target, so that neither many deliveries nor a dead receiver slow down the others.
+ * Makes the pending deliveries, each at least once and in no particular order. Only a few deliveries are in memory. The others are read
+ * from storage, target by target, so that neither many deliveries nor a dead receiver slow down the others.
  */
 export class WebhookWorker {
   readonly #deps: WebhookWorkerDeps;
@@ -88,7 +88,7 @@ export class WebhookWorker {
     return queue;
   }
 
-  /** Marks a queue that may have due deliveries. */
+  /** Puts a queue into the line for slots, because it may have due deliveries. */
   #enqueue(queue: TargetQueue): void {
     if (this.#stopping) return;
     queue.wake();

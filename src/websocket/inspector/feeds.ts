@@ -12,7 +12,7 @@ import { InspectorPeer } from "./inspector-peer.ts";
 
 /** The most inspector sockets that one tenant may have open at once. */
 const MAX_PEERS_PER_TENANT = 256;
-/** Peers of all tenants that may watch at once: enough for many tenants that each use their share. */
+/** The largest number of peers of all tenants that may watch at once. It is enough for many tenants that each use their share. */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
@@ -47,7 +47,7 @@ export class InspectorFeeds {
   /** Watching peers, by tenant. */
   readonly #tenants = new Map<string, number>();
   #watching = 0;
-  /** Numbers the feeds of users. */
+  /** The number of the last feed that was made for a user. */
   #ofUsers = 0;
 
   constructor(deps: FeedsDeps) {

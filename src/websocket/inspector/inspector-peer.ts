@@ -1,16 +1,16 @@
 import type { Cancel, Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 
-/** Characters that may wait for one peer. Messages are shared by all peers that watch the same scope. */
+/** The largest number of characters that may wait for one peer. Peers that watch the same scope share the messages. */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
-/** Characters that are collected in one turn, at most, before they are sent. */
+/** The largest number of characters that are collected in one turn before they are sent. */
 const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may read nothing while messages wait. */
 const STALL = 10_000;
 
 const SLOW = [1013, "Messages were not taken fast enough; connect again: the actors are sent again"] as const;
 
-/** A message, or a function that makes it: a new peer receives thousands of actors, at its own pace. */
+/** A message, or a function that makes it when it is sent: a new peer receives thousands of actors, at its own pace. */
 export type InspectorMessage = string | (() => string);
 
 /** One watching peer. Messages that it has not read wait, within limits; a peer that is too slow is disconnected. */

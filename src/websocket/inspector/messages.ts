@@ -3,7 +3,7 @@ import type { InspectedActor, InspectedEvent, InspectedState } from "../../ports
 /** The release of `@statelyai/inspect` whose message format this is. */
 const FORMAT = "0.7.2";
 
-/** Characters of a graph's state that are shown at most. */
+/** The maximum number of characters of a graph's state that are shown. */
 const MAX_STATE_CHARACTERS = 64 * 1024;
 
 /** The number and the time of a message. */
