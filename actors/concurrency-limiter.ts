@@ -18,7 +18,7 @@ export interface ConcurrencyLimits {
   readonly perGraph: { readonly [graph: string]: number };
 }
 
-export const noConcurrencyLimits: ConcurrencyLimits = { all: Infinity, perTenant: Infinity, perGraph: {} };
+export const unlimitedConcurrency: ConcurrencyLimits = { all: Infinity, perTenant: Infinity, perGraph: {} };
 
 interface Waiting extends SlotRequest {
   readonly ticket: number;

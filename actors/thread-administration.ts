@@ -10,7 +10,7 @@ import {
 } from "../src/model/thread.ts";
 import { timersWith } from "../src/model/machine-timer.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
+import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
@@ -41,7 +41,7 @@ export class ThreadAdministration implements ThreadOperations {
     this.#keeper = keeper;
   }
 
-  update(key: ThreadKey, { metadata, ttl }: ThreadChange): Promise<ThreadRecord> {
+  update(key: ThreadKey, { metadata, ttl }: ThreadPatch): Promise<ThreadRecord> {
     return this.#alone(key, async () => {
       const liveThread = await this.#liveThread(key);
       const now = this.#deps.clock.now();

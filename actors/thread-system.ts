@@ -1,4 +1,4 @@
-import { noConcurrencyLimits, type ConcurrencyLimits } from "./concurrency-limiter.ts";
+import { unlimitedConcurrency, type ConcurrencyLimits } from "./concurrency-limiter.ts";
 import type { CheckpointHead } from "../src/model/checkpoint.ts";
 import type {
   CancelAction,
@@ -79,8 +79,8 @@ export interface ThreadDraft {
   readonly permits?: Permits;
 }
 
-/** A change of a thread's metadata or lifetime. */
-export interface ThreadChange {
+/** A change of a thread's metadata or lifetime: the body of `PATCH /threads/{id}`. */
+export interface ThreadPatch {
   /** Members to set; other members stay. */
   readonly metadata?: JsonObject;
   /** The new lifetime; null: unlimited. */
@@ -106,7 +106,7 @@ export interface RunEnd {
  */
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
-  update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
+  update(key: ThreadKey, change: ThreadPatch): Promise<ThreadRecord>;
   /**
    * Creates a thread `to` with the state and the history of `from`, without its runs. `metadata`: that of the copy
    * instead of the thread's own. Resolves when it is stored.
@@ -283,7 +283,7 @@ export const defaultSystemLimits: SystemLimits = {
   grace: 500,
   attempts: 3,
   timeout: Infinity,
-  concurrent: noConcurrencyLimits,
+  concurrent: unlimitedConcurrency,
   maxQueued: 100_000,
   maxQueuedPerTenant: Infinity,
   maxQueuedBytes: 256 * 1024 * 1024,

@@ -66,7 +66,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-/** True if the value can be written in one piece. An object with its own `toJSON` or class always is. */
+/** True if the value can be written in one piece. Always true for class instances and objects with a `toJSON`, which are not split. */
 export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }

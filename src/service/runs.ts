@@ -84,12 +84,13 @@ export interface RunSearchPage {
   readonly next: string | undefined;
 }
 
-/** A run that takes an event of a machine: its answer, or that of a timer. */
-export interface MachineEventRun {
+/** What sent the machine event of a run: a client, or a timer of the machine. */
+export interface MachineEventOrigin {
+  /** Absent: a client sent the event. */
   readonly timer?: Timer;
 }
 
-const withEvent = (draft: RunDraft, { timer }: MachineEventRun): RunDraft => ({
+const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => ({
   ...draft,
   isEvent: true,
   ...(timer && { kwargs: { ...draft.kwargs, timer } }),
@@ -99,8 +100,8 @@ export interface StartOptions {
   /** A request with the same key that has already started a run returns that run. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
-  /** Set for a run that takes an event of a machine. */
-  readonly event?: MachineEventRun;
+  /** Set for a run that sends an event to a machine. */
+  readonly event?: MachineEventOrigin;
 }
 
 export interface Runs extends RunCancellation {

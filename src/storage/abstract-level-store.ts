@@ -15,8 +15,8 @@ const FIRST = 48;
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /**
- * Reads in Node's pool of four threads at a time. The others are for writes: a run stores its start and its end there, and would wait each time
- * behind every read of blocks with 14 MB that others have begun.
+ * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
+ * would otherwise wait behind reads of 14 MB blocks.
  */
 const POOL_READS = 2;
 /** Large values at a time that were read and wait to be decoded. */

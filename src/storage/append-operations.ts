@@ -9,7 +9,7 @@ import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journ
 import { deriveChannelRefs } from "./channel-values.ts";
 import { delayedIndexOps } from "./due-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { sealFacts } from "./event-fact-codec.ts";
+import { sealChunk } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
 import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
@@ -289,5 +289,5 @@ export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
       `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
     );
   }
-  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
+  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealChunk(chunk.facts));
 }

@@ -15,7 +15,7 @@ import {
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
 /** Keys deleted at a time. */
@@ -155,7 +155,7 @@ export class DeletionSweeper {
     )) {
       ops.push({ key: found, value: null });
       if (isIndexed && found.startsWith(runs)) {
-        const stored = runAt(bytes, key, found);
+        const stored = tryDecodeRun(bytes, key, found);
         if (stored !== undefined)
           for (const at of runIndexKeys(key, stored)) ops.push({ key: at, value: null });
       }

@@ -20,8 +20,8 @@ interface Older {
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
-/** Encodes the facts of a chunk for storage. */
-export function sealFacts(facts: readonly Fact[]): Buffer {
+/** Encodes a chunk of a run's log, given by its facts, for storage. */
+export function sealChunk(facts: readonly Fact[]): Buffer {
   const [first] = facts;
   const isStart =
     facts.length === 1 && first?.t === "start" && first.attempt === START.attempt && first.events !== true;
@@ -48,7 +48,7 @@ function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   return stored;
 }
 
-/** The facts of a decoded chunk; the inverse of {@link sealFacts}. */
+/** The facts of a decoded chunk; the inverse of {@link sealChunk}. */
 export function unpackFacts(stored: unknown): Fact[] {
   const facts: Fact[] = [];
   for (const one of stored as readonly (Fact | Lines | Older)[]) {

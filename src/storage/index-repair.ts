@@ -22,7 +22,7 @@ import { allOf } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./run-index-repair.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
@@ -104,7 +104,7 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
   if (run !== undefined && thread !== undefined && thread !== "damaged") {
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
-    const stored = bytes && runAt(bytes, key, place);
+    const stored = bytes && tryDecodeRun(bytes, key, place);
     // A run that has lost only its record is reported as damage of its thread.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;

@@ -50,7 +50,7 @@ import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues, type EventRead } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
-import { RunLists } from "./run-lists.ts";
+import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
@@ -119,16 +119,16 @@ export class KeyValueJournal implements Journal {
   }
 
   async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
-    return this.#unlessDeleted(key, null, [], () => this.#lists(key).newest(query));
+    return this.#unlessDeleted(key, null, [], () => this.#runsOf(key).newest(query));
   }
 
   async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
-    return this.#unlessDeleted(key, null, 0, () => this.#lists(key).count(filter));
+    return this.#unlessDeleted(key, null, 0, () => this.#runsOf(key).count(filter));
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = (await this.thread(key)) ?? {};
-    return this.#unlessDeleted(key, null, [], () => this.#lists(key).begun(seq, next_run - 1, limit));
+    return this.#unlessDeleted(key, null, [], () => this.#runsOf(key).begun(seq, next_run - 1, limit));
   }
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
@@ -143,8 +143,8 @@ export class KeyValueJournal implements Journal {
     return readIdempotencyRecord(this.#kv, tenant, name);
   }
 
-  #lists(key: ThreadKey): RunLists {
-    return new RunLists(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
+  #runsOf(key: ThreadKey): ThreadRunsReader {
+    return new ThreadRunsReader(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
   }
 
   // --- checkpoints ---

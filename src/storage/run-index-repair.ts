@@ -5,7 +5,7 @@ import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK, threadRows } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
 /** Changes that are written at a time. */
 const BATCH = 1_000;
@@ -45,7 +45,7 @@ export async function* runIndexOps(
     return;
   }
   for await (const [at, bytes] of kv.entries(prefixRange(runPrefix(prefix)))) {
-    const run = runAt(bytes, key, at);
+    const run = tryDecodeRun(bytes, key, at);
     if (run !== undefined) yield runIndexKeys(key, run).map((place) => ({ key: place, value: PRESENT_MARK }));
   }
 }

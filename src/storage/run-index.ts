@@ -37,8 +37,8 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
   return ended === undefined ? [created] : [created, ended];
 }
 
-/** The run; undefined if its record is damaged. */
-export function runAt(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
+/** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */
+export function tryDecodeRun(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
     return runRows.record(unseal(bytes, key, at));
   } catch {

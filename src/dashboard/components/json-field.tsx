@@ -3,7 +3,7 @@ import { useId, useState } from "preact/hooks";
 interface JsonFieldProps {
   readonly id: string;
   readonly value: unknown;
-  /** The previous text of the field, if it differs from `value`, for example because it is invalid. */
+  /** The text to begin with, such as invalid text that the user typed earlier. Default: `value` as text. */
   readonly written?: string | undefined;
   /** Called with the value and its text. The value is undefined while the text is invalid. */
   readonly onChange: (value: unknown, text: string) => void;

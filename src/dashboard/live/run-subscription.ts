@@ -127,7 +127,7 @@ export class RunSubscription {
     if (this.trace.take(event)) this.changes.increment();
   }
 
-  /** The server no longer stores the run's events. */
+  /** Rebuilds the trace from the thread's history. Used when the server no longer stores the run's events. */
   #readHistory(): Refresher<readonly ThreadState[]> {
     return new Refresher({
       read: () => getHistory(this.thread, { limit: 1_000, metadata: { run_id: this.id } }),

@@ -52,7 +52,7 @@ export interface MessageChanges {
   readonly update: MessageLists;
   /** The edited lists, whole. */
   readonly lists: MessageLists;
-  /** The parts of them that differ, for the comparison that is shown. */
+  /** The messages that differ, as stored (`before`) and as edited (`after`), for showing both. */
   readonly before: MessageLists;
   readonly after: MessageLists;
   /** True if a changed message cannot be stored. */

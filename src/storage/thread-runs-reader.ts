@@ -9,8 +9,8 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** The runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
-export class RunLists {
+/** Reads the runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
+export class ThreadRunsReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #prefix: string;

@@ -4,8 +4,8 @@ import { isHandled } from "./machine-driver.ts";
 import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts";
 import { allStates, type Machine, type StateNode } from "./xstate.ts";
 
-/** A claim about the states that a machine enters. */
-export interface Claim {
+/** A claim about the states that a machine enters, which can be proved or refuted. */
+export interface ProvableClaim {
   readonly kind: "never" | "eventually" | "reachable";
   /** The ids of the states; any of them will do. */
   readonly states: ReadonlySet<string>;
@@ -13,11 +13,12 @@ export interface Claim {
   readonly without: readonly string[];
 }
 
-export interface Verdict {
+/** What the search over the states of the machine says about a claim. */
+export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
-  /** Why it is undecided, or what the end of the path shows. */
+  /** Why the claim is undecided, or what the end of the path shows. */
   readonly why?: string;
-  /** The example: a way to the state for `reachable`, else one that the claim rules out. */
+  /** An example: for `reachable`, a path to the state; for other claims, a path that contradicts the claim. */
   readonly path: readonly PathStep[];
 }
 
@@ -37,14 +38,14 @@ const GRAMMAR =
  * Reads a claim. A state is named by its path (`charging.card`), its id (`#order.charging.card`) or, if only one has it, its own name (`card`).
  * @throws ServiceError `config.invalid`, naming the part that is wrong
  */
-export function parseClaim(text: string, machine: Machine): Claim {
+export function parseClaim(text: string, machine: Machine): ProvableClaim {
   const [, kind, states = "", events] =
     /^\s*(never|eventually|reachable)\s+(.+?)(?:\s+without\s+(.+?))?\s*$/.exec(text) ?? [];
   if (kind === undefined) throw refusal(`"${text}" is no claim: ${GRAMMAR}`);
   if (events !== undefined && kind !== "never")
     throw refusal(`"${text}" is no claim, since only never takes "without": ${GRAMMAR}`);
   return {
-    kind: kind as Claim["kind"],
+    kind: kind as ProvableClaim["kind"],
     states: new Set(alternatives(states).map((name) => findState(machine, name).id)),
     without: events === undefined ? [] : alternatives(events).map((name) => findEvent(machine, name)),
   };
@@ -88,7 +89,7 @@ interface AllowedStep extends PossibleStep {
  * Decides a claim over all places of a machine. What holds however the guards answer is proved or refuted; what depends on their answers is
  * undecided.
  */
-export function decide({ places, initial, selfSent }: StateSpace, claim: Claim): Verdict {
+export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;
   const isHit = ({ entered }: Outcome) => [...states].some((id) => entered.has(id));
   const steps = new Map<string, readonly AllowedStep[]>();
