@@ -26,7 +26,7 @@ export class AcknowledgementQueue {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `notify` with 0 to `count` - 1. Resolves in the turn of the last call. */
+  /** Calls `acknowledgeOne` with 0 to `count` - 1. Resolves in the turn of the last call. */
   async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
     for (let acknowledged = 0; acknowledged < count;) {
       if (acknowledged > 0) {

@@ -2,21 +2,21 @@ import type { Fact } from "../model/run-event.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import { seal } from "./envelope.ts";
 
-/** Consecutive custom events of one namespace: the JSON text of their data, one line each. */
+/** Consecutive custom events of one namespace, stored as one text: one line with the JSON of each. */
 interface Lines {
   readonly t: "lines";
   readonly ns: string;
   readonly text: string;
 }
 
-/** A custom event in storage format 3. */
+/** A custom event as storage format 3 has it. */
 interface Older {
   readonly t: "custom";
   readonly ns: string;
   readonly data: unknown;
 }
 
-/** The most common first chunk, encoded once: the first attempt has started. */
+/** The most common first chunk of a run: its first attempt has started. It is encoded only once. */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
@@ -28,7 +28,7 @@ export function sealChunk(facts: readonly Fact[]): Buffer {
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/** Joins consecutive custom events into one string: encoding each alone takes a quarter of the total cost of sending them. */
+/** Joins consecutive custom events into one string, because encoding each of them alone takes a quarter of the total cost of sending them. */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {
