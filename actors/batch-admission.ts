@@ -9,7 +9,7 @@ import type { LiveThread } from "./thread/live-thread.ts";
 type BatchRuns = readonly { readonly key: ThreadKey; readonly draft: RunDraft }[];
 
 interface Batch {
-  /** Makes the error to throw when the run at this index was refused with `error`. */
+  /** Makes the error to throw when the run at this index was refused with `cause`. */
   refused(index: number, cause: unknown): unknown;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -18,14 +18,14 @@ interface Batch {
   claim(liveThread: LiveThread): void;
   release(liveThread: LiveThread): void;
   letGo(liveThread: LiveThread): void;
-  /** The queue in which the admitted runs wait to begin. */
+  /** The queue to which the admitted runs are added; it begins them. */
   readonly starts: RunStarts;
 }
 
 /**
- * Admits runs to new threads, all in one turn, so that no shutdown can come between them. Where one is refused, the
- * runs before it are rolled back in the same turn. No run begins before all are stored: a node that computes would keep the
- * client from its response, and the rest of the batch from being acknowledged.
+ * Admits runs to new threads, all in one turn, so that no shutdown can come between them. If one is refused, the runs
+ * before it are rolled back in the same turn. No run begins before all are stored: a node that computes would delay the
+ * acknowledgement of the other runs, and the response to the client.
  */
 export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
   batch.refuseWhenDraining();
@@ -34,7 +34,7 @@ export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly 
     for (const { key, draft } of runs) {
       // oxlint-disable-next-line no-await-in-loop -- there is nothing to read of a thread that is new
       const liveThread = await batch.wake(key, draft.create);
-      // Keeps the threads in memory: a batch may have more of them than the limit of idle threads.
+      // Keeps the threads in memory, because a batch may have more threads than may be idle in memory.
       batch.claim(liveThread);
       liveThreads.push(liveThread);
     }
@@ -67,7 +67,7 @@ async function admitTo(
   }
   const results = await Promise.allSettled(admitted);
   const failed = results.findIndex(({ status }) => status === "rejected");
-  // The storage failed after some runs were admitted: those are rolled back.
+  // If one run failed, the runs that were admitted are rolled back.
   const back = failed < 0 ? [] : takeBack(liveThreads, runs);
   deferredStarts.release();
   if (failed < 0) return Promise.all(admitted);

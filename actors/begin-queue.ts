@@ -1,18 +1,18 @@
 import type { Clock } from "../src/ports/clock.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** Milliseconds that one turn may spend on beginning runs. */
+/** The milliseconds that one turn may spend on beginning runs. */
 const BUDGET_MS = 8;
 
-/** Takes runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
+/** Begins runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
 export interface RunStarts {
   add(begin: () => void): void;
 }
 
 /**
- * Runs whose start is stored and that have yet to begin. Each begins in a later turn than the one in which its start
- * is stored: in that turn the HTTP response goes out, before a node computes. Where many runs begin at once, other
- * work gets a turn every few milliseconds.
+ * A queue of runs whose start is stored, and which begin next. Each begins in a later turn than the one in which its
+ * start was stored, so that the HTTP response is sent before a node computes. When many runs begin at once, other work
+ * gets a turn every few milliseconds.
  */
 export class BeginQueue implements RunStarts {
   readonly #clock: Clock;
@@ -52,12 +52,12 @@ export class BeginQueue implements RunStarts {
   };
 }
 
-/** Keeps runs from beginning until they are released together. */
+/** Holds runs back until all of them are released together. */
 export class DeferredStarts implements RunStarts {
   readonly #starts: RunStarts;
   #deferredStarts: (() => void)[] = [];
 
-  /** `starts` gets the runs that are released. */
+  /** `starts`: the queue that gets the released runs. */
   constructor(starts: RunStarts) {
     this.#starts = starts;
   }

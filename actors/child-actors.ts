@@ -8,23 +8,23 @@ interface Entry {
   left: number;
 }
 
-/** The table that versions of one collection share. */
+/** The table that several versions of one collection share. */
 interface Table {
   readonly entries: SmallMap<string, Entry>;
-  /** The latest version. A change of this version extends the table; a change of an older one copies it. */
+  /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */
   newest: number;
 }
 
 /** The shared empty table, which is never written to. */
 const NOBODY: Table = { entries: new SmallMap(), newest: 0 };
 
-/** Entries: removed children may exceed the present ones by this many before the table is copied without them. */
+/** When the removed children outnumber the present ones by more than this, the table is copied without them. */
 const SLACK = 16;
 
 /**
- * The child actors of a snapshot, by name, in the order in which they were added. The value is immutable. Versions
- * share a table, and a change of the latest version adds an entry to it: with thousands of tasks that come and go one
- * by one, each costs as much as with a few.
+ * The child actors of a snapshot, by name, in the order in which they were added. It is immutable: a change returns a new
+ * version. Versions share a table, and a change to the latest version only adds an entry to it. So adding or removing one
+ * of thousands of tasks costs as much as with a few.
  */
 export class ChildActors {
   readonly size: number;
@@ -63,7 +63,7 @@ export class ChildActors {
     return some;
   }
 
-  /** A collection with these children added. None of their names may be taken. */
+  /** A version with these children added. Their names MUST NOT be taken. */
   with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): ChildActors {
     if (added.length === 0) return this;
     const free = added.every(([name]) => !this.#table.entries.has(name));
@@ -73,7 +73,7 @@ export class ChildActors {
     return new ChildActors(table, came, this.size + added.length);
   }
 
-  /** A collection without this child; the same collection where it has no such child. */
+  /** A version without this child; the same version if it has no such child. */
   without(name: string): ChildActors {
     const there = this.#table.entries.get(name);
     if (there === undefined || !this.#has(there)) return this;

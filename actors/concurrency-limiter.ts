@@ -1,12 +1,12 @@
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 import type { RunBytes, RunMemoryBudget } from "./run-memory-budget.ts";
 
-/** A run that asks for a slot, with the tenant and the graph that it counts for. */
+/** A request for a slot: the run, the tenant and the graph whose limits apply to it, and the memory that it needs. */
 export interface SlotRequest {
   readonly run: string;
   readonly tenant: string;
   readonly graph: string;
-  /** Bytes in memory that it is expected to need. */
+  /** The bytes of memory that the run is expected to need. */
   readonly bytes: RunBytes;
 }
 
@@ -18,7 +18,7 @@ export interface ConcurrencyLimits {
   readonly perGraph: { readonly [graph: string]: number };
 }
 
-export const noConcurrencyLimits: ConcurrencyLimits = { all: Infinity, perTenant: Infinity, perGraph: {} };
+export const unlimitedConcurrency: ConcurrencyLimits = { all: Infinity, perTenant: Infinity, perGraph: {} };
 
 interface Waiting extends SlotRequest {
   readonly ticket: number;
@@ -33,9 +33,9 @@ type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
  * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need ({@link RunMemoryBudget}). A
- * run gets a free slot at once; when none is free, or when it is large and there is no memory for it, it waits. Freed slots go round robin
- * over the tenants, so that a tenant with ten thousand runs gets no more turns than one with a single run; within a tenant they go to the run
- * that asked first. Runs that wait for memory hold up no small ones.
+ * run gets a free slot at once; when none is free, or when it is large and there is no memory for it, it waits. Tenants take turns to get freed
+ * slots, so that a tenant with ten thousand runs gets no more turns than one with a single run; within a tenant, the run that asked first gets
+ * the slot. Runs that wait for memory do not block small runs.
  */
 export class ConcurrencyLimiter {
   readonly #limits: ConcurrencyLimits;
@@ -47,7 +47,7 @@ export class ConcurrencyLimiter {
   /** Waiting runs by tenant; the tenant that is served next comes first. */
   readonly #queues = new Map<string, TenantQueue>();
   readonly #waiting = new ReleasingMap<string, Waiting>();
-  /** The number of large runs that wait. */
+  /** The number of large runs that wait for a slot or for memory. */
   #largeWaiting = 0;
   #tickets = 0;
   #isOpen = true;
@@ -68,21 +68,21 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // This overtakes nobody: a waiting run that could use the slot would already have it.
+    // This overtakes no waiting run: one that could use the slot would already have it.
     this.#take(claim);
     return true;
   }
 
   /**
-   * Takes a slot even when none is free, unless the run has one: for a run that was in progress when the server went
-   * down.
+   * Takes a slot even when none is free, unless the run already has one. For runs that were in progress when the server
+   * went down.
    */
   forceAcquire(claim: SlotRequest): void {
     if (this.#isUnlimited) this.#states.reserve(claim.run, claim.bytes);
     else if (!this.#acquired.has(claim.run)) this.#take(claim);
   }
 
-  /** Calls `ready` when the run has got a slot: now, or later. */
+  /** Takes a slot now, or later when one is free. Then calls `ready`. */
   acquire(claim: SlotRequest, ready: () => void): void {
     if (this.tryAcquire(claim)) return ready();
     const waiting = { ...claim, ticket: this.#tickets++, ready };
@@ -131,8 +131,9 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * The position of a run in its thread's queue, of which only the first waits for a slot; undefined when it is not
-   * in the queue.
+   * The position of a run that waits in its thread's queue; undefined when it is not in the queue. Only the first run of
+   * a thread's queue waits for a slot, so the position counts the runs before that one, and those before `run` in the
+   * queue.
    */
   positionIn(queue: readonly string[], run: string): number | undefined {
     const place = queue.indexOf(run);
@@ -187,7 +188,7 @@ export class ConcurrencyLimiter {
       if (next === undefined) return this.#awaitMemory();
       this.#remove(next);
       this.#take(next);
-      // Round robin: the tenant goes behind all others that wait.
+      // Moves the tenant to the end, behind all others with waiting runs.
       const line = this.#queues.get(next.tenant);
       if (line !== undefined) {
         this.#queues.delete(next.tenant);

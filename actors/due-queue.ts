@@ -14,15 +14,15 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** What is due in a thread: a delayed run, by its id, or a timer. */
+/** A kind of entry that threads have to start at a certain time: delayed runs, or timers. */
 export interface DueSource {
-  /** What it is, in log messages. */
+  /** The name of the kind in log messages. */
   readonly name: string;
-  /** What is due first, in all threads. */
+  /** The entries of all threads that are due first, at most `limit`. */
   read(limit: number): Promise<readonly KeyedTimer[]>;
   /**
-   * Starts it. Resolves with false when the thread does not list it any more, once the write that has removed it is
-   * stored.
+   * Starts an entry. Resolves with false when the thread does not list the entry any more, but only after the write that
+   * removed it is stored.
    */
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
@@ -40,7 +40,7 @@ const MAX_STARTING = 128;
 const MAX_STARTING_PER_TENANT = 32;
 /** Milliseconds before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
-/** Milliseconds in which the deletion of a thread is stored, as a rule: its entries are listed until then. */
+/** Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists its entries. */
 const DELETION_PAUSE_MS = 100;
 
 /** `unlisted`: its thread does not list the entry. `failed`: it will not be tried again. */
@@ -56,15 +56,15 @@ const PERMANENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Starts delayed runs, or takes timers, when they are due. The storage lists them, however many there are; this class
- * keeps one timer, for the earliest. It measures time by the monotonic clock, so changes of the wall clock do not matter.
+ * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists them all; this
+ * class sets one timer, for the earliest entry. Its time does not follow changes of the wall clock ({@link SteadyTime}).
  */
 export class DueQueue {
   readonly #deps: Deps;
   readonly #source: DueSource;
   readonly #time: SteadyTime;
   /**
-   * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not hold up
+   * Entries that cannot be started, such as those of a damaged thread. They are skipped, so that they do not delay the
    * others.
    */
   readonly #failed = new Set<string>();
@@ -116,7 +116,7 @@ export class DueQueue {
     this.#looking = true;
     this.#again = false;
     try {
-      // Nothing can start before its start can be stored.
+      // Waits until writes are accepted, because a start has to be stored.
       await this.#deps.journal.whenWritable();
       if (!this.#stopped) await this.#startPage();
     } catch (cause) {
@@ -206,7 +206,7 @@ export class DueQueue {
         id,
         error: String(cause),
       });
-      // The thread is loaded again meanwhile.
+      // During the pause, a thread that has failed is loaded again.
       await this.#pause(RETRY_PAUSE_MS);
       return "retry";
     }

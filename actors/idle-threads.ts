@@ -3,11 +3,11 @@ import type { Clock } from "../src/ports/clock.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 import type { SystemLimits } from "./thread-system.ts";
 
-/** The entry of an idle thread in the linked list; the thread itself holds it. */
+/** The entry of an idle thread in the linked list. The thread holds a reference to it. */
 export interface IdleEntry<C> {
   readonly liveThread: C;
   readonly since: number;
-  /** Bytes of its state; 0 for a small one that is not measured yet. */
+  /** The bytes of the thread's state; 0 for a small state that is not measured yet. */
   bytes: number;
   isMeasured: boolean;
   before: IdleEntry<C> | null;
@@ -18,9 +18,9 @@ export interface IdleEntry<C> {
 interface MaybeIdle<C> {
   readonly alive: boolean;
   readonly runs: { readonly size: number };
-  /** The number of requests that are about to use it. */
+  /** The number of requests that are about to use the thread. */
   readonly claims: number;
-  /** The state in memory. */
+  /** The state, if it is in memory. */
   readonly values: object | null;
   /** Bytes of the state in memory, if that is known to be large; else 0. */
   readonly largeStateBytes: number;
@@ -36,15 +36,15 @@ const MEASURE = 500;
 /**
  * Idle threads in memory, the longest idle first, and the timers that remove them from memory: when their idle time is
  * over, or when their states take too much memory.
- * One timer serves all threads, since a timer for each would cost more than the thread. The threads form a linked list
- * rather than a `Map`: a `Map` that loses its first entry with every run leaves gaps, and finding the next entry means
- * searching through them.
+ * One timer serves all threads, because a timer for each would cost more than the thread. The threads form a linked list,
+ * not a `Map`: with every run the first entry is removed, which leaves gaps in a `Map`, and finding the next first entry
+ * would mean searching through them.
  */
 export class IdleThreads<C extends MaybeIdle<C>> {
   #oldest: IdleEntry<C> | null = null;
   #youngest: IdleEntry<C> | null = null;
   #size = 0;
-  /** Bytes of the states that are known. */
+  /** The sum of `bytes` of all entries. */
   #bytes = 0;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -82,7 +82,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     this.#add(liveThread);
     if (liveThread.largeStateBytes > 0) this.#removeTooLarge();
     const oldest = this.#oldest?.liveThread;
-    // Never the thread that was just added: it may be about to get a request.
+    // Does not remove the thread that was just added: it may be about to get a request.
     if (this.#size > this.#limits.maxIdle && oldest !== liveThread) this.#removeFromMemory(oldest);
     this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
     this.#measureTimer ??= this.#scheduler.after(MEASURE, () => this.#measure());
@@ -97,7 +97,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     if (after === null) this.#youngest = before;
     else after.before = before;
     liveThread.idleEntry = null;
-    // Links are cleared: a link from an entry in the old generation would keep all later entries alive.
+    // Clears the links: a link from an entry in the old generation of the heap would keep all later entries alive.
     entry.before = null;
     entry.after = null;
     this.#size--;

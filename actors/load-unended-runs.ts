@@ -4,8 +4,8 @@ import type { Eventually } from "../src/ports/eventually.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 /**
- * Reads the unended runs of a thread that is loaded; synchronously where the storage answers synchronously. Calls
- * `queued` for each run that waits.
+ * Reads the unended runs of a thread that is being loaded; synchronously if the storage answers synchronously. Calls
+ * `queued` for each run that waits in the queue.
  */
 export function loadUnendedRuns(liveThread: LiveThread, queued: (run: RunRecord) => void): Eventually<void> {
   const { active, queue, delayed } = liveThread.record;

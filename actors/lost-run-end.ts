@@ -16,7 +16,7 @@ export function lostRunEndChange(
   return wasStored ? { runs } : { runs, ...webhookDeliveries(runs) };
 }
 
-/** Stores the end that a run's record lacks, and notifies its readers and waiting requests. */
+/** Stores the missing end of a run, and notifies the run's readers and waiting requests. */
 export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEnd): Promise<RestoredEnd> {
   const { run_id: id } = found.run;
   for (;;) {
@@ -24,7 +24,7 @@ export async function restoreRunEnd(liveThread: LiveThread, found: RunWithLostEn
     await liveThread.lastWrite;
     const { seq } = liveThread.record;
     const run = await liveThread.deps.journal.run(liveThread.key, id);
-    // The thread was changed meanwhile: read again.
+    // The thread was changed during the read, so everything is read again.
     if (liveThread.record.seq !== seq || liveThread.inFlight > 0) continue;
     if (
       run === undefined ||

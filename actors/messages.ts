@@ -3,7 +3,7 @@ import type { SettledState } from "../src/model/thread.ts";
 
 /** Events of a thread's actor. `run` is always a run's id. */
 export type ThreadEvent =
-  /** A run was admitted; the record that queues it is being stored. `starts`: the same append holds its start. */
+  /** A run was admitted, and its admission is being stored. `starts`: the same append also stores its start. */
   | {
       readonly type: "RUN.ADMITTED";
       readonly run: string;
@@ -18,7 +18,7 @@ export type ThreadEvent =
   | { readonly type: "RUN.CANCEL"; readonly run: string; readonly action: CancelAction }
   /** A waiting run has ended without starting. */
   | { readonly type: "RUN.WITHDRAWN"; readonly run: string }
-  /** An update, not a run, changed the state or the latest checkpoint: an idle thread takes this status. */
+  /** The state or the latest checkpoint was changed, but not by a run. An idle thread gets the status `rest`. */
   | { readonly type: "STATE.UPDATED"; readonly rest: "idle" | "interrupted" }
   /** From the run's actor: the run has ended, and its end is being stored. Nothing can stop it any more. */
   | { readonly type: "RUN.CLOSING" }
@@ -30,7 +30,7 @@ export type RunEvent =
   | { readonly type: "BEGIN" }
   | { readonly type: "CANCEL"; readonly action: StopReason }
   /**
-   * The first or the next step is planned: these tasks, or none when the run has ended. `hold`: wait for `COMMITTED`
+   * The first or the next step is planned. `tasks`: its tasks; none when the run has ended. `hold`: wait for `COMMITTED`
    * before running them.
    */
   | { readonly type: "PLANNED"; readonly tasks: readonly TaskName[]; readonly hold: boolean }
@@ -58,9 +58,9 @@ export type TaskEvent =
   /** The next try is due. */
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
-  /** Tasks of graphs that run inside its body: their actors start as its children. */
+  /** A graph that runs inside the task's body has new tasks. Their actors start as children of this actor. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
-  /** Its node is a subgraph: the subgraph's actor starts as its child. */
+  /** The task's node is a subgraph. The subgraph's actor starts as a child of this actor. */
   | { readonly type: "ENTER" };
 
 export type TaskKind = "done" | "interrupted" | "failed" | "cancelled";
@@ -77,11 +77,11 @@ export interface RunOutput {
   readonly rest: SettledState;
 }
 
-/** The graph and the run that an actor stands for. `thread` is the name of the live thread. */
+/** The graph and the run that an actor executes. `thread`: the key of the live thread in memory ({@link threadMapKey}). */
 export interface RunInput {
   readonly thread: string;
   readonly run: string;
-  /** The id of the task whose node the graph is; null for the run's root graph. */
+  /** The id of the task that runs the graph as its node; null for the run's root graph. */
   readonly within: string | null;
 }
 

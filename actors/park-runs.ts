@@ -2,10 +2,11 @@ import { withdrawWaiting } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 /**
- * Parks the runs in progress for the next start of the server. Their records note it, so that the attempt does not
- * count against the run. A run whose end is being stored is no longer in progress: its write is awaited.
- * Runs in `cutOff` end instead: their clients asked for the run to end with the connection, which the shutdown closes.
- * Nobody is notified of these ends, because a client must not mistake an end caused by the shutdown for the result of
+ * Parks the runs in progress: the server continues them when it starts again. Their records say so, so that the attempt
+ * does not count against the limit of attempts. A run whose end is being stored is no longer in progress; its write is
+ * awaited.
+ * Runs in `cutOff` end instead, because their clients asked for the run to end with the connection, which the shutdown
+ * closes. Nobody is notified of these ends: a client must not mistake an end that the shutdown caused for the result of
  * its run.
  */
 export async function parkRuns(

@@ -7,14 +7,14 @@ interface QueueLimits {
   readonly maxQueuedBytesPerTenant: number;
 }
 
-/** A run that has not started. */
+/** A queued run: one that has not started. */
 interface QueuedRun {
   readonly tenant: string;
-  /** Bytes that its input takes in memory. */
+  /** The bytes that the input of the run takes in memory. */
   readonly bytes: number;
 }
 
-/** Numbers of runs, and bytes of their inputs. */
+/** A number of runs, and the bytes of all their inputs. */
 interface Sum {
   readonly runs: number;
   readonly bytes: number;
@@ -22,7 +22,7 @@ interface Sum {
 
 const NONE: Sum = { runs: 0, bytes: 0 };
 
-/** Runs that have not started, and the memory that their inputs take: in all and by tenant. */
+/** Counts the runs that have not started and the memory that their inputs take, in total and for each tenant. */
 export class QueuedRuns {
   readonly #limits: QueueLimits;
   readonly #runs = new Map<string, QueuedRun>();
@@ -38,8 +38,8 @@ export class QueuedRuns {
   }
 
   /**
-   * Checks whether one more run may wait.
-   * @throws ServiceError `server.busy` when too many wait, or when their inputs take too much memory. One input may exceed that limit
+   * Checks whether one more run may wait. The input of a single run may exceed the limit of bytes.
+   * @throws ServiceError `server.busy` when too many runs wait, or when their inputs take too much memory
    */
   checkRoom({ tenant, bytes }: QueuedRun): void {
     const { maxQueued, maxQueuedPerTenant, maxQueuedBytes, maxQueuedBytesPerTenant } = this.#limits;

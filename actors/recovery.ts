@@ -22,7 +22,7 @@ export async function recoverThreads(
       lost(key, cause);
     }
   }
-  // Leftover threads must be gone before due runs are looked up: some due runs may belong to them.
+  // Waits until leftover threads are deleted: due runs are looked up next, and some may belong to these threads.
   await Promise.all(cleared);
   if (found > 0) logger.info("took up threads with unfinished runs", { threads: found });
 
@@ -30,7 +30,7 @@ export async function recoverThreads(
     return temporaries.deleteLeftover(key, record).catch((cause: unknown) => lost(key, cause));
   }
 
-  /** One damaged thread must not keep the server from loading the others. */
+  /** Logs that a thread could not be loaded. One damaged thread must not keep the server from loading the others. */
   function lost(key: ThreadKey, cause: unknown): void {
     logger.error("a thread could not be recovered", { thread: key.thread, cause: String(cause) });
   }

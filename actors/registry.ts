@@ -54,7 +54,7 @@ import type {
 } from "./thread-system.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
-/** The threads in memory, by name. A thread is absent, loading (requests wait for it) or live. */
+/** The threads in memory, by key. A thread is absent, being loaded (requests wait for it) or live. */
 export class Registry implements ThreadSystem, LiveThreadOwner {
   draining = false;
   readonly limiter: ConcurrencyLimiter;
@@ -206,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // Creating the thread was part of admitting this run, and that has failed: there is no thread.
+      // The admission of this run, which failed, would have created the thread. So the thread does not exist.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -227,7 +227,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const { journal } = this.#deps;
     return this.#endCallbacks.waitUnlessEnded(run, () =>
       andThen(journal.run(key, run), (record) => {
-        // The storage has failed: the run waits until it accepts writes again.
+        // If writes are refused, the run cannot end before the storage accepts them again.
         const { refusal } = journal;
         if (refusal !== undefined && record !== undefined && !isTerminal(record.status)) throw refusal;
         return record;
@@ -236,7 +236,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   async cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void> {
-    // The shutdown has already stored the cancellation.
+    // Nothing to do: the shutdown has already stored the end of this run.
     if (this.#hasParked && this.#cancelledOnDisconnect.has(run)) return;
     this.#refuseOnceParked();
     const record = await this.#deps.journal.run(key, run);
@@ -313,16 +313,16 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     if (this.draining) throw new ServiceError("server.draining", "The server is stopping; try again soon");
   }
 
-  /** The storage is about to close: no thread is loaded any more. */
+  /** Once the runs are parked, the storage is about to close, so no thread is loaded any more. @throws ServiceError `server.draining` */
   #refuseOnceParked(): void {
     if (this.#hasParked) this.#refuseWhenDraining();
   }
 
   #checkDrained(): void {
-    // Threads that wait for a slot do not get one any more.
+    // Draining is over when every busy thread has paused or waits for a slot: no slots are given any more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
-    // A paused run may have been cancelled since: its end has to be stored.
+    // A paused run may have been cancelled in the meantime. Then its end still has to be stored.
     for (const liveThread of this.#halted)
       if (liveThread.attempt?.isHalted !== true) this.#halted.delete(liveThread);
     if (isOver()) this.#drained?.();
@@ -356,13 +356,13 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     this.activityChanged(liveThread);
     this.#temporaryThreads.runEnded(liveThread, run, end, isRead);
     this.#endCallbacks.notify(run, this.#withDeletion(liveThread, end));
-    // If there still is an attempt, a queued run has ended, and the run in progress stays paused.
+    // If there still is an attempt, the run that ended was a queued one, and the run in progress stays paused.
     if (liveThread.attempt === null) this.#halted.delete(liveThread);
     this.#checkDrained();
   }
 
   #withDeletion({ key }: LiveThread, end: RunEnd): RunEnd {
-    // Ordinary threads need no more than this check.
+    // The common case: no thread is being deleted.
     const isThreadDeleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(threadMapKey(key));
     return isThreadDeleted === undefined ? end : { ...end, isThreadDeleted };
   }
@@ -431,7 +431,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     const waking = this.#waking.get(name);
     if (waking !== undefined) {
       if (start === undefined) return waking;
-      // A request that does not create the thread may be loading it already.
+      // Another request is loading the thread already, perhaps without `start`. Then it fails if the thread does not exist.
       return waking.catch((cause: unknown) => {
         if (cause instanceof ServiceError && cause.code === "thread.not_found") return this.#wake(key, start);
         throw cause;

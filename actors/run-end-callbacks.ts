@@ -8,7 +8,7 @@ interface Waiter {
   readonly reject: (cause: unknown) => void;
 }
 
-/** As `Promise.withResolvers`, which Node 20 does not have. */
+/** The same as `Promise.withResolvers`, which Node 20 does not have. */
 function withResolvers<T>() {
   let resolve: (value: T) => void = () => undefined;
   let reject: (cause: unknown) => void = () => undefined;
@@ -19,7 +19,7 @@ function withResolvers<T>() {
 export class RunEndCallbacks {
   readonly #byRun = new ReleasingMap<string, Waiter[]>();
 
-  /** Rejects with the cause when the storage fails before the end, see {@link fail}. */
+  /** Resolves with the end of a run. Rejects when the storage fails before that; see {@link fail}. */
   waitForEnd(run: string): Promise<RunEnd> {
     return new Promise((resolve, reject) => {
       this.#add(run, { resolve, reject });
@@ -27,18 +27,18 @@ export class RunEndCallbacks {
   }
 
   /**
-   * Waits for the end of a run that may have ended already, which `read` finds out. The callback is added before the read: otherwise an
-   * end that is stored during the read would be missed.
+   * Waits for the end of a run that may have ended already. `read` reads its record, to find that out. The callback is added before the read:
+   * otherwise an end that is stored during the read would be missed.
    */
   async waitUnlessEnded(run: string, read: () => Eventually<RunRecord | undefined>): Promise<RunEnd> {
     const { promise: ended, ...waiter } = withResolvers<RunEnd>();
     this.#add(run, waiter);
-    // The promise may reject during the read, when nobody waits for it yet.
+    // The promise may reject during the read, before anybody waits for it. That must not be an unhandled rejection.
     ended.catch(() => undefined);
     try {
       const record = await read();
       if (record !== undefined && !isTerminal(record.status)) return await ended;
-      // If the end was reported meanwhile, use it: it includes the state, which may be deleted by now.
+      // Prefers the end if it was reported during the read: it includes the state, which may already be deleted.
       return await Promise.race([ended, { run: record }]);
     } finally {
       this.#remove(run, waiter);

@@ -2,27 +2,27 @@ import type { ReadHeap } from "../src/ports/heap.ts";
 import type { Cancel, Scheduler } from "../src/ports/scheduler.ts";
 
 export interface RunMemoryLimits {
-  /** Bytes from which on a state or an input is large. Small ones are not counted. */
+  /** A state or an input of this many bytes or more is large. Small ones are not counted. */
   readonly largeState: number;
-  /** Bytes of large states and inputs of runs in progress, from which on further ones wait. One run may exceed them. */
+  /** When the large states and inputs of runs in progress take this many bytes, further large runs wait. A single run may exceed it. */
   readonly maxStateBytes: number;
 }
 
-/** Bytes in memory that a run needs: for the states of its graphs, and for its input. */
+/** The bytes of memory that a run needs for the states of its graphs, and for its input. */
 export interface RunBytes {
   readonly state: number;
   readonly input: number;
 }
 
-/** Milliseconds after which one more run may begin, although there is no memory for it. */
+/** Every so many milliseconds, one more run may begin although the budget is used up. */
 const ONE_MORE_INTERVAL_MS = 1_000;
 
 /**
- * A budget for the memory of runs in progress: of their states, and of their inputs. It says whether one more run may begin. Runs that wait
- * for it are kept by the {@link ConcurrencyLimiter}.
+ * A budget for the memory that the states and inputs of runs in progress take. It says whether one more run may begin. The runs that wait for
+ * memory are in the {@link ConcurrencyLimiter}.
  *
- * A node may start a run and wait for it while its own state fills the budget. So that the two do not wait for each other, one more run
- * begins every second while the heap has room.
+ * A node may start a run and wait for its end, while the state of the node's own run fills the budget. So that the two runs do not wait for each
+ * other forever, one more run begins every second as long as the heap has room.
  */
 export class RunMemoryBudget {
   readonly #scheduler: Scheduler;
@@ -59,12 +59,12 @@ export class RunMemoryBudget {
     return bytesOf(bytes) >= this.#limits.largeState;
   }
 
-  /** Whether large runs have to wait. */
+  /** True when large runs have to wait. */
   get isFull(): boolean {
     return this.#bytes >= this.#limits.maxStateBytes;
   }
 
-  /** Whether a run that needs this many bytes may begin. */
+  /** True when a run that needs this many bytes may begin. */
   admits(bytes: RunBytes): boolean {
     return !this.isFull || this.#isOneMoreAdmitted || !this.isLarge(bytes);
   }
@@ -76,7 +76,7 @@ export class RunMemoryBudget {
     this.#set(run, bytes);
   }
 
-  /** Sets the bytes that the states of a run in progress take by now. */
+  /** Sets the bytes that the states of a run in progress take at present. */
   setState(run: string, state: number): void {
     const before = this.#runs.get(run);
     if (before === undefined && state < this.#limits.largeState) return;
@@ -86,7 +86,7 @@ export class RunMemoryBudget {
     if (wasFull && !this.isFull) this.#serveSoon();
   }
 
-  /** Counts a run no longer. Returns true if it was counted: then there may be memory for others. */
+  /** Stops counting a run. Returns true if it was counted: then there may be memory for other runs. */
   release(run: string): boolean {
     const before = this.#runs.get(run);
     if (before === undefined) return false;
@@ -112,7 +112,7 @@ export class RunMemoryBudget {
     this.#bytes += bytesOf(bytes);
   }
 
-  /** Deferred to a later turn, because the state of another thread is being changed in this one. */
+  /** Serves the waiting runs in a later turn, because in this turn the state of another thread is being changed. */
   #serveSoon(): void {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -131,13 +131,14 @@ export class RunMemoryBudget {
 
   get #hasHeapRoom(): boolean {
     const { used, limit } = this.#heap();
-    // The heap figure includes garbage until it is collected, and a process in which all runs wait allocates too little
-    // to trigger a collection.
+    // `used` includes garbage that is not collected yet, and a process in which all runs wait allocates too little to
+    // trigger a collection. So the counted bytes are compared too.
     return used < limit / 2 || this.#bytes < limit / 4;
   }
 }
 
 /**
- * Only the larger of the two counts: an input becomes part of the state and shares its memory, or the state drops it.
+ * The bytes that count for a run: the larger of state and input. Either the input becomes part of the state, and shares
+ * its memory, or it is dropped.
  */
 const bytesOf = ({ state, input }: RunBytes): number => Math.max(state, input);

@@ -15,19 +15,19 @@ export interface ActorMetrics {
   readonly passivated: number;
   /** Runs in progress. Reading it visits every live actor. */
   readonly running: number;
-  /** Runs that wait to start (`queued`), and those of them that wait only for a slot (`waiting`). */
+  /** Runs that wait to start (`queued`), and how many of these wait only for a slot (`waiting`). */
   readonly queued: number;
   readonly waiting: number;
   /** Bytes of the large states and inputs of runs in progress. */
   readonly stateBytes: number;
   /** Runs that ended before they started. */
   readonly withdrawn: number;
-  /** How long runs waited from their creation, or the time they were delayed to, until their first attempt. */
+  /** How long runs waited until their first attempt, measured from their creation, or from the time to which they were delayed. */
   readonly waits: DurationCounts;
   readonly graphs: ReadonlyMap<string, Readonly<GraphRunCounts>>;
 }
 
-/** Graphs: this many are counted by name, all others under one name. A metrics system keeps a series for each name. */
+/** The most graphs that are counted by name; all others share one name, because a metrics system keeps a series for each name. */
 const MAX_GRAPHS = 100;
 const OTHERS = "(others)";
 

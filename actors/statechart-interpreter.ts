@@ -9,7 +9,7 @@ import {
   type Snapshot,
 } from "./xstate.ts";
 
-/** The name of a guard or an action, or the name with parameters. */
+/** A reference to a guard or an action: its name, or its name with parameters. */
 type Reference = string | { readonly type: string; readonly params: object };
 type References = Reference | readonly Reference[];
 
@@ -43,7 +43,7 @@ interface StateConfig {
 interface ChartConfig extends Omit<StateConfig, "output" | "type"> {
   readonly id: string;
   readonly context: (args: { readonly input: never }) => object;
-  /** The output of the actor. `event.output` is that of the final state. */
+  /** The output of the actor. `event.output` is the output of the final state. */
   readonly output?: (args: { readonly context: never; readonly event: never }) => unknown;
 }
 
@@ -70,13 +70,13 @@ export interface Statechart<C extends object, E extends EventObject> {
   readonly guards: Named<Args<C, E>, boolean>;
   /** Actions that change the context. Only they may spawn. */
   readonly assigns: Named<SpawnArgs<C, E>, Partial<C>>;
-  /** Side effects. Each reports back with an event. */
+  /** Side effects. Each reports its result by sending an event to the actor. */
   readonly effects: Named<ActorArgs<C, E>, void>;
   /** Actions that send an event to a child. */
   readonly sends: {
     readonly [name: string]: { readonly to: string; readonly event: (args: Args<C, E>) => EventObject };
   };
-  /** Actions that stop children: the ids of these. */
+  /** Actions that stop children. Each returns the ids of the children to stop. */
   readonly stops: Named<ActorArgs<C, E>, readonly string[]>;
   readonly actors?: { readonly [src: string]: AnyActorLogic };
   readonly delays?: { readonly [name: string]: number };
@@ -96,12 +96,12 @@ export interface ChartLogic<C, E extends EventObject, I, O> extends ActorLogic<C
   snapshotIn(state: string, context: C): ChartSnapshot<C, O>;
 }
 
-/** {@link interpretStatechart}, or `xstateInterpreter`, which is XState's own. */
+/** Makes actor logic of a statechart: {@link interpretStatechart}, or `xstateInterpreter`, which uses XState's own interpreter. */
 export type Interpreter = <C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,
 ) => ChartLogic<C, E, I, O>;
 
-/** The child actors of an actor, the first `most` of them. */
+/** The first `most` child actors of an actor. */
 export function childrenOf(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
   const { children = NO_CHILD_ACTORS } = actor.getSnapshot() as {
     readonly children?: ChildActors | { readonly [id: string]: AnyActorRef };
@@ -109,7 +109,7 @@ export function childrenOf(actor: AnyActorRef, most = Infinity): readonly AnyAct
   return children instanceof ChildActors ? children.first(most) : Object.values(children).slice(0, most);
 }
 
-/** A state of the chart, with its ancestors. */
+/** A state of the chart. `parent` leads to its ancestors. */
 interface StateNode {
   readonly name: string;
   readonly config: StateConfig;
@@ -117,7 +117,7 @@ interface StateNode {
   readonly children: ReadonlyMap<string, StateNode>;
 }
 
-/** A transition from one atomic state, with everything that it does in order. */
+/** A transition from one atomic state. `operations`: everything that it does, in order. */
 interface Step<C, E> {
   readonly guard: ((args: Args<C, E>) => boolean) | undefined;
   readonly operations: readonly Operation<C, E>[];
@@ -133,8 +133,8 @@ interface AtomicState<C, E> {
 }
 
 /**
- * A transition in progress. Operations change the context and the children; everything else is deferred. It is also what guards and
- * assigns are called with, so that no object is made for each of them.
+ * A transition in progress. Operations change the context and the children; everything else is deferred. Guards and assigns get this object as
+ * their argument, so that no other object has to be made for each call.
  */
 class Move<C, E> implements SpawnArgs<C, E> {
   context: C;
@@ -157,15 +157,16 @@ type Operation<C, E> = (move: Move<C, E>) => void;
 
 /**
  * Makes actor logic of a statechart. The chart is compiled once: each state gets, for each event, its transitions and those of
- * its ancestors, and each transition one list of operations (exit, transition, entry). XState's interpreter finds these by a walk
- * over the chart at every event, and copies the snapshot at every action.
+ * its ancestors, and each transition one list of operations (exit, transition, entry). XState's interpreter searches the chart for
+ * these at every event, and copies the snapshot at every action.
  *
- * Measured on Node 20, 22 and 24: the three actors of a run with one node take 9 us of CPU to XState's 100 us and more, which
- * made the whole run (`wait-256`) take 1.5 times the CPU and more. XState's interpreter also keeps each type of event that it has
- * seen, so it grows by 0.35 KB with every task, whose `xstate.done.actor.*` is a type of its own.
+ * Measured on Node 20, 22 and 24: the three actors of a run with one node take 9 us of CPU; with XState's interpreter they take
+ * 100 us and more, and the whole run (benchmark `wait-256`) takes at least 1.5 times the CPU. XState's interpreter also keeps
+ * each type of event that it has seen. Since each task has its own type `xstate.done.actor.*`, it grows by 0.35 KB with every task.
  *
- * It knows what the charts of this folder use: nested states, guards, entry actions, `always`, `after`, `invoke`, `reenter`,
- * wildcards at the end of an event type, final states with outputs. Effects run after the snapshot is set; with XState, before.
+ * It supports what the charts of this folder use: nested states, guards, entry actions, `always`, `after`, `invoke`, `reenter`,
+ * wildcards at the end of an event type, and final states with outputs. Effects run after the snapshot is set; in XState they run
+ * before.
  */
 export function interpretStatechart<C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,
@@ -226,7 +227,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
   }
 
   /**
-   * The step from this atomic state by a transition that belongs to `source`: the state itself or one of its ancestors.
+   * Compiles the step from this atomic state by a transition of `source`, which is the state itself or one of its ancestors.
    */
   function stepOf(
     state: AtomicState<C, E>,
@@ -322,7 +323,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     if (assign !== undefined)
       return (move) => {
         const change = assign(move, params);
-        // Not a spread: in V8 before 12, an object that begins with one is slow to create and slow to read.
+        // Not a spread: in V8 before 12, an object literal that begins with a spread is slow to create and slow to read.
         move.context = Object.assign({}, move.context, change);
       };
     if (effect !== undefined)
@@ -352,7 +353,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     return state.wildcards.find(([prefix]) => type.startsWith(prefix))?.[1] ?? [];
   }
 
-  /** Ends the transition in a state: takes eventless (`always`) transitions, and builds the snapshot. */
+  /** Ends the transition in the state that it has reached: takes eventless (`always`) transitions, and builds the snapshot. */
   function settle(move: Move<C, E>, reached: AtomicState<C, E>): ChartSnapshot<C, O> {
     let state = reached;
     for (
@@ -454,7 +455,7 @@ function stopAll<C, E>(move: Move<C, E>): void {
   for (const id of move.children.names(Infinity)) stopChild(move, id);
 }
 
-/** The state and its ancestors, from the inside out; only those below `end`, if that is given. */
+/** The state and its ancestors, innermost first; with `end`, only those below it. */
 function lineage(node: StateNode, end?: StateNode): StateNode[] {
   return node === end ? [] : [node, ...(node.parent === undefined ? [] : lineage(node.parent, end))];
 }

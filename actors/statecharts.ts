@@ -15,12 +15,12 @@ export function createStatecharts(
     interpret = interpretStatechart,
   }: { readonly grace: number; readonly interpret?: Interpreter | undefined },
 ): Statecharts {
-  // An actor may receive one more message after its thread was removed from memory: then there is nothing to do.
+  // Undefined if the thread was removed from memory: its actor may still receive one more message, which does nothing.
   const graphOf = ({ thread, run, within }: RunInput): GraphExecution | undefined => {
     const attempt = liveThreadNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
   };
-  // A task's node may be a graph, which the run's chart executes: each chart needs the other.
+  // A task's node may be a graph, which the run's chart executes. So each of the two charts needs the other.
   const task: TaskLogic = interpret(
     taskChart(
       { execute: (input, self) => graphOf(input)?.tasks.execute(input.task, self) },

@@ -17,7 +17,7 @@ import {
 } from "./statechart-interpreter.ts";
 
 export interface TaskEffects {
-  /** Runs the node's body. Answered by `DONE`, `INTERRUPTED`, `FAILED`, or by `RETRY` and, later, `TRY`. */
+  /** Runs the node's body. Reports `DONE`, `INTERRUPTED` or `FAILED`; or `RETRY` and, later, `TRY`. */
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 
@@ -31,8 +31,9 @@ const ended = (kind: TaskKind) =>
  * The task's statechart: one execution of a node. The node's return value and its abort signal are kept by the run's
  * attempt.
  *
- * Where the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. Tasks of
- * graphs that run inside the node's body are children too. All stop when the task leaves `running` and `stopping`.
+ * If the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. Tasks of
+ * graphs that run inside the node's body are children too. All children stop when the task has left `running` and
+ * `stopping`.
  */
 export const taskChartConfig = {
   id: "task",
@@ -48,7 +49,7 @@ export const taskChartConfig = {
         INTERRUPTED: "interrupted",
         FAILED: "failed",
         RETRY: { target: "backoff", actions: "stopChildren" },
-        // The body still runs: only it knows when it has stopped.
+        // The body still runs. The task ends when the body has stopped.
         CANCEL: { target: "stopping", actions: "cancelChildren" },
         ENTER: { actions: ["spawnGraph", "beginGraph"] },
         JOINED: { actions: "spawnTasks" },
@@ -59,7 +60,7 @@ export const taskChartConfig = {
       on: {
         DONE: "done",
         INTERRUPTED: "interrupted",
-        // A body that was asked to stop and throws has stopped: that does not count as a failure.
+        // The body was asked to stop, and stopped by throwing. That does not count as a failure.
         FAILED: "cancelled",
         RETRY: "cancelled",
       },
@@ -81,7 +82,10 @@ export type TaskLogic = ChartLogic<TaskInput, TaskActorEvent, TaskInput, TaskOut
 
 const GRAPH = "subgraph";
 
-/** What the names in the chart mean. The charts of graphs and tasks need each other: `run` and `task` are read when needed. */
+/**
+ * Implements the guards and actions that the chart names. `run` and `task` are functions, because the charts of graphs and tasks need each
+ * other: they are called only when an actor is spawned.
+ */
 export function taskChart(
   effects: TaskEffects,
   logic: { readonly run: () => AnyActorLogic; readonly task: () => AnyActorLogic },
@@ -119,7 +123,7 @@ export function taskChart(
   };
 }
 
-/** Spawns the actors of tasks of the graph that this input names. */
+/** Spawns actors for tasks of the graph that this input names. */
 export function spawnTasks(
   { thread, run, within }: RunInput,
   tasks: readonly TaskName[],

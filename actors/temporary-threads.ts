@@ -32,7 +32,7 @@ export class TemporaryThreads {
   readonly #deps: Deps;
   readonly #withoutActor: WithoutActor;
   readonly #isStopping: () => boolean;
-  /** By thread, the number of requests that are about to read, and the callbacks to run when none is left. */
+  /** By thread: the number of requests that are about to read it, and the callbacks to call when there are none left. */
   readonly #pendingReads = new Map<string, { requests: number; readonly afterwards: (() => void)[] }>();
 
   constructor(deps: Deps, withoutActor: WithoutActor, isStopping: () => boolean) {
@@ -41,7 +41,7 @@ export class TemporaryThreads {
     this.#isStopping = isStopping;
   }
 
-  /** Keeps a thread until the returned function is called, which MUST be done once. */
+  /** Keeps a thread until the returned function is called. It MUST be called once. */
   keep(key: ThreadKey): () => void {
     const name = threadMapKey(key);
     const pending = this.#pendingReads.get(name) ?? { requests: 0, afterwards: [] };
@@ -58,7 +58,7 @@ export class TemporaryThreads {
   runEnded(liveThread: LiveThread, id: string, { run }: RunEnd, isRead: boolean): void {
     const { temporary } = liveThread.record;
     if (temporary === null || liveThread.runs.size > 0) return;
-    // The client of a run that was stopped does not come back for it.
+    // The client of a cancelled run does not come back to read it.
     const isAwaited = temporary === "free" && run !== undefined && run.cancel === null;
     const remove = () =>
       void this.#withoutActor(liveThread, () => this.remove(liveThread.key, liveThread.record));
@@ -72,8 +72,8 @@ export class TemporaryThreads {
   }
 
   /**
-   * Deletes a temporary thread of an earlier process. If that process cut off the client of its run, the run ends as
-   * interrupted, and its webhook says so.
+   * Deletes a temporary thread of an earlier process. If its run was still in progress, its client was cut off with that
+   * process: the run ends as interrupted, and its webhook reports that.
    */
   async deleteLeftover(key: ThreadKey, thread: ThreadRecord): Promise<void> {
     const { journal, clock } = this.#deps;
@@ -97,8 +97,8 @@ export class TemporaryThreads {
   }
 
   /**
-   * Deletes a temporary thread. Never rejects: if it fails, as it does when the storage is closed at a stop, the next start finds the thread and
-   * deletes it.
+   * Deletes a temporary thread. Never rejects: if the deletion fails, for example because the server stops and has closed the storage, the thread
+   * is deleted when the server starts again.
    */
   async remove(key: ThreadKey, { epoch, seq }: ThreadRecord): Promise<void> {
     await this.#deps.journal.remove(key, { epoch, seq }).catch((cause: unknown) => {

@@ -10,13 +10,13 @@ import {
 } from "../src/model/thread.ts";
 import { timersWith } from "../src/model/machine-timer.ts";
 import type { Eventually } from "../src/ports/eventually.ts";
-import type { SystemDeps, ThreadChange, ThreadOperations } from "./thread-system.ts";
+import type { SystemDeps, ThreadPatch, ThreadOperations } from "./thread-system.ts";
 import { cancelThreadRun } from "./thread/admission.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
 
 /** The part of the registry that the administration needs. */
 export interface ThreadAdministrationOwner {
-  /** Runs the work when no other request holds the thread's lock; until it is done, no run is admitted. */
+  /** Waits until no other request holds the thread's lock, then runs the work. Until the work is done, no run is admitted. */
   withLock<T>(key: ThreadKey, work: () => Promise<T>): Promise<T>;
   /** @throws ServiceError `server.draining` */
   refuseWhenDraining(): void;
@@ -26,7 +26,10 @@ export interface ThreadAdministrationOwner {
   withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void>;
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
-  /** Tells runs that end from now on that their thread may be deleted. The promise resolves with whether it was. */
+  /**
+   * Marks the ends of the thread's runs from now on, until the returned function is called: the thread may be deleted. `isDeleted` resolves with
+   * whether it was.
+   */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }
 
@@ -42,7 +45,7 @@ export class ThreadAdministration implements ThreadOperations {
     this.#keeper = keeper;
   }
 
-  update(key: ThreadKey, { metadata, ttl }: ThreadChange): Promise<ThreadRecord> {
+  update(key: ThreadKey, { metadata, ttl }: ThreadPatch): Promise<ThreadRecord> {
     return this.#alone(key, async () => {
       const liveThread = await this.#liveThread(key);
       const now = this.#deps.clock.now();
@@ -81,7 +84,7 @@ export class ThreadAdministration implements ThreadOperations {
       const { ttl, rested_at } = liveThread.record;
       const now = this.#deps.clock.now();
       if (ttl === null || ttl.due > now) return;
-      // The thread is in use, or was used since: its lifetime starts again from that time.
+      // If the thread is in use, or was used in the meantime, its lifetime starts again from that time.
       const { due } = ttlFrom(ttl, isInUse(liveThread) ? now : rested_at);
       if (due > now) return postpone(liveThread, due);
       if (ttl.strategy === "delete") return this.#remove(key);
@@ -97,7 +100,7 @@ export class ThreadAdministration implements ThreadOperations {
     });
   }
 
-  /** The live thread. @throws ServiceError `thread.not_found`, also for a temporary thread */
+  /** Loads the thread, if it is not live. @throws ServiceError `thread.not_found`, also for a temporary thread */
   async #liveThread(key: ThreadKey): Promise<LiveThread> {
     const liveThread = await this.#keeper.wake(key);
     const { record } = liveThread;
@@ -122,7 +125,7 @@ export class ThreadAdministration implements ThreadOperations {
   }
 
   /**
-   * Cancels the runs and deletes the thread. Adds callbacks to `listeners`, to be called with whether it was deleted.
+   * Cancels the runs and deletes the thread. Adds callbacks to `listeners`; the caller calls each with whether the thread was deleted.
    */
   async #removeInUse(
     key: ThreadKey,
@@ -131,13 +134,13 @@ export class ThreadAdministration implements ThreadOperations {
   ): Promise<void> {
     for (let liveThread = first; ; liveThread = await this.#liveThread(key)) {
       if (!isInUse(liveThread)) return this.#removeIdle(liveThread);
-      // Cancels the last run first: otherwise the next run would begin as soon as the one before it ends.
+      // Cancels the queued runs before the one in progress. Otherwise the next run would begin as soon as that one ends.
       const runs = [...liveThread.delayed.keys(), ...[...liveThread.runs.keys()].toReversed()];
       listeners.push(this.#deps.sinks.removing(key, runs));
       try {
         for (const run of runs) await cancelThreadRun(liveThread, run, "interrupt", null);
       } catch (cause) {
-        // A thread that has become idle by itself may be removed from memory when too many are idle.
+        // The thread may have become idle, and been removed from memory because too many threads are idle. Then it is loaded again.
         if (liveThread.alive || liveThread.isBroken) throw cause;
       }
       for (const run of runs) await this.#keeper.settled(key, run);
@@ -162,20 +165,20 @@ export class ThreadAdministration implements ThreadOperations {
   }
 }
 
-/** True when a run is in progress or waits, also for a later time. Such a run may resume from any checkpoint. */
+/** True when the thread has a run in progress, queued or delayed. Such a run may resume from any checkpoint. */
 function isInUse({ runs, delayed }: LiveThread): boolean {
   return runs.size > 0 || delayed.size > 0;
 }
 
-/** Stores when to look at the thread again. Clients do not see this as a change of the thread. */
+/** Stores when to check the expiry of the thread again. `updated_at` does not change, so clients do not see this. */
 function postpone(liveThread: LiveThread, due: number): Promise<void> {
   const later = (thread: ThreadRecord) => ({ ...thread, ttl: thread.ttl && { ...thread.ttl, due } });
   return liveThread.write({ kind: "postponed", durable: true }, later, true);
 }
 
 /**
- * The record of a copy. It has the same latest checkpoint: a copy of an interrupted thread can be given other
- * answers. A copy of a busy thread has the state stored so far, and is idle.
+ * The record of a copy. It has the same latest checkpoint as the original, so that interrupts can be answered differently
+ * in the copy. A copy of a busy thread has the state that is stored so far, and is idle.
  */
 function copied(
   origin: ThreadRecord,

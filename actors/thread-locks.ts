@@ -2,8 +2,8 @@ import type { ThreadCreation } from "../src/model/thread.ts";
 import { ReleasingMap } from "../src/model/releasing-map.ts";
 
 /**
- * Locks by thread name: one request at a time creates, changes or deletes a thread, and no run is admitted to it
- * meanwhile.
+ * Locks of threads, by name. Only one request at a time creates, changes or deletes a thread, and no run is admitted to it
+ * in the meantime.
  */
 export class ThreadLocks {
   readonly #locks = new ReleasingMap<string, Promise<unknown>>();
@@ -13,13 +13,13 @@ export class ThreadLocks {
   }
 
   /**
-   * Runs the work while holding the thread's lock. Its result is stored, or it has failed, before the next request
-   * gets the lock.
+   * Runs the work while holding the thread's lock. The next request gets the lock when the work has settled, so that its
+   * result is stored by then.
    */
   async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     for (let other = this.#locks.get(name); other !== undefined; other = this.#locks.get(name)) await other;
     const made = work();
-    // Waiting requests need only know that the work is over, not its result.
+    // Waiting requests need to know only that the work is over, and not its result.
     const over = made.then(
       () => undefined,
       () => undefined,
@@ -33,7 +33,7 @@ export class ThreadLocks {
   }
 }
 
-/** False for a temporary thread: nobody else knows its id, so no other request can create it. */
+/** True if other requests may create the thread too. False for a temporary thread, because nobody else knows its id. */
 export function isIdShared(start: ThreadCreation | undefined): boolean {
   return start !== undefined && (start.temporary ?? null) === null;
 }

@@ -5,9 +5,9 @@ import type { Journal } from "../src/ports/journal.ts";
 import type { Logger } from "../src/ports/logger.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** Milliseconds before the first reload of a thread that failed. */
+/** Milliseconds to wait before the first reload of a thread that failed. */
 const FIRST_DELAY_MS = 1_000;
-/** Milliseconds: the longest delay before a later reload. */
+/** The longest delay before a later reload, in milliseconds. */
 const MAX_DELAY_MS = 30_000;
 /** Milliseconds after which the failures of a thread are forgotten. */
 const FORGET_MS = 300_000;
@@ -21,7 +21,7 @@ interface Deps {
 
 interface Threads {
   isLive(key: ThreadKey): boolean;
-  /** True when no thread is loaded any more. */
+  /** True when the server is stopping: then no thread is loaded any more. */
   isStopping(): boolean;
   wake(key: ThreadKey): unknown;
 }
@@ -38,9 +38,9 @@ interface Reload {
 }
 
 /**
- * Reloads threads that failed while they had runs: as soon as the storage accepts writes, and with a longer delay the
- * more often a thread has failed. Threads that failed because of the storage are logged together: one line when they
- * fail, one when they are loaded again.
+ * Reloads threads that failed while they had runs. Waits until the storage accepts writes, and longer the more often a
+ * thread has failed. Threads that failed because of the storage are logged together: one line when they fail, and one when
+ * they are loaded again.
  */
 export class ThreadReloads {
   readonly #deps: Deps;
@@ -51,7 +51,7 @@ export class ThreadReloads {
   #isLoading = false;
   /** Threads that failed because of the storage and are not loaded again yet. */
   readonly #failed = new Set<string>();
-  /** The number of threads that have been in `#failed` since it was last empty. */
+  /** The threads that have been in `#failed` since it was last empty. The log lines give their number. */
   readonly #everFailed = new Set<string>();
 
   constructor(deps: Deps, threads: Threads) {
@@ -59,7 +59,7 @@ export class ThreadReloads {
     this.#threads = threads;
   }
 
-  /** Records that a thread has failed and is no longer live. `hasRuns`: it has to be loaded again. */
+  /** Called when a thread has failed and is no longer live. `hasRuns`: the thread has runs, so it has to be loaded again. */
   threadFailed(key: ThreadKey, cause: unknown, hasRuns: boolean): void {
     const { logger, scheduler } = this.#deps;
     const name = threadMapKey(key);
@@ -73,7 +73,7 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // Deferred to a later turn, since many threads fail together.
+      // Logged in a later turn, because many threads fail together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }
@@ -89,7 +89,7 @@ export class ThreadReloads {
     const known = this.#reloads.get(name);
     const reload = known ?? { key, failures: 0, at, isLoaded: false, isScheduled: false };
     reload.at = at;
-    // Requests may load the thread too; those loads do not count as reloads.
+    // Counts only reloads of this class. Requests may load the thread too.
     if (reload.isLoaded) reload.failures++;
     reload.isLoaded = false;
     this.#reloads.delete(name);
@@ -114,7 +114,7 @@ export class ThreadReloads {
     if (!this.#isLoading) void this.#loadAll();
   }
 
-  /** Loads one thread a turn: there may be thousands, and other work must not wait for all of them. */
+  /** Loads one thread in each turn, because there may be thousands, and other work must not wait for all of them. */
   async #loadAll(): Promise<void> {
     this.#isLoading = true;
     for (let reload = this.#ready.shift(); reload !== undefined; reload = this.#ready.shift()) {
@@ -134,11 +134,11 @@ export class ThreadReloads {
     this.#isLoading = false;
   }
 
-  /** Loads a thread. Resolves with false when it has to be tried again. */
+  /** Loads a thread. Resolves with false when the load failed and has to be repeated. */
   async #load(reload: Reload): Promise<boolean> {
     const { key } = reload;
     if (this.#threads.isLive(key)) return true;
-    // The thread may fail again before this promise has resolved.
+    // Set before the load, because the thread may fail again before the promise resolves.
     reload.isLoaded = true;
     try {
       await this.#threads.wake(key);

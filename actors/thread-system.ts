@@ -1,4 +1,4 @@
-import { noConcurrencyLimits, type ConcurrencyLimits } from "./concurrency-limiter.ts";
+import { unlimitedConcurrency, type ConcurrencyLimits } from "./concurrency-limiter.ts";
 import type { CheckpointHead } from "../src/model/checkpoint.ts";
 import type {
   CancelAction,
@@ -44,8 +44,8 @@ export interface RunDraft {
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
   /**
-   * It takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and not for an interrupt that waits now. Runs before it
-   * may therefore answer that one.
+   * True: the run sends an event to a machine, for a client or a timer. The event is for the state that the machine has when the run starts, and
+   * not an answer to an interrupt that waits now. So it does not conflict with earlier runs that answer that interrupt.
    */
   readonly isEvent?: boolean;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
@@ -53,7 +53,7 @@ export interface RunDraft {
 }
 
 /**
- * Admits a run that takes the event of a timer that is due. Resolves with false when the thread does not list the timer
+ * Admits a run that sends the event of a timer that is due. Resolves with false when the thread does not list the timer
  * any more.
  */
 export type AdmitTimerRun = (key: ThreadKey, timer: Timer) => Promise<boolean>;
@@ -64,23 +64,23 @@ export interface UpdateDraft {
   readonly from: string | null;
   /** The namespace: `""` for the root graph, or that of the subgraph whose state to change. */
   readonly ns: string;
-  /** The writes of each superstep; at least one superstep. All are stored, or none. */
+  /** For each superstep, at least one, its writes. All supersteps are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
 }
 
 export interface ThreadDraft {
   readonly metadata: JsonObject;
-  /** The supersteps that make its first state; absent: it has no state. The metadata's `graph_id` names the graph. */
+  /** The supersteps that make the thread's first state; absent: it has no state. `graph_id` in the metadata names the graph. */
   readonly supersteps?: UpdateDraft["supersteps"];
   readonly ttl?: ThreadLifetime | null;
   /** What to do when the thread exists: `raise` throws `thread.exists`, `do_nothing` returns it unchanged. */
   readonly if_exists: "raise" | "do_nothing";
-  /** Which thread `do_nothing` may return; absent: any. */
+  /** Decides whether `do_nothing` may return the existing thread; absent: it may. */
   readonly permits?: Permits;
 }
 
-/** A change of a thread's metadata or lifetime. */
-export interface ThreadChange {
+/** A change of a thread's metadata or lifetime: the body of `PATCH /threads/{id}`. */
+export interface ThreadPatch {
   /** Members to set; other members stay. */
   readonly metadata?: JsonObject;
   /** The new lifetime; null: unlimited. */
@@ -91,8 +91,8 @@ export interface RunEnd {
   /** The run's record; undefined: the run is unknown, or was rolled back. */
   readonly run: RunRecord | undefined;
   /**
-   * The final state, when an actor of this process has just ended the run; else it has to be read. `waiting`: the
-   * interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
+   * The final state. Present only when an actor of this process has just ended the run; otherwise it has to be read.
+   * `waiting`: the interrupts that wait for an answer, empty at a breakpoint; null when the run did not pause.
    */
   readonly left?: { readonly values: JsonObject; readonly waiting: readonly Interrupt[] | null };
   /** Set when the run ended while its thread was being deleted: resolves with whether the thread was deleted. */
@@ -106,27 +106,27 @@ export interface RunEnd {
  */
 export interface ThreadOperations {
   /** Changes a thread, busy or idle. Resolves with the thread when the change is stored. */
-  update(key: ThreadKey, change: ThreadChange): Promise<ThreadRecord>;
+  update(key: ThreadKey, change: ThreadPatch): Promise<ThreadRecord>;
   /**
-   * Creates a thread `to` with the state and the history of `from`, without its runs. `metadata`: that of the copy
-   * instead of the thread's own. Resolves when it is stored.
+   * Creates a thread `to` with the state and the history of `from`, without its runs. `metadata` replaces the metadata of
+   * `from` in the copy. Resolves when the copy is stored.
    */
   copy(from: ThreadKey, to: ThreadKey, metadata?: JsonObject): Promise<ThreadRecord>;
   /**
-   * Cancels the runs of a thread, so that their webhooks learn of it, and deletes the thread with everything that belongs to it. Those who
-   * read a run or wait for it learn that the thread was deleted. A run admitted meanwhile finds no thread.
+   * Cancels the runs of a thread, so that their webhooks are sent, and deletes the thread with all its data. Clients that read a run or wait for
+   * its end learn that the thread was deleted. A run that is requested in the meantime finds no thread.
    */
   remove(key: ThreadKey): Promise<void>;
   /**
-   * Deletes all checkpoints of a thread except the latest of each graph in it. False: the thread is busy, and nothing
-   * is deleted.
+   * Deletes all checkpoints of a thread except the latest of each graph in it. Resolves with false when the thread is busy:
+   * then nothing is deleted.
    */
   prune(key: ThreadKey): Promise<boolean>;
-  /** Applies the thread's `ttl` if its time is up; else stores when to look again. */
+  /** Deletes or prunes the thread as its `ttl` says, if it has expired. Otherwise stores when to check again. */
   expire(key: ThreadKey): Promise<void>;
 }
 
-/** How a run without a stored end was ended; undefined: it was not, because it has ended by now or is still queued. */
+/** How a run without a stored end was ended; undefined: it was left as it is, because it has ended by now or is still queued. */
 export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
 /**
@@ -136,29 +136,30 @@ export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 export interface ThreadSystem {
   /**
    * Creates a thread. Resolves when it is stored.
-   * @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also as {@link
-   *   ThreadSystem.update}
+   * @throws ServiceError `thread.exists`, `server.draining`, `storage.unavailable`; with supersteps also the errors of
+   *   {@link ThreadSystem.update}
    */
   create(key: ThreadKey, draft: ThreadDraft): Promise<ThreadRecord>;
   readonly threads: ThreadOperations;
   /**
-   * Admits a run by the multitask rules, atomically for its thread. Resolves when the run is stored, and with it its
-   * thread if that is created. A temporary thread takes only its own run: for another one it counts as unknown.
+   * Admits a run by the multitask rules, atomically for its thread. Resolves when the run is stored, together with its
+   * thread if that is new. A temporary thread accepts only the run for which it was made: for other runs it counts as
+   * unknown.
    * @throws ServiceError `thread.not_found`, `run.conflict`, `resume.*`, `server.busy`, `server.draining`,
    *   `storage.unavailable`
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
-   * Admits runs, each to a new thread of its own. All are admitted in one turn; if one is refused, none is, no node
-   * of the others runs, and the result of `refused` is thrown. Resolves when all are stored.
+   * Admits runs, each to a new thread of its own, all in one turn. Resolves when all are stored. If one is refused, none is
+   * admitted, no node of any runs, and the result of `refused` is thrown.
    */
   admitAll(
     runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],
     refused: (index: number, cause: unknown) => unknown,
   ): Promise<readonly RunRecord[]>;
   /**
-   * Changes the state of an idle thread, atomically, in one append. The thread's status is then `interrupted` where
-   * tasks are left to run, else `idle`. Resolves with the last new checkpoint when it is stored.
+   * Changes the state of an idle thread, atomically, in one append. The thread's status is then `interrupted` if there are
+   * next tasks, else `idle`. Resolves with the last new checkpoint when it is stored.
    * @throws ServiceError `thread.not_found`, `thread.busy`, `thread.no_graph`, `checkpoint.not_found`, errors of the
    *   engine, `server.draining`, `storage.unavailable`
    */
@@ -168,7 +169,7 @@ export interface ThreadSystem {
    * unknown or was rolled back. Loads no thread.
    */
   settled(key: ThreadKey, run: string): Promise<RunRecord | undefined>;
-  /** The same, with the final state of the run. */
+  /** Like {@link settled}, but also gives the final state of the run, if it is known. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
    * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with
@@ -177,19 +178,19 @@ export interface ThreadSystem {
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
   /**
-   * Registers that the client wants the run to end with its connection. A shutdown closes that connection: then the
-   * next start ends the run instead of continuing it. Does nothing for a run that has ended.
+   * Registers that the client wants the run to end with its connection. Since a shutdown closes the connection, the server
+   * then ends the run when it starts again, instead of continuing it. Does nothing for a run that has ended.
    */
   cancelOnDisconnect(key: ThreadKey, run: string): void;
   /**
-   * Deletes a run that has ended, with its events and its checkpoints. If the thread's latest checkpoint is one of
-   * them, the thread returns to the one before. Resolves when the change is stored.
+   * Deletes a run that has ended, with its events and its checkpoints. If the run made the thread's latest checkpoint, the
+   * thread returns to the checkpoint before the run. Resolves when the change is stored.
    * @throws ServiceError `run.not_found`, `run.conflict` (it has not ended), `thread.busy` (another is in progress)
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is a temporary one, until the returned function is called: a request is about to read the run, and the reads
-   * before that may take time. Afterwards the thread is deleted as if the run had ended then.
+   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is about to read the run, but has to read
+   * other data before. After that call, the thread is deleted as if the run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */
@@ -200,8 +201,8 @@ export interface ThreadSystem {
    */
   positionOf(key: ThreadKey, run: string): number | undefined;
   /**
-   * Shows the inspector every live actor of the scope, and from then on all that happens to them, until the returned
-   * function is called. It loads no thread. While nobody inspects, no actor has a hook.
+   * Shows the inspector every live actor of the scope, and from then on everything that happens to them, until the returned
+   * function is called. It loads no threads. Without an inspector, actors have no hooks.
    */
   inspect(scope: InspectScope, inspector: Inspector): () => void;
   readonly live: LiveThreadList;
@@ -210,11 +211,11 @@ export interface ThreadSystem {
    * requests.
    */
   recover(): Promise<void>;
-  /** Sets what takes the timers that are due. Called before {@link ThreadSystem.recover}. */
+  /** Sets the function that admits runs for timers that are due. Called before {@link ThreadSystem.recover}. */
   onTimer(admit: AdmitTimerRun): void;
-  /** Ends a run whose record has no end although no thread lists it. Resolves with its outcome when that is stored. */
+  /** Ends a run whose record has no end although no thread lists the run. Resolves with its outcome when the end is stored. */
   restoreRunEnd(found: RunWithLostEnd): Promise<RestoredEnd>;
-  /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the rest for the next start. */
+  /** Refuses new runs, waits up to `ms` milliseconds for running supersteps, and parks the unended runs: the next start continues them. */
   drain(ms: number): Promise<void>;
   readonly counts: { readonly live: number; readonly busy: number };
   /** All metrics, for periodic readers. */
@@ -226,7 +227,7 @@ export interface SystemDeps {
   readonly engine: Engine;
   readonly host: Host;
   readonly sinks: Sinks;
-  /** The key-value store that nodes use across threads. */
+  /** The long-term store, which the nodes of all threads share. */
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -249,26 +250,26 @@ export interface SystemLimits {
    * garbage collection slower.
    */
   readonly maxIdle: number;
-  /** Bytes of the states of idle threads in memory, at most: those that have been idle longest are removed. One state may exceed it. */
+  /** The most bytes of idle threads' states in memory. Above it, the threads that have been idle longest are removed. One state may exceed it. */
   readonly maxIdleBytes: number;
-  /** Bytes: a state or an input of a run of this size or more counts as large. */
+  /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;
-  /** Bytes of the large states and inputs of runs in progress: at this size further large runs wait. A single run may exceed it. */
+  /** When the large states and inputs of runs in progress take this many bytes, further large runs wait. A single run may exceed it. */
   readonly maxStateBytes: number;
-  /** Milliseconds that a temporary thread is kept for readers that have not reached its end or may come back. */
+  /** Milliseconds that a temporary thread is kept for readers that have not reached the run's end or may come back. */
   readonly linger: number;
-  /** Milliseconds that a cancelled task has to stop by itself. */
+  /** Milliseconds in which a cancelled task may stop by itself. */
   readonly grace: number;
   /** The number of attempts that a run may have. */
   readonly attempts: number;
-  /** Milliseconds that an attempt of a run may take, where the run sets no limit itself; Infinity: no limit. */
+  /** Milliseconds that an attempt of a run may take, if the run itself sets no limit; Infinity: no limit. */
   readonly timeout: number;
-  /** Runs that may be in progress at once. */
+  /** The limits of how many runs may be in progress at once. */
   readonly concurrent: ConcurrencyLimits;
-  /** Runs that may wait: of all threads, and of one tenant. */
+  /** The most runs that may wait: in total, and of one tenant. */
   readonly maxQueued: number;
   readonly maxQueuedPerTenant: number;
-  /** Bytes of the inputs of runs that wait: of all threads, and of one tenant. */
+  /** The most bytes of the inputs of waiting runs: in total, and of one tenant. */
   readonly maxQueuedBytes: number;
   readonly maxQueuedBytesPerTenant: number;
 }
@@ -283,7 +284,7 @@ export const defaultSystemLimits: SystemLimits = {
   grace: 500,
   attempts: 3,
   timeout: Infinity,
-  concurrent: noConcurrencyLimits,
+  concurrent: unlimitedConcurrency,
   maxQueued: 100_000,
   maxQueuedPerTenant: Infinity,
   maxQueuedBytes: 256 * 1024 * 1024,

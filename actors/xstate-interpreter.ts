@@ -3,7 +3,7 @@ import type { EventObject } from "./xstate.ts";
 import type { ChartLogic, Statechart } from "./statechart-interpreter.ts";
 
 /**
- * Runs a statechart with XState's own interpreter, so that tests can compare `interpretStatechart` with it. As
+ * Runs a statechart with XState's own interpreter, so that tests can compare `interpretStatechart` with it. Passed as
  * `SystemDeps.interpret`, it runs a whole actor system.
  */
 export function xstateInterpreter<C extends object, E extends EventObject, I, O>(chart: Statechart<C, E>) {

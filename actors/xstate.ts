@@ -1,6 +1,6 @@
 /**
  * The parts of XState that Heddle uses. Import XState only through this file: the build rewrites it, see
- * `bundleXState` in `src/build/bundles.ts`.
+ * `bundleXState` in `src/build/package-bundles.ts`.
  */
 export {
   createActor,

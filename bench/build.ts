@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleServer, bundleXState, PACKAGE_ROOT } from "../src/build/bundles.ts";
+import { bundleServer, bundleXState, PACKAGE_ROOT } from "../src/build/package-bundles.ts";
 
 /**
  * The folder with the server as the package contains it: bundled into few files. Everything else is compiled file by
@@ -30,7 +30,7 @@ export async function build(): Promise<string> {
   await bundleServer([join(schemas, "typebox.js")], { outdir: schemas, allowOverwrite: true, banner: {} });
   const served = join(out, SERVED);
   rmSync(served, { recursive: true, force: true });
-  const entries = ["cli", "index", "app/node-worker"].map((name) => join(out, "src", `${name}.js`));
+  const entries = ["cli", "index", "app/node-worker-entry"].map((name) => join(out, "src", `${name}.js`));
   await bundleServer(entries, { outdir: served });
   const manifest = JSON.parse(readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8")) as {
     readonly exports: { ".": object };

@@ -7,7 +7,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/package-bundles.ts";
 import { build } from "./build.ts";
 import { removeOnExit, LoadProcess, ServerProcess } from "./child.ts";
 import { describeMachine, measureSync } from "./machine.ts";

@@ -7,7 +7,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PACKAGE_ROOT } from "../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../src/build/package-bundles.ts";
 import { build } from "./build.ts";
 import { removeOnExit, LoadProcess, ServerProcess } from "./child.ts";
 import type { Job } from "./load/job.ts";

@@ -30,7 +30,7 @@ import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { bundledComponents } from "./config/ui-bundler.ts";
 import { builtPages } from "./app/dashboard-files.ts";
 import { createBodyLimits } from "./ports/body-memory.ts";
-import { MemoryBudget } from "./ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "./stream/response-memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import { userFrom } from "./model/auth-user.ts";
@@ -80,7 +80,7 @@ const WEBHOOK_DRAIN = 2_000;
  * @throws ServiceError `config.invalid`, `graph.invalid`, `storage.locked`, `storage.version`, `storage.unavailable`, `server.address`
  */
 export function createApp(options: AppOptions = {}): Promise<App> {
-  // Keeps the process alive meanwhile: timers do not, such as the one before a second attempt.
+  // A pending promise does not keep the process alive, nor do the scheduler's timers, which are unref'ed.
   return keepAliveDuring(openWithSdkLogger(options));
 }
 
@@ -155,8 +155,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   // A budget for long work. Requests that begin have another one, so that they do not wait for it.
   const budget = new TimeBudget(clock, scheduler);
   // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
-  const memory = new MemoryBudget(scheduler);
-  const streamMemory = new MemoryBudget(scheduler);
+  const memory = new ResponseMemoryBudget(scheduler);
+  const streamMemory = new ResponseMemoryBudget(scheduler);
   const storage =
     options.storage ??
     (await openStorage(storageOf(options.data), {

@@ -8,7 +8,7 @@ export function chartDefinitions(): { readonly [machine: string]: JsonObject } {
   return { thread: plain(threadChartConfig), run: plain(runChartConfig), task: plain(taskChartConfig) };
 }
 
-/** JSON of a definition. Functions are left out: the chart refers to them by name. */
+/** A definition as plain JSON. Functions are left out: guards and actions are referred to by name. */
 function plain(definition: object): JsonObject {
   return JSON.parse(JSON.stringify(definition)) as JsonObject;
 }

@@ -15,10 +15,10 @@ import type { RunOutput, TaskKind } from "../messages.ts";
 /** The path of a node: the names of the subgraph nodes that lead to it, and its own. */
 type Way = readonly string[];
 
-/** The final status of the graph's actor, by that of the run. */
+/** The final status of the graph's actor, by the status of the run. */
 const left = { success: "done", interrupted: "stopped", error: "error", timeout: "error" } as const;
 
-/** Shows the graph of one run as an actor of its own, whose state is the set of running nodes. */
+/** Shows the graph of one run to the inspector as a separate actor. Its state is the set of running nodes. */
 export class ShownGraph {
   readonly actor: InspectedActor;
   readonly #chart: StatechartDefinition;
@@ -66,11 +66,11 @@ export class ShownGraph {
     if (kind !== "done") this.#stuck.set(task, { way, kind });
     const event = { type: `${way.join("/")}.${kind}`, task };
     this.#inspector.event(this.actor, event, task);
-    // Between two steps no node runs: the next ones are about to start.
+    // If no node runs, the step is over. The state is then shown when the nodes of the next step start.
     if (this.#running.size > 0) this.#show(event);
   }
 
-  /** Shows the end of the run. Without an output, the run was abandoned because its thread failed. */
+  /** Shows the end of the run. `output` is undefined if the run was abandoned because its thread failed. */
   close(output: RunOutput | undefined): void {
     const event = { type: `run.${output?.status ?? "stopped"}` };
     this.#inspector.event(this.actor, event, this.actor.parent);
@@ -93,7 +93,7 @@ export class ShownGraph {
     if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
   }
 
-  /** Updates the state; true when the set of running nodes has changed. Thousands of tasks may run the same node. */
+  /** Updates the state. Returns true when the set of running nodes has changed: thousands of tasks may run the same node. */
   #settle(): boolean {
     if (this.#running.size === 0) return false;
     const ways = new Map<string, Way>();

@@ -7,7 +7,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
 
-/** What the inspector has been shown of an actor. */
+/** What the inspector has already been shown of an actor. */
 interface ShownSoFar {
   readonly shown: InspectedActor;
   /** The last snapshot shown. Snapshots are immutable, so comparing references is enough. */
@@ -16,9 +16,9 @@ interface ShownSoFar {
 }
 
 /**
- * Shows one live thread's actors to one inspector. XState reports a snapshot after its effects, so the end of a task
- * would come after everything that it caused. To keep the order, each report of an actor is preceded by the current
- * snapshots of the actor and of its parents.
+ * Shows the actors of one live thread to one inspector. XState reports a snapshot after the effects of its transition, so
+ * the end of a task would be shown after everything that it caused. To keep the order, the current snapshots of an actor
+ * and of its parents are shown before anything else about the actor.
  */
 export class InspectionHook {
   readonly #liveThread: LiveThread;
@@ -64,7 +64,7 @@ export class InspectionHook {
         this.#catchUp(event.actorRef as AnyActorRef);
       } else if (event.type === "@xstate.event") {
         const actor = event.actorRef as AnyActorRef;
-        // The first event of a child actor has no sender: it comes from the parent.
+        // The first event of a child actor names the parent as its source. That is how the parent is learned.
         if (event.event.type === "xstate.init" && event.sourceRef !== undefined)
           this.#parents.set(actor, event.sourceRef as AnyActorRef);
         const source = (event.sourceRef as AnyActorRef | undefined) ?? sayer(event.event, actor);
@@ -81,8 +81,8 @@ export class InspectionHook {
   }
 
   /**
-   * XState throws an inspector's error to the sender of the event, so a failing inspector would break the inspected
-   * actor.
+   * Catches errors of the inspector. XState would throw them at the sender of the event, so that a failing inspector
+   * would break the inspected actor.
    */
   #guarded(work: () => void): void {
     try {
@@ -102,7 +102,7 @@ export class InspectionHook {
     const snapshot: unknown = actor.getSnapshot();
     const shownActor = this.#shownActors.get(actor);
     if (shownActor === undefined) return this.#meet(actor, above?.shown);
-    // A thread that is removed from memory keeps its status: only its children have ended.
+    // A thread that is removed from memory keeps the status that was shown: stopping its actor does not change the thread.
     if (shownActor.snapshot === snapshot || (above === undefined && isStopped(actor))) return shownActor;
     shownActor.snapshot = snapshot;
     this.#inspector.snapshot(
@@ -133,7 +133,7 @@ export class InspectionHook {
     const { thread } = parent;
     const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
-    // Graphs may run inside a task's body: their tasks are direct children of the task.
+    // If a graph runs inside a task's body, its tasks are direct children of that task.
     if (parent.kind === "run" || context.task !== undefined) {
       const { task: id, name } = context;
       return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };
@@ -164,7 +164,7 @@ export class InspectionHook {
     this.#graphs.set(run, view);
   }
 
-  /** Tasks of this graph that run already: they are part of its announcement. */
+  /** The tasks of this graph that are already running, with their paths. They are announced together with the graph. */
   *#runningBelow(actor: AnyActorRef): Generator<readonly [string, readonly string[]]> {
     for (const child of childrenOf(actor)) {
       if (!isActive(child)) continue;
@@ -194,7 +194,7 @@ export class InspectionHook {
   }
 }
 
-/** The run actor that sent `RUN.CLOSING`: it sends it to its parent directly, and XState does not know the sender. */
+/** The run actor that sent `RUN.CLOSING`. It calls its parent's `send` directly, so XState does not know the sender. */
 function sayer({ type }: { readonly type: string }, actor: AnyActorRef): AnyActorRef | undefined {
   return type === "RUN.CLOSING" ? childrenOf(actor)[0] : undefined;
 }

@@ -3,7 +3,7 @@ import type { Inspector, InspectScope } from "../../src/ports/inspector.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { InspectionHook } from "./inspection-hook.ts";
 
-/** The inspectors and the threads that they inspect. Without an inspector no actor has a hook, and none is created. */
+/** The inspectors and the threads that they inspect. Without an inspector, no hooks are created. */
 export class InspectorRegistry {
   readonly #watches = new Set<Watch>();
 
@@ -39,7 +39,7 @@ class Watch {
     if (!isInScope(this.#scope, liveThread)) return undefined;
     const hook = new InspectionHook(liveThread, actor, this.#scope, this.#inspector);
     this.#hooks.add(hook);
-    // The actor system ends with the thread: a thread that was removed from memory must not be kept alive.
+    // Drops the hook when the thread's actor ends: a hook would keep a thread that is removed from memory alive.
     const gone = () => this.#hooks.delete(hook);
     actor.subscribe({ complete: gone, error: gone });
     return hook;

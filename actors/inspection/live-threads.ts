@@ -10,7 +10,7 @@ export class LiveThreads implements LiveThreadList {
     this.#threads = liveThreads;
   }
 
-  /** Busy threads first; of each kind the one loaded last comes first. */
+  /** Busy threads first, then idle ones; within each group, the thread that was loaded last comes first. */
   list(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[] {
     const [busy, rest]: readonly [LiveThreadSummary[], LiveThreadSummary[]] = [[], []];
     for (const { key, runs, actor, record } of this.#threads.values()) {

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { InspectedEvent, InspectedState, InspectedStateValue } from "../../src/ports/inspector.ts";
 
 /**
- * Entries of a list, or children, that are shown at most: a run may have thousands of tasks, and is shown after each.
+ * The most entries of a list, or children, that are shown. A run may have thousands of tasks, and is shown after each.
  */
 const MAX_ENTRIES = 20;
 const MAX_TEXT_CHARACTERS = 500;
@@ -42,8 +42,8 @@ function contextOf(context: { readonly [name: string]: unknown }, thread: string
 }
 
 /**
- * The first entries of a list: ids, and of tasks their names. Inputs of tasks are the graph's state, and are left
- * out.
+ * The first entries of a list. Of an entry that is an object, such as a task, only the id and the name are shown: the
+ * input of a task is the graph's state.
  */
 function firstEntries(list: readonly unknown[]): unknown {
   const some = list.slice(0, MAX_ENTRIES).map((item) => (typeof item === "object" ? named(item) : item));

@@ -6,7 +6,7 @@ import { andThen } from "../../src/ports/eventually.ts";
 import type { HistoryQuery } from "../../src/ports/journal.ts";
 import type { Attempt } from "./attempt.ts";
 
-/** The engine host of one attempt: a graph that drives itself reads checkpoints from it, and hands it what to store. */
+/** The engine host of one attempt: a graph that drives itself reads checkpoints through it, and passes it what has to be stored. */
 export class AttemptEngineHost implements EngineHost {
   readonly #attempt: Attempt;
 

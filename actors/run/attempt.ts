@@ -23,7 +23,8 @@ import { PendingCommit } from "./pending-commit.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
+ * The event mark (`RunRecord.event_mark`) is raised when fewer than this many ids are left below it, so that the new mark
+ * is stored in time.
  */
 const HEADROOM = 1_024;
 /** The number of node errors that an attempt remembers as logged. */
@@ -39,7 +40,7 @@ export class Attempt {
   readonly id: string;
   readonly epoch: number;
   readonly sink: Sink;
-  /** Subgraphs in progress, by the id of the task whose node they are. */
+  /** Subgraphs in progress, by the id of the task that runs them as its node. */
   readonly subgraphs = new SmallMap<string, GraphExecution>();
   readonly root: GraphExecution;
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
@@ -47,16 +48,16 @@ export class Attempt {
   readonly pending: PendingCommit;
   #flushing = false;
   /**
-   * Writes, by checkpoint id, that tasks had stored at checkpoints of earlier runs that this run continues from. An
-   * entry is removed when it is noted in the run's record.
+   * The task writes at checkpoints of earlier runs from which this run continues, as they were before this run, by
+   * checkpoint id. When the run's record contains the writes of a checkpoint, its entry is removed.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
-  /** Resolves when none of its writes is in flight. */
+  /** Resolves when no write of the attempt is in flight. */
   flushed: Promise<void> = Promise.resolve();
-  /** Errors of nodes that are in the server's log already. */
+  /** Errors of nodes that have already been logged. */
   #logged: PlainError[] | null = null;
   #alive = true;
-  /** The run has ended, and its end is being stored. */
+  /** True when the run has ended and its end is being stored. */
   #closing = false;
   /** The event mark of the run's record. */
   #mark: number;
@@ -106,8 +107,8 @@ export class Attempt {
   }
 
   /**
-   * True when the attempt should have started from an older checkpoint and never did. The thread then stays at its
-   * latest checkpoint.
+   * True when the attempt should have started from an older checkpoint but did not. The thread then stays at its latest
+   * checkpoint.
    */
   get neverReachedStart(): boolean {
     const { hasEntered, head } = this.root;
@@ -116,8 +117,7 @@ export class Attempt {
 
   /** Remembers that the host has logged this error of a node. */
   noteLogged(error: PlainError): void {
-    // Beyond this number, errors that the graph itself caught fill the set; at worst the run's own error is logged
-    // twice.
+    // So many errors only occur when the graph catches them. The worst case is that the error of the run is logged twice.
     if ((this.#logged ??= []).length < MAX_LOGGED) this.#logged.push(error);
   }
 
@@ -140,7 +140,7 @@ export class Attempt {
   }
 
   #closed(stop: StopReason | null): void {
-    // The run was parked for the next start meanwhile.
+    // The run may have been parked in the meantime.
     if (!this.alive) return;
     const cut = stop === "interrupt" ? partialStep(this.root) : null;
     if (cut !== null) this.root.applyStep(cut);
@@ -153,7 +153,7 @@ export class Attempt {
 
   // --- writes of its graphs ---
 
-  /** Remembers the writes of the checkpoint that a graph starts from, in case this run changes them. */
+  /** Remembers the task writes at the checkpoint from which a graph starts, in case this run changes them. */
   noteStartPosition({ head, writes }: Position): void {
     const { run } = this;
     if (head === null || head.run_id === run.run_id) return;
@@ -162,9 +162,9 @@ export class Attempt {
     (this.#writesBefore ??= new Map()).set(head.id, writesAt(head, writes));
   }
 
-  // --- the memory that its states take ---
+  // --- the memory that the states of its graphs take ---
 
-  /** Called when a graph has read the state that it starts from. */
+  /** Called when a graph has read the state from which it starts. */
   stateRead(graph: GraphExecution): void {
     const { stateSize, record } = this.liveThread;
     const isCounted = graph.head === null || (graph === this.root && graph.head.id === record.checkpoint);
@@ -180,7 +180,10 @@ export class Attempt {
     this.#countState();
   }
 
-  /** Called when the pending writes of a task change. They are measured with the next step: a step may have thousands of tasks. */
+  /**
+   * Called when the pending writes of a task change. Only adds up their size: the state is measured with the next step,
+   * because a step may have thousands of tasks.
+   */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
     this.liveThread.stateSize.grow(memorySizeOf(writes, Infinity) - replaced);
@@ -195,7 +198,7 @@ export class Attempt {
 
   #countState(): void {
     const { owner, stateSize } = this.liveThread;
-    // Memory that is claimed after the attempt's end would never be released.
+    // Memory that is reserved after the end of the attempt would never be released.
     if (this.alive) owner.runningStates.setState(this.id, stateSize.bytes);
   }
 
@@ -214,8 +217,8 @@ export class Attempt {
   // --- graceful shutdown ---
 
   /**
-   * True when every graph is paused, or waits only for paused subgraphs. A node that runs beside a paused graph may
-   * finish first, and a run that was cancelled may end.
+   * True when every graph is paused, or waits only for paused subgraphs. False while a node still runs beside a paused
+   * graph, and for a cancelled run: such a node may finish, and such a run may end.
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;
@@ -223,7 +226,7 @@ export class Attempt {
     return true;
   }
 
-  /** Checks whether all graphs have come to a halt now. */
+  /** Checks whether all graphs have paused now; if so, notifies the thread's owner. */
   checkHalted(): void {
     if (!this.isHalted) return;
     // The next attempt has its own time limit: this one must not time out because other runs take longer to pause.
@@ -232,11 +235,11 @@ export class Attempt {
   }
 
   /**
-   * Parks the run: the next start of the server continues it. With `isCutOff`, the next start ends it instead, because
+   * Parks the run: the server continues it when it starts again. With `isCutOff`, the server ends it then instead, because
    * its client asked for the run to end with the connection. Resolves when the change is stored.
    */
   park(isCutOff: boolean): Promise<void> {
-    // The end of the run is being stored: nothing may be written about the run after it.
+    // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
     const parked = changeRun(this.run, {
@@ -254,7 +257,7 @@ export class Attempt {
 
   // --- storage ---
 
-  /** Stores the pending writes after this turn, unless another append includes them first. */
+  /** Stores the pending writes in a later turn, unless another append includes them before that. */
   flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -303,7 +306,7 @@ export class Attempt {
     return [noted];
   }
 
-  /** Takes all pending writes, or only their facts, and the log's next chunk with these. */
+  /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
     const { checkpoints, writes, emissions } = this.pending.takeAll(eventsAlone);
     return { checkpoints, writes, events: this.sink.take(emissions) };
@@ -319,8 +322,8 @@ export class Attempt {
   }
 
   /**
-   * Raises the event mark. It is stored before any event id reaches it: after a power cut, the next attempt numbers
-   * its events from the mark.
+   * Raises the event mark. The new mark is stored before the event ids reach the old one: after a power cut, the ids of
+   * the next attempt start at the stored mark.
    */
   #raiseMark(): void {
     this.#mark = this.sink.next + EVENT_MARK_STEP;
@@ -331,7 +334,7 @@ export class Attempt {
       .catch(() => undefined);
   }
 
-  /** Ends the attempt: from now on it writes nothing to the log or the storage. */
+  /** Ends the attempt. From now on it writes nothing to the log or the storage. */
   revoke(): void {
     this.#timer?.();
     this.#alive = false;

@@ -11,7 +11,7 @@ import type { LiveThread } from "../thread/live-thread.ts";
 import type { Attempt } from "./attempt.ts";
 import { TaskRunner } from "./task-runner.ts";
 
-/** How a graph execution starts and ends: differs between the root graph and a subgraph. */
+/** What differs between the execution of the root graph and of a subgraph: how it starts and ends. */
 export interface GraphParent {
   readonly ns: string;
   position(): Eventually<Position>;
@@ -20,8 +20,8 @@ export interface GraphParent {
 }
 
 /**
- * The execution of one graph of an attempt: the root graph, or a subgraph that is a task's node. It steps the engine
- * as the run statechart asks, and hands the attempt what has to be stored.
+ * The execution of one graph of an attempt: the root graph, or a subgraph that is a task's node. It calls the engine when
+ * the run's statechart asks for the next step, and passes to the attempt what has to be stored.
  */
 export class GraphExecution {
   readonly attempt: Attempt;
@@ -37,16 +37,16 @@ export class GraphExecution {
   /** True when the run's answer to an interrupt was refused before anything was done. */
   isRefused = false;
   plan: Plan | null = null;
-  /** The error to fail with after the first step. */
+  /** An error with which the graph fails after the first step. */
   #failAfter: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
-  /** The state stored at the head. Changes by a failed or paused step that made no checkpoint are not in it. */
+  /** The state that is stored at the head. Unlike `values`, it lacks changes by a failed or paused step without a checkpoint. */
   stored: JsonObject = {};
   /** Writes of tasks at the head, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
-  /** The id of the checkpoint it started from. */
+  /** The id of the checkpoint from which the graph started. */
   #startId: string | null = null;
   #hasBegun = false;
   #commits = 0;
@@ -65,7 +65,7 @@ export class GraphExecution {
     return !this.#isOver && this.attempt.alive;
   }
 
-  /** True when it is paused, or waits only for subgraphs. */
+  /** True when the graph is paused, or waits only for subgraphs. */
   get isHalted(): boolean {
     return this.tasks.bodyCount === 0 && (this.#isPaused || this.tasks.hasSubgraph);
   }
@@ -125,10 +125,10 @@ export class GraphExecution {
     this.#execution?.abandon?.();
   }
 
-  /** Computes the next step. The result of the last one is stored meanwhile. */
+  /** Computes the next step, while the result of the last one is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // Tasks of a LangGraph.js graph were not started because of the shutdown, so it cannot plan a further step.
+    // A LangGraph.js graph cannot plan a further step, because its tasks were not started during the shutdown.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -182,7 +182,8 @@ export class GraphExecution {
     if (step.plan.kind === "failed") this.failure = step.plan.error;
     else this.hasEntered = true;
     const { pending } = this.attempt;
-    // A step cut short by a stop keeps its tasks, and what their subgraphs did, for the run that continues it.
+    // False for a step that was cut short by a stop: its tasks, and the writes of their subgraphs, are kept for the run
+    // that continues it.
     const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);
@@ -202,8 +203,8 @@ export class GraphExecution {
       return;
     }
     const { durability } = this.attempt.run.kwargs;
-    // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
-    // once, its last append includes the step.
+    // The first step need not be synced to disk: it adds nothing that must survive a crash, because the admission has
+    // stored the input. If the run ends at once, its last append includes the step.
     if (durability === "exit" || (first && durability !== "sync")) this.attempt.flushSoon();
     else this.#commit();
     if (this.liveThread.owner.draining) return this.#pause();
@@ -222,15 +223,14 @@ export class GraphExecution {
   }
 
   /**
-   * Stores the step in a synced append. The next step may run meanwhile, at most one step ahead; with durability
-   * `sync`, none.
+   * Stores the step in a synced append. Meanwhile the next step may run, but only one; with durability `sync`, none.
    */
   #commit(): void {
     this.#commits++;
     this.attempt.flush("stepped", true).then(
       () => {
         this.#commits--;
-        // The execution may have ended meanwhile.
+        // The execution may have ended while the step was stored.
         if (this.alive && this.#commits <= this.#maxCommitsInFlight) this.actor?.send({ type: "COMMITTED" });
       },
       // The live thread has failed; recovery continues the run.
@@ -263,6 +263,6 @@ export class GraphExecution {
   }
 }
 
-/** True for an error that refuses the answer (`resume`) of a run. */
+/** True for an error that says that the answer (`resume`) of a run was refused. */
 const isRefusal = (thrown: unknown): boolean =>
   thrown instanceof ServiceError && thrown.code.startsWith("resume.");

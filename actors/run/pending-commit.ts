@@ -6,7 +6,7 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class PendingCommit {
   emissions: Emission[] = [];
-  /** True to store only the latest checkpoint of each graph, with the changes of all that led to it. */
+  /** True: only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
   readonly #writes = new SmallMap<string, TaskWrites>();
@@ -31,8 +31,8 @@ export class PendingCommit {
   }
 
   /**
-   * Adds the checkpoints of a step. They replace the pending task writes of the step before; where `closed`, also
-   * those of its subgraphs.
+   * Adds the checkpoints of a step. They replace the pending task writes of the step before; with `closed`, also those of
+   * its subgraphs.
    */
   addCheckpoints(ns: string, checkpoints: readonly NewCheckpoint[], closed: boolean): void {
     if (checkpoints.length === 0) return;
@@ -59,7 +59,7 @@ export class PendingCommit {
     this.#checkpoints[index] = { ...made, parent, changes: combineChanges(changes, made.changes) };
   }
 
-  /** Drops everything pending of the graph at `ns`, which has ended, and of the subgraphs below it. */
+  /** Drops all pending checkpoints and writes of the graph at `ns`, which has ended, and of its subgraphs. */
   drop(ns: string): void {
     this.#checkpoints = this.#checkpoints.filter((made) => !isWithin(made.ns, ns));
     this.#forget((other) => isWithin(other, ns));
@@ -71,7 +71,7 @@ export class PendingCommit {
     this.#writes.clear();
   }
 
-  /** Takes everything pending; or only the events, which then carry the states that they show. */
+  /** Takes everything that is pending. With `eventsAlone`, takes only the events; they then contain the states that they show. */
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];

@@ -5,8 +5,8 @@ import { andThen } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
- * The writes at a checkpoint, with an empty entry for each task that has none: everything that a run can change
- * there.
+ * The writes at a checkpoint, with an empty entry for each task that has none. So it has an entry for everything that a
+ * run can change there.
  */
 export function writesAt(head: CheckpointHead, writes: readonly TaskWrites[]): readonly TaskWrites[] {
   const left = new Set(writes.map(({ task }) => task));
@@ -24,7 +24,7 @@ export function interruptsByTask(
   return waiting;
 }
 
-/** The earlier writes that these replace, which a rollback restores. Each checkpoint is recorded once. */
+/** Takes from `before` the earlier writes that `writes` replace. A rollback restores them. Each checkpoint is recorded once. */
 export function takeWritesToRestore(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],
@@ -40,8 +40,8 @@ export function takeWritesToRestore(
 }
 
 /**
- * The writes to restore when a run is rolled back, in subgraphs too: those that it recorded, and empty entries for
- * tasks that have written since.
+ * The writes to restore when a run is rolled back, also in subgraphs: those that the run recorded, and empty entries for
+ * tasks that had none then and have some now.
  */
 export async function writesBeforeRun(
   liveThread: LiveThread,

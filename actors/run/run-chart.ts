@@ -12,7 +12,7 @@ interface RunContext {
   readonly run: string;
   readonly within: string | null;
   readonly stop: StopReason | null;
-  /** Actors of the step's tasks that have not ended, by the tasks' ids. */
+  /** The actors of the step's tasks that have not ended, by the ids of the tasks. */
   readonly waiting: ChildActors;
   /** Tasks of the planned step. */
   readonly planned: readonly TaskName[];
@@ -20,20 +20,19 @@ interface RunContext {
   readonly rest: SettledState;
 }
 
-/** Side effects of the statechart. Each answer comes back as a message. */
+/** The side effects of the statechart. Each reports its result as an event that it sends to the actor. */
 export interface RunEffects {
   /**
-   * Reads the position to start from and, unless the run was stopped, computes the first step. Answered by `PLANNED`, or
-   * `PAUSED`.
+   * Reads the start position and, unless the run was stopped, computes the first step. Reports `PLANNED` or `PAUSED`.
    */
   load(run: RunInput, self: AnyActorRef, stopped: boolean): void;
-  /** Computes the next step and stores the last one. Answered by `PLANNED`, or `PAUSED`. */
+  /** Computes the next step and stores the last one. Reports `PLANNED` or `PAUSED`. */
   plan(run: RunInput): void;
-  /** Aborts the signals of the nodes. Each task that listens to its signal answers by ending. */
+  /** Aborts the signals of the nodes. Each task ends by itself if its node listens to the signal. */
   abort(run: RunInput): void;
-  /** Tells the thread that the run has ended, and that nothing can stop it any more. */
+  /** Notifies the thread that the run has ended and cannot be stopped any more. */
   sayClosing(run: RunInput): void;
-  /** Stores the end of the run; `stop` says how it was stopped, if it was. Answered by `ENDED`. */
+  /** Stores the end of the run. `stop`: how it was stopped; null: it was not. Reports `ENDED`. */
   close(run: RunInput, stop: StopReason | null): void;
 }
 
@@ -45,7 +44,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
 }
 
-/** The number of tasks that have not ended, once this one has. */
+/** The number of tasks that have not ended, without the one whose end this event reports. */
 function othersThan(event: unknown, waiting: ChildActors): number {
   return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }
@@ -65,7 +64,7 @@ const ended = (status: TerminalStatus) =>
     actions: "takeEnd",
   }) as const;
 
-/** The run's statechart. Only `loading` and `planning` compute, only tasks run user code, and every wait is a state. */
+/** The run's statechart. The engine computes only in `loading` and `planning`, nodes run only as tasks, and each kind of wait is a state. */
 export const runChartConfig = {
   id: "run",
   initial: "pending",
@@ -101,15 +100,15 @@ export const runChartConfig = {
           entry: "plan",
           on: { PLANNED: planned, PAUSED: paused },
         },
-        // The server is stopping, and its next start continues the run. A cancelled run ends at once. A LangGraph.js graph
-        // may end too: its plan then has no tasks.
+        // The server is stopping, and continues the run when it starts again. A cancelled run still ends at once, and a
+        // LangGraph.js graph may end too: then it sends a plan without tasks.
         paused: {
           on: {
             CANCEL: { target: "closing", actions: "remember" },
             PLANNED: "closing",
           },
         },
-        // Waits for the commit of an earlier step: the computation may not run further ahead of it.
+        // Waits for the commit of an earlier step, because no more steps may run before it is stored.
         committing: {
           on: {
             COMMITTED: [{ guard: "isStopped", target: "closing" }, { target: "executing" }],
@@ -129,8 +128,7 @@ export const runChartConfig = {
             JOINED: { actions: "spawnJoined" },
           },
         },
-        // An abort cannot be forced: the run leaves this state when every task has ended, or after the grace
-        // period.
+        // Nodes cannot be forced to stop. The run leaves this state when every task has ended, or after the grace period.
         draining: {
           entry: ["cancelTasks", "abort"],
           on: {
@@ -169,7 +167,7 @@ type RunActorEvent =
 
 export type RunLogic = ChartLogic<RunContext, RunActorEvent, RunInput, RunOutput>;
 
-/** What the names in the chart mean. `grace`: milliseconds that the tasks of a stopped run have to stop by themselves. */
+/** Implements the guards and actions that the chart names. `grace`: milliseconds in which the tasks of a stopped run may end by themselves. */
 export function runChart(
   effects: RunEffects,
   task: AnyActorLogic,

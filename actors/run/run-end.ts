@@ -13,7 +13,7 @@ import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";
 
-/** How many event numbers of the thread a run's end takes: thread streams show it as `run_done`. */
+/** How many event numbers of the thread the end of a run takes: one, for the event `run_done` of thread streams. */
 const EVENTS_PER_RUN_END = 1;
 
 interface Verdict {
@@ -21,7 +21,7 @@ interface Verdict {
   readonly rest: SettledState;
   readonly error: PlainError | null;
   readonly interrupts: Interrupts;
-  /** The thread's error after the run, if it is not the run's own. */
+  /** The thread's error after the run, if it differs from the run's error. */
   readonly resting?: PlainError | null;
 }
 
@@ -30,14 +30,14 @@ function verdictOf(attempt: Attempt, stop: StopReason | null): Verdict {
     return { status: "timeout", rest: "error", error: timeoutOf(attempt), interrupts: waitingAt(attempt) };
   }
   if (stop !== null) {
-    // Interrupts that the run has not passed still wait for an answer.
+    // Interrupts that the run has not answered still wait for an answer.
     const interrupts = waitingAt(attempt);
     const rest = Object.keys(interrupts).length > 0 ? "interrupted" : "idle";
     return { status: "interrupted", rest, error: null, interrupts };
   }
   if (attempt.root.failure !== null) {
-    // Interrupts that waited for an answer still wait: a refused answer loses none of them. If nothing else has
-    // happened, the thread stays interrupted.
+    // Interrupts that waited for an answer still wait. If the run failed only because its answer was refused, the thread
+    // keeps its status.
     const interrupts = waitingAt(attempt);
     if (attempt.root.isRefused) {
       const { rest, error } = attempt.liveThread.record;
@@ -69,9 +69,9 @@ function timeoutOf({ run, liveThread }: Attempt): PlainError {
 }
 
 /**
- * Stores the end of a run in one append: its last step, its terminal record, and the thread's new status. When that
- * is stored, the statechart moves on, then readers end, then waiting requests resolve. In this order, whoever learns
- * of the end finds the thread idle.
+ * Stores the end of a run in one append: its last step, its final record, and the thread's new status. When that is
+ * stored, the statechart moves on, then readers end, then waiting requests resolve. Because of this order, a client that
+ * learns of the end finds the thread idle.
  */
 export function endRun(attempt: Attempt, stop: StopReason | null): void {
   if (stop === "rollback") rollBack(attempt);
@@ -86,7 +86,7 @@ function settle(attempt: Attempt, stop: StopReason | null): void {
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
-/** The thread's state; null where it cannot be read, which must not keep a run from ending. */
+/** The thread's state; null if it cannot be read, because that must not keep a run from ending. */
 async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   try {
     return (await liveThread.position()).values;
@@ -126,7 +126,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           timers: head === null ? thread.timers : timersAt(head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
-          // Questions are part of the state, although they are written to the checkpoint before.
+          // Interrupts are part of the state, although they are stored at the checkpoint before.
           state_updated_at:
             checkpoints.length > 0 || verdict.rest === "interrupted" ? now : thread.state_updated_at,
         }),
@@ -150,7 +150,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
     );
 }
 
-/** Logs the error of a run, unless it is that of a node, which was logged with its stack. A refused answer is the client's error. */
+/** Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer is the client's error. */
 function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: RunRecord): void {
   if (attempt.isLogged({ error, message })) return;
   const { graph_id: graph, run_id, status } = run;
@@ -165,14 +165,14 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
   });
 }
 
-/** When several steps were stored as one, the last checkpoint's parent is the checkpoint before the first step. */
+/** The head as it is stored: when several steps were stored as one, its parent is the checkpoint before the first of them. */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
   if (head === null || stored === undefined || stored.parent === head.parent) return head;
   return { ...head, parent: stored.parent };
 }
 
-/** Rolls the run back: deletes it with all that it did, and returns the thread to where it stood before. */
+/** Rolls the run back: deletes it with everything that it stored, and returns the thread to its state before the run. */
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
@@ -191,7 +191,7 @@ function rollBack(attempt: Attempt): void {
       ...thread,
       active: null,
       checkpoint: base_checkpoint,
-      // The timer whose event it took comes again.
+      // If the run sent the event of a timer, the timer becomes due again.
       timers: timersAt(
         base ?? null,
         timersWith(thread.timers, ({ run }) => run === id, null),

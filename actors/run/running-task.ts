@@ -11,19 +11,19 @@ import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
-/** One attempt at a task in progress: the body of its node and what the body may do, or its subgraph. */
+/** A running try of a task: the side effects that the body of its node may have, or the subgraph that runs as its node. */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;
   readonly self: AnyActorRef;
   steps: JsonObject;
   timer: Cancel | null = null;
-  /** Messages that it has streamed; null where a stopped run does not keep them. */
+  /** The messages that the task has streamed; null if they are not kept when the run is stopped. */
   readonly streamed: StreamedFact[] | null;
   /** The subgraph that runs in place of a body. */
   inner: GraphExecution | null = null;
-  /** The reason of its abort; null: it was not aborted. */
+  /** The reason why the task was aborted; null: it was not. */
   stopped: DOMException | null = null;
-  /** True when it ended because an answer was refused. */
+  /** True when the task ended because an answer was refused. */
   refused = false;
   readonly #graph: GraphExecution;
   /** Created on the first read of the signal: most nodes never read it. */
@@ -62,7 +62,7 @@ export class RunningTask implements NodeIo {
     return id;
   }
 
-  /** Stores a `ctx.step` record with the task's other writes. */
+  /** Stores the result of a `ctx.step` with the task's other writes. */
   record(step: string, value: unknown): Promise<void> {
     const { call } = this;
     const { head, writes, attempt } = this.#graph;
@@ -87,8 +87,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Runs operations on the store. They carry the attempt's epoch, and are refused when the body has timed out or the
-   * attempt is over.
+   * Runs operations on the store. They are refused when the body has timed out or the attempt is over, or when the thread
+   * has another epoch than the attempt.
    */
   async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     const { liveThread } = this.#graph;
@@ -102,7 +102,7 @@ export class RunningTask implements NodeIo {
     return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
   }
 
-  /** The messages that the body has streamed, or the tasks of its subgraph. */
+  /** The messages that the body, or the tasks of the subgraph, have streamed. */
   streamedMessages(): readonly StreamedFact[] | null {
     const { inner, streamed } = this;
     return inner === null || streamed === null ? streamed : [...inner.tasks.streamed().values()].flat();
@@ -114,8 +114,8 @@ function isMessageFact({ t }: Fact): boolean {
 }
 
 /**
- * Sends a task's actor the outcome of its body. A body that ignored its abort signal may outlive the actor: the actor
- * stops after the grace period, or, for a graph that runs in another task's body, with that task.
+ * Sends the outcome of a body to the task's actor, unless the actor has stopped. A body that ignores its abort signal may
+ * outlive the actor, which stops after the grace period, or, in a graph inside another task's body, with that task.
  */
 export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);

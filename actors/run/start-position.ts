@@ -6,8 +6,8 @@ import { andThen, type Eventually } from "../../src/ports/eventually.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 
 /**
- * The position an attempt starts from: the thread's latest checkpoint, or the one that the run names, as long as the
- * run has made none of its own.
+ * The position from which an attempt starts: the thread's latest checkpoint; or, until the run has made a checkpoint, the
+ * one that the run names.
  * @throws ServiceError `checkpoint.not_found` when the named checkpoint was deleted after the run was admitted
  */
 export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRecord): Eventually<Position> {
@@ -21,7 +21,7 @@ export function startPosition(liveThread: LiveThread, { run_id, kwargs }: RunRec
   });
 }
 
-/** The state at a checkpoint that an admitted run starts from. Throws as {@link startPosition} does. */
+/** The state at a checkpoint from which an admitted run starts. Throws the errors of {@link startPosition}. */
 export function positionAtCheckpoint(
   liveThread: LiveThread,
   { ns, id }: SubgraphCheckpoint,

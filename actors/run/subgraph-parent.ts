@@ -34,7 +34,7 @@ export class SubgraphParent implements GraphParent {
     const { liveThread } = this.#above;
     const { from } = this.#inner;
     const start = () => (from === null ? NOWHERE : positionAtCheckpoint(liveThread, from));
-    // This attempt planned the task, so it is new: nothing can be stored for it.
+    // If this attempt planned the task, the task is new, and nothing can be stored for it.
     if (this.#above.hasNewHead) return start();
     const { journal } = liveThread.deps;
     return journal.history(liveThread.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
@@ -55,8 +55,8 @@ export class SubgraphParent implements GraphParent {
     graph.revoke();
     attempt.subgraphs.delete(this.#call.task);
     const well = stop === null && failure === null && plan?.kind !== "paused";
-    // It has ended, and the step of the graph above stores the result. With durability `exit`, its own checkpoints
-    // are not needed.
+    // The subgraph has ended well, and the step of the graph above stores its result. With durability `exit`, the
+    // checkpoints of the subgraph are not needed.
     if (well && attempt.run.kwargs.durability === "exit") attempt.pending.drop(this.ns);
     const outcome = this.#outcome(graph, stop);
     actor?.send({ type: "ENDED", ...endOf(outcome) });

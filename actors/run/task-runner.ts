@@ -16,15 +16,15 @@ const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } a
 export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
-  /** Tasks of graphs that run inside another task's body: the id of that task, by the id of the inner one. */
+  /** For tasks of graphs that run inside another task's body: the id of that other task, by the id of the inner one. */
   #parents: Map<string, string> | undefined;
   /** Ids of tasks whose bodies have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
   /** The number of tasks that wait for another try. */
   #retrying = 0;
-  /** Messages that stopped tasks had streamed, by task id. */
+  /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;
-  /** Positions that the subgraphs of failed tasks reached, by task id: another try resumes from there. */
+  /** The positions that the subgraphs of failed tasks have reached, by task id. The next try resumes from there. */
   #reached: Map<string, Position> | undefined;
 
   constructor(graph: GraphExecution) {
@@ -40,7 +40,7 @@ export class TaskRunner {
       this.#graph.fail(toPlainError(thrown));
       return self.send({ type: "FAILED" });
     }
-    // Results of `ctx.step` from an earlier try are reused; those steps do not run again.
+    // The results of `ctx.step` from an earlier try are reused, so that those steps do not run again.
     const known = this.#graph.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const live = new RunningTask(this.#graph, call, steps, self);
@@ -51,7 +51,7 @@ export class TaskRunner {
     if (call.subgraph) return this.#startSubgraph(live);
     liveThread.deps.host.run(steps === call.steps ? call : { ...call, steps }, live).then(
       (outcome) => this.#ended(live, outcome),
-      // The host promises never to reject; if it does even so, the run must still end.
+      // The host MUST NOT reject. If it does, the run must still end.
       (thrown: unknown) => this.#ended(live, { kind: "failed", error: toPlainError(thrown) }),
     );
   }
@@ -86,8 +86,8 @@ export class TaskRunner {
   }
 
   /**
-   * Adds tasks of graphs that run inside a task's body. Their actors start below that task's actor; when the server is
-   * stopping (`hold`) they do not start, and are left to the next start.
+   * Adds tasks of graphs that run inside a task's body. Their actors start as children of that task's actor. When the
+   * server is stopping (`hold`), they do not start; they run when the server has started again.
    */
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
@@ -97,7 +97,7 @@ export class TaskRunner {
     }
   }
 
-  /** Fails the task without waiting for its body: whatever that does from now on has no effect. */
+  /** Fails the task without waiting for its body. What the body does from now on has no effect. */
   #timedOut(live: RunningTask): void {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
@@ -115,7 +115,7 @@ export class TaskRunner {
     if (live.inner !== null) this.#endSubgraph(live.inner, call.task, outcome);
     const graph = this.#graph;
     if (!graph.alive) return;
-    // The body was asked to stop, and threw: it has stopped. Its error does not become the run's.
+    // The body was asked to stop, and stopped by throwing. Its error is not an error of the run.
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = live.streamedMessages();
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
@@ -148,8 +148,8 @@ export class TaskRunner {
   }
 
   /**
-   * Settles a task of a graph that drives itself: the engine decides its outcome later. Until then the task counts as
-   * running, though its body does not.
+   * Settles a task of a graph that drives itself, whose result the engine decides later. Until then the task counts as
+   * running, although its body has ended.
    */
   #settleLater(live: RunningTask, settled: Promise<SettledTask>, broken: (thrown: unknown) => void): void {
     const unsettled = (this.#unsettled ??= new Set());
@@ -170,13 +170,13 @@ export class TaskRunner {
       self.send({ type: "TRY" });
       return;
     }
-    // Results of `ctx.step` are stored while the body runs, so they may be newer than the engine's writes: they are added.
-    // An engine that drives itself has them already.
+    // Results of `ctx.step` are stored while the body runs, so the engine's writes may lack some: they are added. The writes
+    // for a graph that drives itself already contain them.
     graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // Siblings may still run: the result of this task is kept even if they, or the server, fail. After the last task
-    // the append of the step includes its result: in this turn, or (for a graph that drives itself) as soon as the
-    // engine has planned the next step.
+    // While other tasks run, the result of this one is stored now, so that it is kept even if they, or the server, fail.
+    // The result of the last task is stored in the append of the step: in this turn, or, for a graph that drives itself, as
+    // soon as the engine has planned the next step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();
@@ -193,7 +193,7 @@ export class TaskRunner {
   }
 
   /**
-   * The messages that bodies had streamed when the run was stopped, by task id, including bodies that ignore the
+   * The messages that tasks had streamed when the run was stopped, by task id. Includes tasks whose bodies ignore the
    * signal.
    */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {

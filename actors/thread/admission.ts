@@ -28,8 +28,8 @@ const CONFLICT =
 
 /**
  * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests can
- * never both find the thread idle; the append holds the run and all changes that were decided with it. `starts`: the
- * queue in which a run that starts now waits to begin.
+ * never both find the thread idle. The append contains the run and all other changes of the decision. `starts`: the queue
+ * that begins the run if it starts now.
  */
 export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunStarts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
@@ -47,10 +47,10 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   const due = draft.delay === undefined ? null : liveThread.owner.delayedRuns.now + Math.ceil(draft.delay);
   const run = newRun(liveThread.record, draft, now, due);
 
-  // A delayed run is not checked now: the thread's state at the time of its start is unknown.
+  // A delayed run does not start now, and is not checked against the thread's state, which may differ when it starts.
   const rests = decision.kind === "start" && due === null;
   const ahead = runsBefore(liveThread, decision);
-  // While the end of a run is being stored, the state that the next run starts from is already known.
+  // True if the state from which the run will start is known. It is already known while the end of a run is being stored.
   const isKnown = due === null && liveThread.record.active === null && ahead.length === 0;
   const { interrupts, checkpoint, rest } = liveThread.record;
   const unfinished = rest === "interrupted" || rest === "error";
@@ -62,13 +62,13 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  // Later than what is wrong with the request itself: that would be refused also once the thread is idle.
+  // Checked after the errors of the request itself, for which it would be refused on an idle thread too.
   if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
   if (!isKnown && due === null && draft.isEvent !== true) refuseConflictingResume(liveThread, run, ahead);
 
   const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);
   if (due !== null) return storeDelayedRun(liveThread, draft, run, decision, out);
-  // A run that waits is queued, whatever its strategy.
+  // A run that has to wait is queued, no matter which strategy it has.
   const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
   const { once } = draft;
   const beside: AdmissionExtras | null =
@@ -113,8 +113,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
 }
 
 /**
- * The runs ahead of a new run for which this was decided: the one in progress, then the waiting ones. A run that is
- * interrupted keeps the answer that it used; a run that is rolled back leaves nothing.
+ * The runs that will have run before a new run, given the decision: the one in progress, then the waiting ones. A run that
+ * the new one interrupts is included, because the answer that it used stays used; a run that it rolls back is not.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";
@@ -124,19 +124,19 @@ function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): 
   return ids.flatMap((id) => runs.get(id) ?? []);
 }
 
-/** True when no run has been admitted to take the event of the timer. */
+/** True when no run has been admitted yet to send the event of the timer. */
 function isPending({ timers }: ThreadRecord, timer: Timer): boolean {
   return timers?.some((one) => one.run === null && isSameTimer(one, timer)) ?? false;
 }
 
-/** True when the run in progress has been aborted and no other waits. */
+/** True when the run in progress has been aborted and no other run waits. */
 function isStoppingAlone({ record: { active, queue }, runs }: LiveThread): boolean {
   return active !== null && queue.length === 0 && (runs.get(active)?.cancel ?? null) !== null;
 }
 
 /**
- * Cancels a run. Resolves when the request is stored; a run that has just ended by itself keeps its end. `reason`:
- * its `cancel_reason`.
+ * Cancels a run. Resolves when the request is stored. A run that has just ended by itself keeps its end. `reason`: stored
+ * as the run's `cancel_reason`.
  */
 export async function cancelThreadRun(
   liveThread: LiveThread,
@@ -158,8 +158,8 @@ export async function cancelThreadRun(
 }
 
 /**
- * Ends a run that is queued or delayed; null if it is neither. Resolves when that is stored. Does not notify readers
- * and waiting requests: `notifyWithdrawn` does.
+ * Ends a run that is queued or delayed. Returns null if it is neither. Resolves when the end is stored. Does not notify
+ * readers and waiting requests; `notifyWithdrawn` does that.
  */
 export function withdrawWaiting(
   liveThread: LiveThread,

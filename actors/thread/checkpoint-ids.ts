@@ -2,7 +2,7 @@ import { uuid6, uuid6Time } from "../../src/model/ids.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Random } from "../../src/ports/random.ts";
 
-/** Generates the ids of one thread's checkpoints. They always grow, whatever the clock does. */
+/** Generates the ids of one thread's checkpoints. They always increase, even if the clock jumps back. */
 export class CheckpointIds {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -21,14 +21,14 @@ export class CheckpointIds {
     return uuid6(this.#last.ms, this.#last.tick, step, this.#random.bytes(6));
   }
 
-  /** The id that a graph has chosen for a checkpoint, if it is above all others; else a new one. */
+  /** Returns `made`, the id that a graph has chosen for a checkpoint, if it is above all earlier ids; else a new id. */
   above(made: string, step: number): string {
     const before = this.#last;
     this.saw(made);
     return this.#last === before ? this.next(step) : made;
   }
 
-  /** Records an id that exists: new ids are above it. */
+  /** Records an existing id, so that new ids are above it. */
   saw(checkpoint: string): void {
     const { ms, tick } = uuid6Time(checkpoint);
     if (ms > this.#last.ms || (ms === this.#last.ms && tick > this.#last.tick)) this.#last = { ms, tick };

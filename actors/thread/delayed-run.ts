@@ -17,12 +17,12 @@ import {
   type WithdrawnRuns,
 } from "./run-withdrawal.ts";
 
-/** Runs: how many delayed runs a thread may have. Its record names them all. */
+/** The most delayed runs of a thread, whose record lists them all. */
 const MAX_DELAYED_RUNS = 1_000;
 
 /**
- * The most delayed runs with which a thread is removed from memory at once, since so few are cheap to read again; with
- * more it stays until its idle time is over.
+ * A thread with at most so many delayed runs is removed from memory at once, because so few are cheap to read again. With
+ * more, it stays until its idle time is over.
  */
 const FEW_TO_READ = 16;
 
@@ -33,8 +33,8 @@ export function withoutDelayed(thread: ThreadRecord, id: string): ThreadRecord["
 }
 
 /**
- * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. After
- * that, the delayed run does not make the thread busy.
+ * Stores a run that starts later. Its multitask strategy applies now: the runs that it supersedes end at once. Until it
+ * starts, the delayed run does not make the thread busy.
  */
 export async function storeDelayedRun(
   liveThread: LiveThread,
@@ -75,7 +75,7 @@ export async function storeDelayedRun(
   });
   if (out !== null) {
     for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
-    // In reverse order, so that none of them becomes the next run.
+    // The actor learns of them in reverse order, so that none of them becomes the next run.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
   if (decision.kind === "supersede") {
@@ -84,10 +84,11 @@ export async function storeDelayedRun(
   }
   liveThread.owner.activityChanged(liveThread);
   await stored;
-  // Scheduled only once the run is stored: due runs are looked up in the storage.
+  // Scheduled after the run is stored, because due runs are looked up in the storage.
   liveThread.owner.delayedRuns.schedule(due);
   if (out !== null) notifyWithdrawn(liveThread, out);
-  // The input is read again when the run is due: ten inputs of 4 MB held 170 MB of heap until the idle time was over.
+  // Frees the memory of the input, which is read again when the run is due. Ten inputs of 4 MB would take 170 MB of heap until
+  // the idle time is over.
   if (liveThread.delayed.size <= FEW_TO_READ) liveThread.owner.passivate(liveThread);
   return run;
 }
@@ -101,7 +102,7 @@ export async function startDelayedRun(liveThread: LiveThread, id: string): Promi
   if (actor === undefined || !liveThread.alive) throw threadUnavailable();
   const run = liveThread.delayed.get(id);
   if (run === undefined) {
-    // The run was cancelled meanwhile. Until that is stored, each lookup of due runs finds it again.
+    // The run was cancelled in the meantime. Until that is stored, each lookup of due runs would find it again.
     await liveThread.lastWrite;
     return false;
   }

@@ -8,16 +8,16 @@ import { writesBeforeRun, interruptsByTask } from "../run/rollback-writes.ts";
 import { threadUnavailable, type LiveThread } from "./live-thread.ts";
 import { situationOf } from "./thread-chart.ts";
 
-/** Checkpoints: how many are read at a time. */
+/** How many checkpoints are read at a time. */
 const CHECKPOINTS_PER_READ = 64;
 
-/** The thread's status and checkpoint without the run. */
+/** What the thread's record says after the run was deleted. */
 interface StatusWithoutRun {
   readonly checkpoint: string | null;
   readonly rest: "interrupted" | "idle";
   readonly interrupts: Interrupts;
   readonly timers: ThreadRecord["timers"];
-  /** Task writes from before the run, to restore. */
+  /** The task writes from before the run, which are restored. */
   readonly writes: readonly TaskWrites[];
 }
 
@@ -42,7 +42,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
       if (liveThread.alive && liveThread.record.seq !== seq) continue;
       throw cause;
     }
-    // The thread was changed meanwhile: start again.
+    // The thread was changed during the read, so everything is read again.
     if (!liveThread.alive || liveThread.record.seq !== seq) continue;
     const { writes = [], ...stands } = standing ?? {};
     const now = liveThread.deps.clock.now();
@@ -58,7 +58,7 @@ export async function deleteEndedRun(liveThread: LiveThread, run: RunRecord): Pr
   }
 }
 
-/** The status without the run; undefined: unchanged. */
+/** Finds the thread's status without the run; undefined: it does not change. */
 async function statusWithout(liveThread: LiveThread, run: RunRecord): Promise<StatusWithoutRun | undefined> {
   const { journal } = liveThread.deps;
   const { checkpoint, timers } = liveThread.record;

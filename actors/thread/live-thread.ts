@@ -25,7 +25,7 @@ export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
 
 /** The part of the registry that a live thread needs. */
 export interface LiveThreadOwner {
-  /** True when the server is stopping: no run goes beyond its current superstep. */
+  /** True when the server is stopping: then no run goes beyond its current superstep. */
   readonly draining: boolean;
   /** Decides which run may start. */
   readonly limiter: ConcurrencyLimiter;
@@ -35,35 +35,35 @@ export interface LiveThreadOwner {
   readonly totals: RunTotals;
   /** Starts delayed runs when they are due. */
   readonly delayedRuns: DueQueue;
-  /** Schedules the next timer of a thread, if it has one. Called when that is stored. */
+  /** Schedules the next timer of a thread, if it has one. Called when the record with the timer is stored. */
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Counts a run that waits to start.
-   * @throws ServiceError `server.busy` when too many wait, unless `isTaken`: the run was accepted earlier
+   * Counts a run that waits to start. `isTaken`: the run was accepted earlier, so it is counted even if too many wait.
+   * @throws ServiceError `server.busy` when too many runs wait
    */
   runQueued(key: ThreadKey, run: RunRecord, isTaken?: boolean): void;
-  /** Bytes in memory of the input of a run that waits to start; undefined for another run. */
+  /** The bytes in memory of the input of a run that waits to start; undefined if the run does not wait. */
   queuedInputBytes(run: string): number | undefined;
-  /** The run no longer waits: an attempt of it starts. */
+  /** Called when a run no longer waits, because an attempt of it starts. */
   runStarted(run: string): void;
-  /** The run in progress has paused for the shutdown: no node of it runs, and none will start. */
+  /** Called when the run in progress has paused for the shutdown: none of its nodes runs, and none will start. */
   runHalted(liveThread: LiveThread): void;
-  /** A run has ended, and its end is stored. `isRead`: somebody still reads its stream. */
+  /** Called when a run has ended and its end is stored. `isRead`: somebody still reads its stream. */
   runEnded(liveThread: LiveThread, run: string, end: RunEnd, isRead?: boolean): void;
-  /** The thread may have become idle or busy. */
+  /** Called when the thread may have become idle or busy. */
   activityChanged(liveThread: LiveThread): void;
   /** Removes the thread from memory, unless a run or a write in flight needs it there. */
   passivate(liveThread: LiveThread): void;
   /**
-   * A write or an actor failed: this object must not be used any more, and the thread has to be loaded again from its
-   * records.
+   * Called when a write or an actor failed. The live thread must not be used any more, and the thread has to be loaded
+   * again from its records.
    */
   broken(liveThread: LiveThread, cause: unknown): void;
 }
 
 /**
- * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor.
- * The only writer of its thread.
+ * One thread in memory: its record, its runs that have not ended, the state of its latest checkpoint, and its actor. All
+ * writes to the thread go through this object.
  */
 export class LiveThread {
   readonly key: ThreadKey;
@@ -79,19 +79,19 @@ export class LiveThread {
   attempt: Attempt | null = null;
   alive = true;
   /**
-   * True when a write or its actor failed. One that is neither alive nor broken was removed from memory: its thread
-   * is reloaded when needed.
+   * True when a write or the actor failed. A live thread that is neither alive nor broken was removed from memory; its
+   * thread is loaded again when it is needed.
    */
   isBroken = false;
   /** The number of writes in flight: the actor must not be removed from memory before they end. */
   inFlight = 0;
   /** Resolves when the last write in flight has ended, stored or not. */
   lastWrite: Promise<void> | undefined;
-  /** The number of requests that are about to use it: it must not be removed from memory before they do. */
+  /** The number of requests that are about to use this object: until then it must not be removed from memory. */
   claims = 0;
-  /** Its entry in the list of idle threads; null while it is busy. */
+  /** The thread's entry in the list of idle threads; null while it is busy. */
   idleEntry: IdleEntry<LiveThread> | null = null;
-  /** The size of its state, whether that is in memory or not. */
+  /** The size of the thread's state, whether it is in memory or not. */
   readonly stateSize: StateSize;
   #cachedPosition: Position | null = null;
   readonly #ids: CheckpointIds;
@@ -107,8 +107,8 @@ export class LiveThread {
   }
 
   /**
-   * Appends to the thread's journal. Resolves when stored. A failure breaks the live thread, and rejects. With
-   * `unseen`, `updated_at` does not change.
+   * Appends a change to the thread's journal. Resolves when it is stored. If that fails, rejects, and the live thread is
+   * broken. With `unseen`, `updated_at` does not change.
    */
   write(change: AppendChange, update: (thread: ThreadRecord) => ThreadRecord, unseen = false): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
@@ -154,8 +154,8 @@ export class LiveThread {
   }
 
   /**
-   * Refuses a write that would damage the thread. The stored records are consistent: the thread is loaded again from
-   * them.
+   * Refuses a write that would make the thread's records inconsistent. The stored records are still consistent, so the
+   * thread is loaded again from them.
    */
   #refuse(kind: string, why: string): Promise<never> {
     this.deps.logger.error(INCONSISTENT_WRITE_MESSAGE, { thread: this.key.thread, kind, why });
@@ -164,7 +164,7 @@ export class LiveThread {
     return Promise.reject(cause);
   }
 
-  /** The ids, times and tenant that a run of this thread executes with. */
+  /** The tenant, the time and new checkpoint ids for executions of this thread's runs. */
   source(): ExecutionServices {
     return {
       tenant: this.key.tenant,
@@ -173,25 +173,25 @@ export class LiveThread {
     };
   }
 
-  /** Records a checkpoint id: a checkpoint of a subgraph, or of another branch, may be newer than the latest one. */
+  /** Records a checkpoint id, so that new ids are above it: a checkpoint of a subgraph or another branch may be newer than the latest one. */
   noteCheckpointId(checkpoint: string): void {
     this.#ids.saw(checkpoint);
   }
 
-  /** The position that the next run starts from: cached after the last run, or read. */
+  /** The position from which the next run starts. It was cached after the last run, or is read. */
   position(): Eventually<Position> {
     if (this.#cachedPosition !== null) return this.#cachedPosition;
     const id = this.record.checkpoint;
     if (id === null) return { head: null, values: {}, writes: [] };
     return andThen(this.positionAt(id), (position) => {
       if (position !== undefined) return position;
-      // The run that made the checkpoint was deleted during the read.
+      // If the thread has another checkpoint now, the run that made this one was deleted during the read.
       if (this.record.checkpoint !== id) return this.position();
       throw new ServiceError("journal.damaged", `Checkpoint ${id} of thread ${this.key.thread} is missing`);
     });
   }
 
-  /** The state at one of its checkpoints; undefined where there is no such checkpoint. */
+  /** The state at one of the thread's checkpoints; undefined if there is no such checkpoint. */
   positionAt(id: string, ns = ""): Eventually<Position | undefined> {
     const { journal } = this.deps;
     const read = (): Eventually<Position | undefined> =>
@@ -210,7 +210,7 @@ export class LiveThread {
     return this.attempt?.root.values ?? this.#cachedPosition?.values ?? null;
   }
 
-  /** Bytes of its state, if that is large and in memory; else 0. */
+  /** The bytes of the thread's state, if it is large and in memory; else 0. */
   get largeStateBytes(): number {
     return this.stateSize.isLarge && this.values !== null ? this.stateSize.bytes : 0;
   }
@@ -229,7 +229,7 @@ export class LiveThread {
     this.#cachedPosition = { ...this.#cachedPosition, writes: [...now.values()] };
   }
 
-  /** Drops the cached state: it was changed by other means than a run, or rolled back. */
+  /** Drops the cached state. Called when the state was rolled back, or was changed by something other than a run. */
   forget(): void {
     this.#cachedPosition = null;
   }
@@ -239,8 +239,8 @@ export class LiveThread {
   }
 
   /**
-   * Breaks the live thread: after a failed write nobody knows what is stored, so everything in memory is dropped and
-   * read again.
+   * Marks the live thread as broken. After a failed write it is not known what is stored, so everything in memory is
+   * dropped and read again.
    */
   discard(cause: unknown): void {
     if (!this.alive) return;

@@ -17,14 +17,14 @@ export type MultitaskDecision =
   /** The run waits behind all others. */
   | { readonly kind: "queue" }
   /**
-   * The run comes next. Every waiting run is ended by `action` and, where `active`, so is the one in progress. A run
-   * that has already ended by itself keeps its end.
+   * The run starts next. Every waiting run is ended by `action`; with `active`, so is the one in progress. A run that has
+   * already ended by itself keeps its end.
    */
   | { readonly kind: "supersede"; readonly action: CancelAction; readonly active: boolean };
 
 /**
- * The multitask rules: whether a new run starts, waits, takes over or is refused. `isAborted`: the run in progress has
- * been aborted and no other waits, so a new run only has to wait until its nodes have ended.
+ * The multitask rules: decide whether a new run starts, waits, supersedes others or is refused. `isAborted`: the run in
+ * progress has been aborted and no other run waits, so a new run only has to wait until the aborted nodes have ended.
  */
 export function decideMultitask(
   strategy: MultitaskStrategy,
@@ -43,7 +43,7 @@ export function decideMultitask(
   }
 }
 
-/** How a new run of this strategy ends the runs that wait before it; null: it leaves them. */
+/** How a new run with this strategy ends the runs that wait before it; null: it does not end them. */
 export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | null {
   switch (strategy) {
     case "reject":
@@ -55,7 +55,7 @@ export function actionOnQueuedRuns(strategy: MultitaskStrategy): CancelAction | 
   }
 }
 
-/** The stronger of two reasons to stop a run: the first one, except that a rollback wins, since it undoes more. */
+/** Which of two requests to stop a run counts: the earlier one, except that a rollback always wins, because it undoes more. */
 export function strongerStop<S extends StopReason>(one: S | null, other: S): S {
   return one === null || other === "rollback" ? other : one;
 }

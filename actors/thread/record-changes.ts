@@ -7,17 +7,17 @@ import { isSameTimer, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunDraft } from "../thread-system.ts";
 import type { MultitaskDecision } from "./multitask.ts";
 
-/** Event ids: an attempt may use this many before its mark has to be raised in a synced append. */
+/** How many event ids an attempt may use before its event mark has to be raised in a synced append. */
 export const EVENT_MARK_STEP = 65_536;
 
-/** The record of a new run. `due`: milliseconds at which it may start, for a delayed run. */
+/** The record of a new run. `due`: for a delayed run, the epoch milliseconds at which it may start. */
 export function newRun(
   thread: ThreadRecord,
   draft: RunDraft,
   now: number,
   due: number | null = null,
 ): RunRecord {
-  // Written out: a spread followed by new members costs 10 us here.
+  // The members are listed one by one, because a spread followed by new members costs 10 us here.
   return {
     run_id: draft.run_id,
     thread_id: thread.thread_id,
@@ -48,8 +48,8 @@ export function newRun(
 }
 
 /**
- * The thread's record after a run is admitted. The decision says where in the queue the run goes. `waits`: no slot is
- * free for it.
+ * The thread's record after a run was admitted. The decision says where the run goes in the queue. `waits`: the run does
+ * not start now.
  */
 export function afterAdmission(
   thread: ThreadRecord,
@@ -60,7 +60,7 @@ export function afterAdmission(
   const queue = queueAfter(thread, run, decision, waits);
   const { graph_id, assistant_id } = run;
   const before = thread.metadata;
-  // Returns the same object if nothing changes, so that the index need not compare it.
+  // The metadata stays the same object if nothing changes, so that the index need not compare its members.
   const isSame = before["graph_id"] === graph_id && before["assistant_id"] === assistant_id;
   const metadata = isSame ? before : { ...EMPTY_OBJECT, ...before, graph_id, assistant_id };
   const { timer } = run.kwargs;
@@ -89,7 +89,7 @@ function queueAfter(
   }
 }
 
-/** The thread's config after a run has brought its own. Both merge member by member, and so does `configurable`. */
+/** The thread with a run's config merged into its own, member by member; the members of `configurable` are merged too. */
 export function withRunConfig(thread: ThreadRecord, config: JsonObject | undefined): ThreadRecord {
   if (config === undefined) return thread;
   const before = thread.config["configurable"];
@@ -98,7 +98,7 @@ export function withRunConfig(thread: ThreadRecord, config: JsonObject | undefin
   return { ...thread, config: { ...thread.config, ...config, ...(both && { configurable: both }) } };
 }
 
-/** The records of the thread and the run when an attempt starts. `first` is the id of the attempt's first event. */
+/** The records of the thread and the run when an attempt starts. `first`: the id of the attempt's first event. */
 export function afterStart(
   thread: ThreadRecord,
   run: RunRecord,
@@ -126,8 +126,8 @@ export function afterStart(
 }
 
 /**
- * The run's record after a step is stored. Resets the count of failed attempts: only attempts in a row without progress
- * count.
+ * The run's record after a step was stored. Resets the count of failed attempts, because only consecutive attempts without
+ * a stored step count.
  */
 export function afterProgress(run: RunRecord): RunRecord {
   return run.attempt - run.parked > 1 ? changeRun(run, { parked: run.attempt - 1 }) : run;
@@ -145,8 +145,8 @@ export function endedRun(
 }
 
 /**
- * The webhook deliveries of runs that end without having started. A run that is rolled back has none: nothing of it
- * remains.
+ * The webhook deliveries of runs that end before they have started. Not called for runs that are rolled back: they have no
+ * deliveries, because nothing of them remains.
  */
 export function webhookDeliveries(runs: readonly RunRecord[]): { readonly outbox?: readonly OutboxItem[] } {
   if (runs.every((run) => run.kwargs.webhook === null)) return {};

@@ -4,9 +4,9 @@ import { answersById, isResume } from "../../src/graph/interrupts.ts";
 import type { LiveThread } from "./live-thread.ts";
 
 /**
- * Refuses a run that answers an interrupt which another run, in progress or waiting, answers already. `ahead`: the
- * runs before it, in order. A run ahead may itself raise the interrupt that this answer is for: an answer without an id is
- * therefore accepted now, and checked when the run starts.
+ * Refuses a run that answers an interrupt for which another run, in progress or waiting, already has an answer. `ahead`:
+ * the runs before it, in order. An answer without an interrupt id may be for an interrupt that one of these runs will
+ * raise. So it is accepted now, and checked when the run starts.
  * @throws ServiceError `resume.conflict`, `resume.invalid`
  */
 export function refuseConflictingResume(
@@ -36,13 +36,13 @@ const conflict = (id: string | undefined) =>
   );
 
 /**
- * The interrupts that these runs leave unanswered; null: they move the thread on, so that none of the interrupts
- * waits any more.
+ * The interrupts that these runs do not answer; null: after one of these runs none of the interrupts waits any more,
+ * because it starts with a new input or from another checkpoint.
  */
 function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
   const left = new Set(openIds);
   for (const run of ahead) {
-    // A rollback undoes everything, so its answers do not count.
+    // The answers of a run that is rolled back do not count.
     if (run.cancel === "rollback") continue;
     const { command, input } = run.kwargs;
     const isAnswer = command !== null && isResume(command);

@@ -8,7 +8,7 @@ import type { RunStarts } from "../begin-queue.ts";
 import type { LiveThread, AppendChange } from "./live-thread.ts";
 import { afterStart } from "./record-changes.ts";
 
-/** An attempt that is about to start, with the records to store first. */
+/** An attempt that is about to start, with the records that have to be stored first. */
 export interface AttemptStart {
   readonly thread: ThreadRecord;
   readonly run: RunRecord;
@@ -17,8 +17,8 @@ export interface AttemptStart {
 }
 
 /**
- * Prepares an attempt: increments the epoch and the attempt count, and opens its log. The caller stores the result,
- * and only then begins the attempt: so an attempt whose node kills the process is counted.
+ * Prepares an attempt: increments the epoch and the attempt count, and opens the log. The caller stores the result before
+ * it begins the attempt, so that an attempt whose node kills the process is counted.
  */
 export function prepareAttempt(
   liveThread: LiveThread,
@@ -51,8 +51,8 @@ interface Launched extends AttemptStart {
 }
 
 /**
- * Prepares the start of a run that has a slot, and stores it. If the preparation fails, the slot is given back and
- * the thread is unchanged.
+ * Prepares the start of a run that has a slot, and stores it. If the preparation fails, the slot is released and the
+ * thread does not change.
  */
 export function storeStart(
   liveThread: LiveThread,
@@ -78,9 +78,9 @@ export function storeStart(
 }
 
 /**
- * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn.
- * Requests that arrive until then, such as a cancellation, reach the statechart first. `starts` defaults to the queue of all
- * runs.
+ * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn. So a
+ * request that arrives in between, such as a cancellation, reaches the statechart first. `starts`: the queue in which the
+ * run waits for its turn; by default, that of all runs.
  */
 export function beginAttempt(
   liveThread: LiveThread,
@@ -97,16 +97,16 @@ export function beginAttempt(
 function firstEvent(liveThread: LiveThread, run: RunRecord): Eventually<number> {
   if (run.attempt === 0) return 0;
   return andThen(liveThread.deps.journal.nextEvent(liveThread.key, run.run_id), (next) =>
-    // After another boot of the machine, events that were sent may be missing on disk, because the power failed.
-    // Their ids are all below the mark.
+    // If the machine has booted again since the last attempt, the power may have failed, and events that were sent may be
+    // missing on disk. Their ids are all below the mark, so the new ids start there.
     run.boot === liveThread.deps.boot ? next : Math.max(next, run.event_mark),
   );
 }
 
-/** Bytes in memory of what a run was created with. */
+/** The bytes in memory of the arguments with which a run was created. */
 export const inputBytes = ({ kwargs }: RunRecord): number => memorySizeOf(kwargs, Infinity);
 
-/** The claim of a run: what the concurrency limiter counts it under. */
+/** The request of a run for a slot of the concurrency limiter. */
 export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   run: run.run_id,
   tenant: liveThread.key.tenant,
@@ -125,11 +125,11 @@ export function requestSlot(liveThread: LiveThread, id: string): void {
   liveThread.owner.limiter.acquire(slotRequestOf(liveThread, run), () =>
     liveThread.actor?.send({ type: "RUN.READY", run: id }),
   );
-  // The run may wait for long, so a large state is dropped from memory. It is read again when the run starts.
+  // The run may have to wait long, so a large state is dropped from memory. It is read again when the run starts.
   if (liveThread.owner.limiter.isWaiting(id)) liveThread.dropLargeState();
 }
 
-/** Fails a run that has used up its attempts. Its input is stored all the same. */
+/** Fails a run that has used up its attempts. Its input is still applied and stored. */
 function limitAttempts(
   attempt: Attempt,
   { run_id, attempt: begun, parked }: RunRecord,
@@ -143,8 +143,8 @@ function limitAttempts(
   // The first words are those of LangGraph's own server, which clients may look for.
   const message = `Run ${run_id} exceeded max attempts (runs.max_attempts): ${ended} ended before a step was stored: ${why}; the server's log says which`;
   const error = { error: "Error", message };
-  // The first step runs reducers and edges of the user. If those end the process again and again, the run must end
-  // without them.
+  // The first step runs the user's reducers and edges. If these have crashed the process again and again, the run has to
+  // end without running them.
   if (tries >= 2 * attempts) attempt.root.fail(error);
   else attempt.root.failAfterFirstStep(error);
 }
@@ -161,7 +161,7 @@ export function startPendingRun(liveThread: LiveThread, id: string): void {
       const prepared = prepareAttempt(liveThread, liveThread.record, run, at);
       const { thread, run: begun, events, attempt } = prepared;
       liveThread.owner.runStarted(id);
-      // The run was cancelled before the crash: the statechart learns of it first, so that no node runs.
+      // If the run was cancelled before the crash, the statechart gets the cancellation first, so that no node runs.
       if (run.cancel !== null) liveThread.actor?.send({ type: "RUN.CANCEL", run: id, action: run.cancel });
       else limitAttempts(attempt, run, liveThread.deps.limits.attempts);
       return liveThread

@@ -6,14 +6,14 @@ import type { LiveThread } from "./live-thread.ts";
 import { strongerStop, actionOnQueuedRuns } from "./multitask.ts";
 import { endedRun, webhookDeliveries } from "./record-changes.ts";
 
-/** The part of an append that ends runs which have not started: they are stored as ended, or deleted. */
+/** The part of an append that ends runs before they have started. `runs` are stored as ended, `forget` are deleted. */
 export interface WithdrawnRuns {
   readonly runs: readonly RunRecord[];
   readonly forget: readonly string[];
   readonly outbox?: readonly OutboxItem[];
 }
 
-/** Ends runs that have not started. `reason`: their `cancel_reason`. */
+/** Ends runs that have not started. `reason`: stored as their `cancel_reason`. */
 export function withdrawRuns(
   runs: readonly RunRecord[],
   action: CancelAction,
@@ -42,7 +42,7 @@ export function withdrawSuperseded(
   return withdrawRuns([...queued, ...liveThread.delayed.values()], action, now, supersededBy(run));
 }
 
-/** The thread's record without the waiting runs that a new run supersedes. Timers whose events these would have taken come again. */
+/** The thread's record without the delayed runs that a new run supersedes. Timers whose events superseded runs would have sent become due again. */
 export function withoutSuperseded(thread: ThreadRecord, out: WithdrawnRuns): ThreadRecord {
   const gone = new Set<string | null>(withdrawnIds(out));
   const timers = timersWith(thread.timers, ({ run }) => gone.has(run), null);
@@ -61,7 +61,7 @@ export function removeWaitingRun(liveThread: LiveThread, id: string): void {
   liveThread.owner.limiter.release(id);
 }
 
-/** Notifies readers and waiting requests that these runs have ended, when that is stored. */
+/** Notifies readers and waiting requests that these runs have ended. Called when the end is stored. */
 export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): void {
   for (const id of withdrawnIds(out)) {
     liveThread.owner.totals.withdrawn++;

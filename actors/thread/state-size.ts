@@ -2,19 +2,19 @@
 const GROWTH = 1 / 4;
 
 /**
- * The size in memory of a thread's state and those of its subgraphs. Small states are not measured: their size is the
- * sum of the changes that made them, until that sum is large. Large ones are measured by {@link measured} whenever they
- * have grown by a quarter.
+ * The size in memory of a thread's state and of its subgraphs' states. A small state is not measured: its size is taken as
+ * the sum of the changes that made it, until that sum is large. A large state is measured again whenever it has grown by a
+ * quarter; {@link measured} is called with the result.
  */
 export class StateSize {
   readonly #large: number;
-  /** Bytes at the last measurement. While not `isExact`, the stored size instead. */
+  /** The bytes at the last measurement. While `#isExact` is false, the stored size. */
   #measured = 0;
-  /** Bytes of the changes since then. A change may replace other data, so this is an upper bound of the growth. */
+  /** The bytes of the changes since then. A change may replace other data, so this is an upper bound of the growth. */
   #grown = 0;
   #isExact: boolean;
 
-  /** `stored`: bytes as stored with the thread, null for unknown. `large`: bytes; a state of this size or more counts as large. */
+  /** `stored`: the bytes that are stored with the thread; null: unknown. `large`: a state of this many bytes or more is large. */
   constructor(stored: number | null, large: number) {
     this.#large = large;
     this.#isExact = stored !== null && stored < large;
@@ -22,7 +22,7 @@ export class StateSize {
     else this.#measured = stored ?? 0;
   }
 
-  /** The largest number of bytes that the state can have. */
+  /** An upper bound of the state's bytes. */
   get bytes(): number {
     return this.#measured + this.#grown;
   }
@@ -36,12 +36,12 @@ export class StateSize {
     return !this.#isExact || (this.isLarge && this.#grown >= this.#measured * GROWTH);
   }
 
-  /** Adds the bytes of a change. */
+  /** Adds the bytes of a change of the state. */
   grow(bytes: number): void {
     this.#grown += bytes;
   }
 
-  /** Sets the bytes of the state in memory. */
+  /** Sets the bytes that the state was measured to have in memory. */
   measured(bytes: number): void {
     this.#measured = bytes;
     this.#grown = 0;
@@ -49,9 +49,9 @@ export class StateSize {
   }
 
   /**
-   * The number of bytes to store with the thread, when `before` is stored now: the size of its largest state, since a run
-   * may begin at any of its checkpoints. While no state was large, it is the size of the latest state instead, because
-   * sizes that are only added up may be too high.
+   * The number of bytes to store with the thread, given `before`, the number that is stored now. It is the size of the
+   * thread's largest state, because a run may start from any of its checkpoints. As long as no state was large, it is the
+   * size of the latest state instead, because sizes that are only added up may be too high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

@@ -19,8 +19,8 @@ interface Updated {
 }
 
 /**
- * The graph of a thread's state, and the metadata of checkpoints made by updates. @throws ServiceError
- * `thread.no_graph`
+ * The graph that a thread's state belongs to, and the metadata of checkpoints that updates make.
+ * @throws ServiceError `thread.no_graph`
  */
 function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<StateUpdate, "writes" | "latest"> {
   const { graph_id: graph, assistant_id } = metadata;
@@ -31,7 +31,7 @@ function updateOf({ thread_id, metadata }: ThreadRecord, ns: string): Omit<State
   return { graph, ns, metadata: { created_by: "user", thread_id, graph_id: graph, ...assistant } };
 }
 
-/** Computes supersteps, each from the result of the one before. Throws as the engine does. */
+/** Computes supersteps, each from the result of the one before. Throws the errors of the engine. */
 async function compute(
   engine: Engine,
   source: ExecutionServices,
@@ -57,7 +57,7 @@ async function compute(
   return { checkpoints, position, head };
 }
 
-/** The thread's record after an update of its root state. */
+/** The thread's record after an update of the root graph's state. */
 function rested(thread: ThreadRecord, head: CheckpointHead) {
   const { next, id, created_at } = head;
   const rest = next.length > 0 ? ("interrupted" as const) : ("idle" as const);
@@ -88,8 +88,8 @@ export async function createWithState(
 }
 
 /**
- * Changes the state of an idle thread. The new state is computed first. Then, in one turn, it is sent to the thread's
- * actor and written, if nothing else was stored meanwhile; else it is computed again.
+ * Changes the state of an idle thread. The new state is computed first. If nothing else was stored in the meantime, it is
+ * written, and the thread's actor is notified, in one turn; otherwise it is computed again.
  */
 export async function updateThreadState(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
   if (liveThread.record.temporary !== null) throw threadNotFound(liveThread.key.thread);
@@ -107,7 +107,7 @@ export async function updateThreadState(liveThread: LiveThread, draft: UpdateDra
       updated = await compute(liveThread.deps.engine, liveThread.source(), of, draft.supersteps, from);
       // oxlint-enable no-await-in-loop
     } catch (cause) {
-      // The data that was read may have been deleted meanwhile.
+      // The error may come from data that was deleted during the read. If the thread has changed, everything is read again.
       if (liveThread.alive && liveThread.record.seq !== seq) continue;
       throw cause;
     }
@@ -152,7 +152,8 @@ async function store(
   if (stateSize.isOutdated) stateSize.measured(memorySizeOf(position, Infinity));
   const change = { kind: "updated", durable: true, checkpoints };
   const stored = liveThread.write(change, (thread) => rested(thread, head));
-  // Cached before it is stored: a run that is admitted meanwhile starts from the update, and is stored after it.
+  // Cached before it is stored, so that a run that is admitted in the meantime starts from the update. That run is stored
+  // after the update.
   liveThread.cachePosition(position.head, position.values, position.writes);
   liveThread.actor?.send({ type: "STATE.UPDATED", rest: head.next.length > 0 ? "interrupted" : "idle" });
   liveThread.owner.activityChanged(liveThread);
@@ -160,13 +161,13 @@ async function store(
   return head;
 }
 
-/** Stores an update of a subgraph's state: the thread's status stays, and its next run finds the subgraph there. */
+/** Stores an update of a subgraph's state. The thread keeps its status; its next run continues the subgraph from the update. */
 async function storeWithin(
   liveThread: LiveThread,
   { checkpoints, head }: Updated,
   above: readonly TaskWrites[],
 ): Promise<CheckpointHead> {
-  // The states of the other graphs are not in memory: the next run measures all of them.
+  // The state is not measured here, because the states of the other graphs are not in memory. The next run measures all.
   for (const { changes } of checkpoints) liveThread.stateSize.grow(memorySizeOf(changes, Infinity));
   const stored = liveThread.write(
     { kind: "updated", durable: true, checkpoints, writes: above },

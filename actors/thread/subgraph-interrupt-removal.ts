@@ -7,10 +7,10 @@ import type { LiveThread } from "./live-thread.ts";
 const FIELD = "checkpoint.checkpoint_ns";
 
 /**
- * The writes of the tasks above a subgraph, without the interrupts raised in the subgraph: changing the subgraph's
- * state removes those interrupts. Returns only the writes that change.
- * @throws ServiceError `validation.failed` when the subgraph is not in progress at the thread's latest checkpoint: no
- *   run would continue from its state
+ * The new writes of the tasks above a subgraph, without the interrupts that the subgraph raised: a change of the
+ * subgraph's state removes these interrupts. Returns only the writes that change.
+ * @throws ServiceError `validation.failed` when the subgraph is not in progress at the thread's latest checkpoint,
+ *   because then no run would continue from its state
  */
 export async function writesWithoutInterrupts(
   liveThread: LiveThread,
@@ -49,7 +49,7 @@ async function latestAt(liveThread: LiveThread, ns: string): Promise<Pick<Positi
   };
 }
 
-/** The interrupts of the root graph after these writes have replaced the earlier ones. */
+/** The interrupts of the root graph after `changed` has replaced earlier writes. */
 export function interruptsAfter(before: Interrupts, changed: readonly TaskWrites[]): Interrupts {
   const after: Record<string, Interrupts[string]> = { ...before };
   for (const { ns, task, interrupts } of changed) {

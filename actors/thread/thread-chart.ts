@@ -6,8 +6,8 @@ import type { AnyActorLogic } from "../xstate.ts";
 import { decideMultitask, strongerStop, actionOnQueuedRuns, type ThreadSituation } from "./multitask.ts";
 
 /**
- * Context of the thread's statechart: small, plain data that the inspector shows. State, sockets and abort
- * controllers are kept elsewhere.
+ * The context of the thread's statechart: small, plain data, which the inspector shows. The graph's state and abort
+ * controllers are not in it.
  */
 export interface ThreadContext {
   readonly thread: string;
@@ -25,18 +25,18 @@ export interface ThreadInput {
   readonly rest: SettledState;
 }
 
-/** Side effects of the statechart. Each answer comes back as a message. */
+/** The side effects of the statechart. Each reports its result as an event that it sends to the actor. */
 export interface ThreadEffects {
-  /** Asks for a slot for the active run. Answered by `RUN.READY`. */
+  /** Asks for a slot for the active run. Reports `RUN.READY`. */
   ask(thread: string, run: string): void;
-  /** Stores the start of the active run (unless its admission did). Answered by `RUN.STARTED`. */
+  /** Stores the start of the active run, unless its admission has stored it. Reports `RUN.STARTED`. */
   start(thread: string, run: string): void;
 }
 
-/** Events that the thread's actor receives: messages, and XState's events about the run's actor. */
+/** The events that the thread's actor receives: its own, and XState's event for the end of the run's actor. */
 type ThreadActorEvent = ThreadEvent | { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
 
-/** Parameters of guards and actions: the name of a rest state. */
+/** The parameters of guards and actions: `rest` is the name of a settled state. */
 interface SettledStateParams {
   readonly rest: SettledState;
 }
@@ -48,7 +48,7 @@ const updated = <R extends "idle" | "interrupted">(rest: R) =>
     actions: [{ type: "comeToRest", params: { rest } }],
   }) as const;
 
-/** The four rest states differ only in name, which says how the last run ended. */
+/** The configuration of all four settled states. They differ only in their names, which say how the last run ended. */
 const atRest = {
   on: {
     "RUN.ADMITTED": [
@@ -80,7 +80,7 @@ const queueing = { guard: "queues", actions: ["enqueue"] } as const;
 const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
 const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
-/** The thread's statechart: in a rest state named after the end of its last run, or busy in `pending`. */
+/** The thread's statechart. A thread is busy in `pending`, or in a settled state that is named after the end of its last run. */
 export const threadChartConfig = {
   id: "thread",
   initial: "waking",
@@ -95,7 +95,7 @@ export const threadChartConfig = {
   states: {
     waking: {
       always: [
-        // A run that was in progress when the server went down is still the active one, and has its slot.
+        // A run that was in progress when the server went down is still the active one. It does not wait for a slot.
         { guard: "hasActive", target: "pending.starting" },
         { guard: "hasNext", target: "pending", actions: ["takeNext"] },
         waking("idle"),
@@ -109,8 +109,8 @@ export const threadChartConfig = {
     interrupted: atRest,
     error: atRest,
     pending: {
-      // Invoked on the parent state: moving between the inner states never stops the run. A cancel is a message; the
-      // thread leaves `pending` only when the run's actor is done.
+      // The parent state invokes the run's actor, so that transitions between the inner states do not stop it. To cancel the
+      // run, the actor gets an event; the thread leaves `pending` only when the actor is done.
       invoke: {
         id: "run",
         src: "run",
@@ -133,7 +133,7 @@ export const threadChartConfig = {
         "RUN.CLOSING": [{ target: ".settling" }],
       },
       states: {
-        // The run waits for a slot. It has not started: whatever ends or replaces it need not send it a message.
+        // The run waits for a slot. Its actor has not begun, so nothing has to be sent to it when the run is ended or replaced.
         waiting: {
           entry: ["ask"],
           on: {
@@ -185,7 +185,7 @@ export const threadChartConfig = {
 
 export type ThreadLogic = ChartLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
 
-/** What the names in the chart mean. */
+/** Implements the guards and actions that the chart names. */
 export function threadChart(
   effects: ThreadEffects,
   run: AnyActorLogic,
@@ -203,7 +203,7 @@ export function threadChart(
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.queue.length > 0,
       leavesIn: ({ context, event }, { rest }: SettledStateParams) =>
         event.type === "RUN.WITHDRAWN" && event.run === context.active && context.rest === rest,
-      // Calls the multitask rules, so that the chart and the admission cannot decide differently.
+      // These guards call the multitask rules, so that the chart and the admission cannot decide differently.
       startsNow: ({ event }) =>
         event.type === "RUN.ADMITTED" && event.starts && decides(event, "resting", "start"),
       starts: ({ event }) => decides(event, "resting", "start"),

@@ -2,13 +2,13 @@ import { isTerminal } from "../../src/model/run.ts";
 import { listsRun, type ThreadRecord } from "../../src/model/thread.ts";
 import type { Append } from "../../src/ports/journal.ts";
 
-/** Log message for a write refused by {@link findInconsistency}: always a bug of the server. */
+/** The log message for a write in which {@link findInconsistency} finds an error. That is always a bug of the server. */
 export const INCONSISTENT_WRITE_MESSAGE = "a write that contradicts its thread's record was refused";
 
 /**
- * Checks a write against its thread's record; returns what is wrong, or undefined. A thread lists exactly the runs
- * that have not ended (`active`, `queue`, `delayed`): a run enters the list with its first record and leaves it in
- * the append that holds its end; after that, only an end may be written about it.
+ * Checks a write against its thread's record. Returns what is wrong, or undefined. The record lists exactly the runs that
+ * have not ended, in `active`, `queue` and `delayed`. A run is added in the append with its first record, and removed in
+ * the append with its end. A run that is not listed may be written only as ended.
  */
 export function findInconsistency(
   before: ThreadRecord,

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 
 /** The packages of a peer, with exact versions. */
 export interface PeerPackages {

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../../src/build/bundles.ts";
+import { PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 import { firstAnswer, freePort } from "../ports.ts";
 import { installPackages } from "./install.ts";
 import { Processes } from "./processes.ts";

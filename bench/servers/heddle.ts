@@ -2,7 +2,7 @@
  * Heddle under measurement: the whole server in a process of its own, which reports the counts of its storage over IPC.
  */
 import { fileURLToPath } from "node:url";
-import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
+import { unlimitedConcurrency } from "../../actors/concurrency-limiter.ts";
 import { createApp } from "../../src/app.ts";
 import * as graphs from "../graphs.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
@@ -33,7 +33,7 @@ const app = await createApp({
   ...(keys === undefined ? {} : { keys }),
   limits: {
     ...(idle === undefined ? {} : { idle }),
-    ...(slots === undefined ? {} : { concurrent: { ...noConcurrencyLimits, all: slots } }),
+    ...(slots === undefined ? {} : { concurrent: { ...unlimitedConcurrency, all: slots } }),
   },
 });
 reportOver(

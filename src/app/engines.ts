@@ -35,7 +35,7 @@ export async function openEngines(hosting: EngineSetup): Promise<{ engine: Engin
   const types = new TypesReader({
     ...hosting.deps,
     ...(hosting.config?.schemaTimeout !== undefined && { timeout: hosting.config.schemaTimeout }),
-    spawn: () => startWorker(entryUrl("app/graph-types-worker"), null, TYPES_HEAP_MB),
+    spawn: () => startWorker(entryUrl("app/graph-types-worker-entry"), null, TYPES_HEAP_MB),
   });
   const { registry, langGraphs } = hosting;
   const { engine, host } = combineEngines(
@@ -60,7 +60,7 @@ async function openHost({ registry, workers, config, loaded, deps }: EngineSetup
   const editions = new Map(loaded.map((name) => [name, registry.current(name).edition]));
   return startWorkerHost({
     count: workers,
-    spawn: () => startWorker(entryUrl("app/node-worker"), { path, graphs, stacks: deps.stacks }),
+    spawn: () => startWorker(entryUrl("app/node-worker-entry"), { path, graphs, stacks: deps.stacks }),
     local,
     serves: ({ graph, edition }) => editions.get(graph) === edition,
     scheduler: deps.scheduler,

@@ -78,9 +78,9 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
 
     storage: async (key) => threads.storage(await readable(key)),
 
-    state: async (key, selection) => threads.state(await readable(key), selection),
+    state: async (key, projection) => threads.state(await readable(key), projection),
 
-    stateText: async (key, selection) => threads.stateText(await readable(key), selection),
+    stateText: async (key, projection) => threads.stateText(await readable(key), projection),
   };
 }
 
@@ -88,10 +88,10 @@ export function authorizedThreads(threads: Threads, rules: UserAuthorizer): Thre
 export function authorizedStates(states: ThreadStates, rules: UserAuthorizer): ThreadStates {
   const readable = (key: ThreadKey) => rules.threadKey(key, "threads:read");
   return {
-    at: async (key, position, selection) => states.at(await readable(key), position, selection),
+    at: async (key, position, projection) => states.at(await readable(key), position, projection),
 
-    async *history(key, asked, selection) {
-      yield* states.history(await readable(key), asked, selection);
+    async *history(key, asked, projection) {
+      yield* states.history(await readable(key), asked, projection);
     },
 
     update: async (key, position, update) =>

@@ -1,11 +1,11 @@
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
 
-/** The path of a class instance in the data, with its class name ({@link ClassInstance}) or its description ({@link NonJsonValue}). */
+/** Where an instance is in the data (a path), and what it is: the class name of a {@link ClassInstance}, or the content of a {@link NonJsonValue}. */
 type InstanceMark = readonly [path: readonly (string | number)[], content: string | NonJsonContent];
 
 /**
- * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text, with a list of where they are, inner ones
- * first. Undefined if the value has none.
+ * Writes a value with {@link ClassInstance} or {@link NonJsonValue} instances as JSON text. The text contains the value as plain data and the
+ * list of its instances, inner ones first. Undefined if the value has no instances.
  */
 export function toInstanceText(value: unknown): string | undefined {
   const marks: InstanceMark[] = [];

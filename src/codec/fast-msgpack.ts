@@ -3,45 +3,45 @@ import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
 import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
 
-/** Bytes of a buffer. Many values share one, so that few are allocated. */
+/** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
 const BUFFER_SIZE = 64 * 1024;
-/** Bytes: the most that a header or a number takes. */
+/** The most bytes that a header or a number takes. */
 const MAX_HEADER = 9;
-/** Characters: strings of this length or more are written by `Buffer.write`; for shorter ones a loop is faster. */
+/** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG_STRING = 64;
-/** Members: objects with this many or more are remembered, to copy their bytes if the same object follows again. */
+/** An object with this many members or more is remembered: if the same object is encoded again, its bytes are copied. */
 const LARGE_OBJECT = 4;
-/** Items: for arrays with this many or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
+/** For an array with this many items or more, the buffer grows once in advance. Doubling it repeatedly would copy it many times. */
 const LARGE_ARRAY = 4096;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The first byte value that stands for a structure: numbers from here up to 127 take two bytes instead of one. */
+/** The first byte value that stands for a structure. For this reason, the numbers from here up to 127 take two bytes instead of one. */
 const FIRST_STRUCTURE = 0x40;
 
 /**
- * A MessagePack encoder for plain JSON data, which msgpackr reads. It takes three quarters of the time of msgpackr's encoder,
- * which was an eighth of the cost of a run of one node. Data that is not plain is left to msgpackr. Two things are stored
- * shorter: an object of a known structure (a msgpackr record, see `stored-structures.ts`), and a UUID.
+ * A MessagePack encoder for plain JSON data; msgpackr decodes it. It takes three quarters of the time of msgpackr's encoder,
+ * which was an eighth of the cost of a run of one node. Data that is not plain is left to msgpackr. Two things are stored in a
+ * shorter form: an object of a known structure (a msgpackr record, see `msgpack-structures.ts`), and a UUID.
  */
 export class PlainPacker {
   #bytes = Buffer.allocUnsafeSlow(BUFFER_SIZE);
   #view = viewOf(this.#bytes);
   #start = 0;
   #at = 0;
-  /** The last large object written to this buffer, and the range of its bytes: the steps of a run share their metadata. */
+  /** The last large object written to this buffer, and the range of its bytes. The steps of a run share one metadata object. */
   #last: object | null = null;
   #from = 0;
   #to = 0;
   readonly #maxBytes: number;
 
-  /** `maxBytes`: of one encoded value. */
+  /** `maxBytes`: the largest encoded value. */
   constructor(maxBytes = MAX_ENCODED_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * Encodes `value`, with `head` free bytes in front. Undefined if it contains anything but null, booleans, numbers,
-   * well-formed strings, arrays and plain objects, or a member named `__proto__`.
+   * Encodes `value`, with `head` free bytes in front. Undefined if the value contains a member named `__proto__`, or anything
+   * but null, booleans, numbers, well-formed strings, arrays and plain objects.
    */
   pack(value: unknown, head: number): Buffer | undefined {
     if (this.#bytes.length - this.#at < BUFFER_SIZE / 16) this.#replaceBuffer(BUFFER_SIZE, 0);
@@ -53,7 +53,7 @@ export class PlainPacker {
       if (this.#value(value)) made = this.#bytes.subarray(this.#start, this.#at);
       return made;
     } finally {
-      // A partly written object must not be copied later.
+      // `#last` may be an object whose bytes are incomplete. They must not be copied later.
       if (made === undefined) {
         this.#at = this.#start;
         this.#last = null;
@@ -116,7 +116,8 @@ export class PlainPacker {
 
   #string(text: string): boolean {
     const { length } = text;
-    // A UTF-16 unit takes at most three bytes. A long text is measured: its buffer is not shared, and would be three times too large.
+    // A UTF-16 unit takes at most three bytes of UTF-8. The bytes of a long text are counted, because its buffer is not shared and would
+    // otherwise be up to three times too large.
     const most = MAX_HEADER + (length < BUFFER_SIZE ? length * 3 : Buffer.byteLength(text));
     if (this.#at + most > this.#bytes.length) this.#grow(most);
     if (length >= LONG_STRING) return this.#long(text);
@@ -146,7 +147,7 @@ export class PlainPacker {
     const isWide = text.length >= 0x1_0000 / 3;
     const from = this.#at + (isWide ? 5 : 3);
     const count = this.#bytes.write(text, from);
-    // The encoder replaces a lone surrogate.
+    // `Buffer.write` replaces a lone surrogate, so the value is not encoded here.
     if (count !== text.length && LONE_SURROGATE.test(text)) return false;
     if (count > MAX_TEXT_BYTES) throwTextTooLong();
     if (isWide) this.#sized(0xdb, count, 4);
@@ -191,7 +192,7 @@ export class PlainPacker {
   #copyLast(): boolean {
     const length = this.#to - this.#from;
     if (this.#at + length > this.#bytes.length) this.#grow(length);
-    // Growing may have moved to another buffer, without the object's bytes.
+    // Growing may have switched to another buffer, which does not contain the object's bytes.
     if (this.#last === null) return false;
     this.#bytes.copyWithin(this.#at, this.#from, this.#to);
     this.#at += length;
@@ -209,7 +210,7 @@ export class PlainPacker {
     this.#replaceBuffer(Math.min(this.#maxBytes, size), written);
   }
 
-  /** Switches to a new buffer and copies the bytes written so far of the value. */
+  /** Switches to a new buffer, and copies the bytes of the value that are written so far. */
   #replaceBuffer(size: number, written: number): void {
     const bytes = Buffer.allocUnsafeSlow(size);
     this.#bytes.copy(bytes, 0, this.#start, this.#start + written);

@@ -1,20 +1,20 @@
 import { stringifyJson } from "../model/stringify-json.ts";
 import { isPlain, isToJson, memorySizeOf } from "../model/memory-size.ts";
 
-/** Characters: the approximate size of a piece of JSON. */
+/** The approximate size of a piece of JSON, in characters. */
 const PIECE_LENGTH = 64 * 1024;
-/** Characters added for each value, so that many tiny values also end a piece: one has 4,000 members and entries at most. */
+/** Characters that are added to the length of each value, so that a piece has at most 4,000 values, even if they are tiny. */
 const VALUE_LENGTH = PIECE_LENGTH / 4_000;
 
-/** JSON text: as a string, if it is short. */
+/** JSON text: a string if it is short, else a {@link LargeJson}. */
 export type JsonText = string | LargeJson;
 
 /**
- * The JSON text of a large value. It is written when it is sent: until then, it takes no memory besides the value, which others use too. The
+ * The JSON text of a large value. The text is made only when it is sent; until then, it takes no memory besides the value, which is shared. The
  * value MUST NOT change.
  */
 export class LargeJson {
-  /** Bytes: the approximate size of the value. */
+  /** The approximate size of the value in bytes. */
   readonly length: number;
   readonly #value: unknown;
   readonly #before: string;
@@ -51,8 +51,8 @@ export const textBetween = (before: string, text: JsonText, after: string): Json
   typeof text === "string" ? `${before}${text}${after}` : text.between(before, after);
 
 /**
- * Writes a value as `JSON.stringify` does, but in pieces. As one string, a response of megabytes would take twice its size in
- * memory and block the event loop for hundreds of milliseconds.
+ * Writes a value as `JSON.stringify` does, but in pieces. Written as one string, a response of megabytes would take twice its
+ * size in memory and block the event loop for hundreds of milliseconds.
  */
 export function* jsonPieces(value: unknown): Generator<string> {
   if (isSmallJson(value)) {
@@ -66,12 +66,12 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-/** True if the value can be written in one piece. An object with its own `toJSON` or class always is. */
+/** True if the value can be written in one piece. Always true for class instances and objects with a `toJSON`, which are not split. */
 export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }
 
-/** The characters left of `room` after a value is written. 0 or less if the value does not fit, or finding that out would take too long. */
+/** How many of `room` characters are left after a value. 0 or less: the value does not fit, or finding out would take too long. */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;
   if (typeof value === "string") return left - value.length;

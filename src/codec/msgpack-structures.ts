@@ -1,7 +1,8 @@
 /**
- * Structures, as msgpackr calls them: the names of the members of objects that are stored often, in order. Such an object is stored as the number of
- * its structure and the values of its members. Structures MUST NOT change, since stored data has their numbers; new ones go to
- * the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is stored with its names.
+ * The structures of objects that are stored often: for each, the names of its members, in order. (Structure is msgpackr's term.) Such an object
+ * is stored as the number of its structure and the values of its members. Structures MUST NOT change, because stored data refers to their
+ * numbers; new ones are added at the end, up to {@link MAX_STRUCTURES}. An object with other names, or in another order, is stored with its
+ * names.
  */
 export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   // The arguments of a run (`kwargs`).
@@ -75,14 +76,14 @@ export const MSGPACK_STRUCTURES: readonly (readonly string[])[] = [
   ],
 ];
 
-/** The most structures: byte values 0x40 to 0x7f are free for them. */
+/** The most structures: the byte values 0x40 to 0x7f stand for them. */
 const MAX_STRUCTURES = 0x40;
 if (MSGPACK_STRUCTURES.length > MAX_STRUCTURES)
   throw new RangeError(`More than ${MAX_STRUCTURES} structures`);
 
 type Numbers = ReadonlyMap<string, ReadonlyMap<number, readonly number[]>>;
 
-/** Structure numbers by their first name, then by the number of names. */
+/** The numbers of the structures, by their first name and then by how many names they have. */
 const NUMBERS: Numbers = numbered();
 
 function numbered(): Numbers {

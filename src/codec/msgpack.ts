@@ -22,7 +22,7 @@ addExtension({
 });
 addExtension({ type: UUID_TYPE, unpack: readUuid });
 
-/** Without records, a msgpackr extension: they would have to be stored with their definitions. */
+/** Does not use records, an extension of msgpackr, because they would have to be stored with their definitions. */
 const packr = new Packr({ useRecords: false });
 /** Encodes plain JSON data: nearly all values. */
 const plainPacker = new PlainPacker();
@@ -40,22 +40,22 @@ const MARKED_TEXT = 3;
 /** MessagePack with structures and UUIDs, see `fast-msgpack.ts`. */
 const PLAIN = 4;
 
-/** UTF-8 of U+FFFD, which an encoder writes for a lone surrogate; and its first byte, which is faster to search for. */
+/** The UTF-8 bytes of U+FFFD, which an encoder writes in place of a lone surrogate; and the first of them, which is faster to search for. */
 const REPLACED = Buffer.from("\uFFFD");
 const REPLACED_FIRST = 0xef;
 /**
- * The first byte of a lone surrogate that was encoded as it is. Hangul characters have the same first byte, so the byte alone proves
- * nothing.
+ * The first byte of a lone surrogate that was encoded as it is. Hangul characters may have the same first byte, so a text with this byte must
+ * be checked.
  */
 const SURROGATE = 0xed;
 const PROTO = Buffer.from("__proto__");
-/** A lone surrogate: in a Unicode pattern, whole pairs do not match. */
+/** Matches a lone surrogate. With the flag `u`, a complete surrogate pair is one character and does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Encodes JSON data, with {@link ClassInstance} instances in it, with `head` free bytes in front. Decoding gives exactly what
- * `JSON.stringify` and `JSON.parse` would give: msgpackr alters lone surrogates and members named `__proto__`, so a value
- * that has one is written as JSON text.
+ * Encodes JSON data, which may contain {@link ClassInstance} instances, with `head` free bytes in front. Decoding gives exactly
+ * what `JSON.stringify` and `JSON.parse` would give. For this reason, a value with lone surrogates or a member named
+ * `__proto__`, which msgpackr would alter, is written as JSON text.
  * @throws ServiceError `value.unstorable` for more than 2 GiB, and for a text of more than 512 MiB
  */
 export function packValue(value: unknown, head: number): Buffer {
@@ -66,7 +66,7 @@ export function packValue(value: unknown, head: number): Buffer {
   }
   const bytes = packr.pack(value, RESERVE_START_SPACE | (head + 1));
   if (bytes.length > MAX_TEXT_BYTES) checkTexts(value);
-  // Searching the bytes costs a hundredth of checking each string, and nearly always finds nothing.
+  // Searching the bytes costs a hundredth of checking each string. It nearly always finds nothing, so the strings are rarely checked.
   const suspect =
     bytes.indexOf(SURROGATE, head + 1) !== -1 ||
     (bytes.indexOf(REPLACED_FIRST, head + 1) !== -1 && bytes.indexOf(REPLACED, head + 1) !== -1) ||
@@ -92,7 +92,7 @@ function packText(value: unknown, head: number): Buffer {
   return bytes;
 }
 
-/** Refuses a value with a text that could not be decoded. @throws ServiceError `value.unstorable` */
+/** Refuses a value with a text that is too long to be decoded. @throws ServiceError `value.unstorable` */
 function checkTexts(value: unknown): void {
   if (typeof value === "string") {
     if (isTooLong(value)) throwTextTooLong();

@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 
-/** Bytes: the largest encoded value. Before Node 24, `Buffer.write` writes nothing into a buffer that is larger, without an error. */
+/** The largest encoded value in bytes. Before Node 24, `Buffer.write` silently writes nothing into a larger buffer. */
 export const MAX_ENCODED_BYTES = 2 ** 31 - 1;
 /** @throws ServiceError `value.unstorable` */
 export function throwValueTooLarge(): never {

@@ -3,7 +3,7 @@ import { slicesOf, type JsonText } from "./json-pieces.ts";
 /** An SSE comment without a blank line after it: some clients take the blank line for an event without data. */
 export const HEARTBEAT = ": heartbeat\n";
 
-/** SSE events: as bytes, if they are short. */
+/** SSE events: bytes if they are short, else a {@link LargeSse}. */
 export type SseOutput = Uint8Array | LargeSse;
 
 /** Collects SSE events. The parts are joined once, which takes a third less time than appending to a string. */
@@ -13,7 +13,7 @@ export class SseBatch {
   #event = "";
   #head = "";
 
-  /** `isShared`: several clients get the result. */
+  /** `isShared`: the result is sent to several clients. */
   constructor(isShared: boolean) {
     this.#isShared = isShared;
   }
@@ -37,18 +37,18 @@ export class SseBatch {
 }
 
 const NONE = new Uint8Array(0);
-/** Bytes. */
+/** From this number of bytes on, events are encoded only when they are sent. */
 const LARGE = 256 * 1024;
-/** Bytes passed to a connection at a time: the transport copies what a slow client has not read. */
+/** How many bytes are passed to a connection at a time. Few, because the transport copies what a slow client has not read. */
 const PIECE = 64 * 1024;
 
 /**
- * SSE events that are encoded only when they are sent: until then, a client that does not read costs no more memory than the values that
- * the events show.
+ * SSE events that are encoded only when they are sent. So for a client that does not read, they take no more memory than the values that the
+ * events show.
  */
 export class LargeSse {
   readonly #parts: readonly JsonText[];
-  /** Output that was already encoded for other clients; undefined if there are none. */
+  /** The pieces that were already encoded for another client; undefined if the output is not shared. */
   readonly #written: Uint8Array[] | undefined;
   readonly #rest: Generator<Uint8Array>;
 
@@ -92,7 +92,7 @@ function* bytesOf(text: string): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE);
 }
 
-/** Makes an event name safe for SSE: it may contain the name of a user's node, and a line break would break the framing. */
+/** Makes an event name safe for SSE. It may contain the name of a user's node, and a line break in it would break the framing. */
 export function sseEventName(name: string): string {
   return name.replaceAll(/[\r\n\0]/g, " ");
 }

@@ -1,8 +1,9 @@
 /** Positions of the pairs of digits in the text of a UUID. */
 const PAIRS = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 const DASH = 0x2d;
-/** Values of lower-case hexadecimal digits, by character code; {@link NONE} for other characters. */
+/** The value of a character that is no hexadecimal digit. */
 const NONE = 0x80;
+/** The values of lower-case hexadecimal digits, by character code; {@link NONE} for other characters. */
 const DIGITS = new Uint8Array(0x80).fill(NONE);
 const CODES = Buffer.from("0123456789abcdef");
 for (const [digit, code] of CODES.entries()) DIGITS[code] = digit;
@@ -15,7 +16,10 @@ export const UUID_LENGTH = 36;
 /** Bytes of a UUID in binary form. */
 export const UUID_BYTES = 16;
 
-/** The size of the cache of recent UUIDs: their texts and bytes, at an index from the last digits. A run repeats the same few often. */
+/**
+ * The size of the cache of recent UUIDs, which a run repeats often. It holds the text and the bytes of each, at an index computed from the last
+ * two digits.
+ */
 const CACHE_SIZE = 64;
 const cachedTexts: string[] = Array.from({ length: CACHE_SIZE }, () => "");
 const cachedBytes = new Uint8Array(CACHE_SIZE * UUID_BYTES);

@@ -3,13 +3,13 @@ import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
-import type { GraphScope } from "./graph-scope.ts";
+import type { GraphPosition } from "./graph-position.ts";
 
 /** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */
 export const GRAPH_CHANGED = "graph_changed";
 
 /** The metadata that all checkpoints of a run carry. */
-export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphScope): JsonObject {
+export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphPosition): JsonObject {
   return Object.freeze(
     ns === "" ? checkpointMetadataOfRun(run) : { ...checkpointMetadataOfRun(run), parents },
   );
@@ -17,7 +17,7 @@ export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphScope):
 
 /** The metadata of message events: the step and the node that stream the message. */
 export function messageMetadata(
-  { graphPosition, step }: { readonly graphPosition: GraphScope; readonly step: number },
+  { graphPosition, step }: { readonly graphPosition: GraphPosition; readonly step: number },
   { id, name, path, triggers }: PlannedTask,
 ): JsonObject {
   const ns = taskNamespace(graphPosition.ns, name, id);

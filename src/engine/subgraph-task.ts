@@ -9,10 +9,10 @@ import { readSubgraphAnswers, taskNamespace } from "../graph/interrupts.ts";
 import { to, type ToParent } from "../graph/commands.ts";
 import { findPartialMessagesKey } from "./keep-partial-messages.ts";
 import type { SuperstepState } from "./superstep-state.ts";
-import type { GraphScope } from "./graph-scope.ts";
+import type { GraphPosition } from "./graph-position.ts";
 
 /** The position of a task's subgraph. */
-export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): GraphScope {
+export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): GraphPosition {
   const { graphPosition, head, pendingWrites, rerunAll } = superstep;
   return {
     ns: taskNamespace(graphPosition.ns, task.name, task.id),
@@ -33,7 +33,7 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
 export function subgraphInput(
   { rules, input: allowed }: GraphDefinition,
   input: unknown,
-  { path }: GraphScope,
+  { path }: GraphPosition,
 ): JsonObject {
   if (!isObject(input)) {
     throw new ServiceError("state.invalid", `the input of "${path.at(-1)}" must be an object of state keys`);

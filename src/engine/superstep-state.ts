@@ -32,7 +32,7 @@ import {
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
-import { ROOT_POSITION, type GraphScope } from "./graph-scope.ts";
+import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
 /** Task id of pending writes that belong to no task: the `update` and `goto` of a command that brought an answer. */
 export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
@@ -47,7 +47,7 @@ export class SuperstepState {
   readonly definition: GraphDefinition;
   readonly run: RunRecord;
   readonly source: ExecutionServices;
-  readonly graphPosition: GraphScope;
+  readonly graphPosition: GraphPosition;
   readonly ns: string;
   readonly lastAllowedStep: number;
   head: CheckpointHead | null;
@@ -86,7 +86,7 @@ export class SuperstepState {
     run: RunRecord,
     position: Position,
     source: ExecutionServices,
-    graphPosition: GraphScope = ROOT_POSITION,
+    graphPosition: GraphPosition = ROOT_POSITION,
   ) {
     this.definition = definition;
     this.run = run;

@@ -24,6 +24,6 @@ export function sourceUrl(path: string): URL {
 }
 
 /** The URL of an entry module, which the build writes as a separate file, by its path in `src`. */
-export function entryUrl(name: "index" | "app/node-worker" | "app/graph-types-worker"): URL {
+export function entryUrl(name: "index" | "app/node-worker-entry" | "app/graph-types-worker-entry"): URL {
   return sourceUrl(`${name}${EXTENSION}`);
 }

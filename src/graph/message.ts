@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { listField, copiedObjectField, refuseField, stringFieldOrNull } from "./read-fields.ts";
+import { listField, copiedObjectField, refuseField, optionalStringField } from "./read-fields.ts";
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
@@ -156,7 +156,7 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
   const fields = fieldsAt(like, at);
   const named = fields["type"] ?? fields["role"];
   const type = typeAt(named, at);
-  const id = stringFieldOrNull(fields["id"], `${at}.id`);
+  const id = optionalStringField(fields["id"], `${at}.id`);
   if (type === "remove") {
     if (id === null || id === "") refuseField(at, "removes a message, but has no id");
     return Object.freeze({ type, id });
@@ -166,7 +166,7 @@ export function toMessage(like: unknown, at: string, mint: () => string): Messag
     additional_kwargs: kwargsAt(fields, named, `${at}.additional_kwargs`),
     response_metadata: copiedObjectField(fields["response_metadata"], `${at}.response_metadata`),
     type,
-    name: stringFieldOrNull(fields["name"], `${at}.name`),
+    name: optionalStringField(fields["name"], `${at}.name`),
     id: id === null || id === "" ? mint() : id,
     example: exampleAt(fields["example"], `${at}.example`),
   };

@@ -21,8 +21,8 @@ export function listField(value: unknown, at: string): readonly unknown[] {
   return Array.isArray(value) ? value : refuseField(at, "must be an array");
 }
 
-/** A string, or null if it is absent. */
-export function stringFieldOrNull(value: unknown, at: string): string | null {
+/** A string; null if it is absent. Any other value is refused. */
+export function optionalStringField(value: unknown, at: string): string | null {
   if (isAbsent(value)) return null;
   return typeof value === "string" ? value : refuseField(at, "must be a string");
 }

@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField, stringFieldOrNull } from "./read-fields.ts";
+import { copiedObjectField, refuseField, optionalStringField } from "./read-fields.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {
@@ -42,25 +42,25 @@ export function parseToolCall(name: string, text: string, id: string | null): To
 /** Reads a call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own. */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
   if (!isObject(call)) refuseField(at, "must be an object with name, args and id");
-  const id = stringFieldOrNull(call["id"], `${at}.id`);
+  const id = optionalStringField(call["id"], `${at}.id`);
   const { function: named } = call;
   if (isObject(named)) {
-    const name = stringFieldOrNull(named["name"], `${at}.function.name`);
+    const name = optionalStringField(named["name"], `${at}.function.name`);
     if (name === null) refuseField(`${at}.function.name`, "must be a string");
     const { arguments: args } = named;
     // Some servers have already parsed the arguments.
     if (isObject(args))
       return { name, args: copiedObjectField(args, `${at}.function.arguments`), id, type: "tool_call" };
-    return parseToolCall(name, stringFieldOrNull(args, `${at}.function.arguments`) ?? "", id);
+    return parseToolCall(name, optionalStringField(args, `${at}.function.arguments`) ?? "", id);
   }
-  const name = stringFieldOrNull(call["name"], `${at}.name`);
+  const name = optionalStringField(call["name"], `${at}.name`);
   if (name === null) refuseField(`${at}.name`, "must be a string");
   return { name, args: copiedObjectField(call["args"], `${at}.args`), id, type: "tool_call" };
 }
 
 function invalidCallAt(call: unknown, at: string): InvalidToolCall {
   if (!isObject(call)) refuseField(at, "must be an object with name, args, id and error");
-  const text = (field: string) => stringFieldOrNull(call[field], `${at}.${field}`);
+  const text = (field: string) => optionalStringField(call[field], `${at}.${field}`);
   return {
     name: text("name"),
     args: text("args"),

@@ -1,7 +1,7 @@
 import type { AccessControl } from "../access/access-control.ts";
 import type { HeaderSelector } from "../access/configurable-headers.ts";
 import type { AuthUser } from "../model/auth-user.ts";
-import type { MemoryBudget } from "../ports/memory-budget.ts";
+import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
@@ -38,8 +38,8 @@ export interface HttpDeps {
   /** Limits how much of a turn of the event loop long work may take, such as writing a list. */
   readonly budget: TimeBudget;
   /** Limits the memory of responses that are not streams; `streamMemory` limits that of streams. */
-  readonly memory: MemoryBudget;
-  readonly streamMemory: MemoryBudget;
+  readonly memory: ResponseMemoryBudget;
+  readonly streamMemory: ResponseMemoryBudget;
   readonly logger: Logger;
   readonly requestLog: LogLevel;
   /** Makes the id of a request that has none. */

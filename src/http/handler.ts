@@ -8,7 +8,7 @@ import { type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { storedSender, jsonSender, listSender } from "./json-responses.ts";
 import { failureResponseOf } from "../schemas/error-responses.ts";
-import { MemoryBudget } from "../ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import { type LoggedClient, loggedReply } from "./request-log.ts";
 import { requestId } from "./request-id.ts";
@@ -53,7 +53,7 @@ const noUsers = (): never => {
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
   // Lists have a memory budget of their own, so that a long search does not hold up other responses.
   const { service, serviceOf = noUsers, ...rest } = given;
-  const sendList = listSender({ ...given, memory: new MemoryBudget(given.scheduler) });
+  const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {
     ...rest,
     sendList,

@@ -1,7 +1,7 @@
 import { isSmallJson, jsonPieces } from "../codec/json-pieces.ts";
 import { BoundedSet } from "../model/bounded-set.ts";
 import { memorySizeOf } from "../model/memory-size.ts";
-import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
+import type { ResponseMemoryBudget, MemoryShare } from "../stream/response-memory-budget.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
@@ -51,7 +51,7 @@ export type SendStored = (
 
 interface Deps {
   readonly budget: TimeBudget;
-  readonly memory: MemoryBudget;
+  readonly memory: ResponseMemoryBudget;
   readonly logger: Logger;
 }
 

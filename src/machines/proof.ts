@@ -1,4 +1,4 @@
-import { decide, parseClaim, type PathStep, type Verdict } from "./claim.ts";
+import { decide, parseClaim, type PathStep, type ProofResult } from "./provable-claim.ts";
 import { libraryOf } from "./exported-machine.ts";
 import { drawMachine } from "./machine-drawing.ts";
 import { type ExploringLibrary, exploreMachine, UnexploredError } from "./state-space.ts";
@@ -8,7 +8,7 @@ import { allStates, type Machine } from "./xstate.ts";
 const MAX_PLACES = 10_000;
 
 export interface Proof {
-  readonly result: Verdict["result"];
+  readonly result: ProofResult["result"];
   /** The result in lines for a terminal: the verdict, the example step by step, and the reason. */
   readonly lines: readonly string[];
   /** The machine's chart as a Mermaid flowchart, with the example marked. */

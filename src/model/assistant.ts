@@ -15,17 +15,17 @@ export interface AssistantRecord {
   readonly updated_at: number;
 }
 
-/** A version of an assistant, in force from `created_at`. It never changes, and its number is never used again. */
+/** A version of an assistant, made at `created_at`. It never changes, and its number is never used again. */
 export interface AssistantVersion extends Omit<AssistantRecord, "updated_at"> {}
 
 /** A filter of assistants. An assistant must match every given member. */
 export interface AssistantFilter {
   readonly graph_id?: string;
-  /** A part of its name, compared without regard to case. */
+  /** A part of the assistant's name, in upper or lower case. */
   readonly name?: string;
-  /** Every member must be contained in the assistant's metadata. */
+  /** The assistant's metadata must contain every member. */
   readonly metadata?: JsonObject;
-  /** Which assistants may be found, by their metadata. */
+  /** Decides by an assistant's metadata whether it may be found; absent: all may be found. */
   readonly permits?: Permits | undefined;
 }
 

@@ -1,23 +1,23 @@
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The user that a request comes from, as the project's own authentication names it. */
+/** The user who sent a request, as the project's own authentication returned it. */
 export interface AuthUser {
   readonly identity: string;
   readonly permissions: readonly string[];
   readonly display_name: string;
   readonly is_authenticated: boolean;
-  /** Fields of the project's own. */
+  /** Further fields, which the project's authentication has added. */
   readonly [field: string]: unknown;
 }
 
 /**
- * Whose share of the budgets a client uses: its tenant's or, where users share the default tenant, its user's. One user who reads nothing of
- * large responses would otherwise hold up all others.
+ * Whose share of the time and memory budgets a request uses: that of its user, or of its tenant if there are no users. Users share the default
+ * tenant: with one share for all, a user who requests large responses and does not read them would block the others.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;
 
-/** A user as it was stored with a cron. */
+/** The user that was stored with a cron. */
 export const userFrom = (stored: JsonObject): AuthUser => stored as AuthUser;
 
 /** Members of a run's `configurable` that name its user. Clients cannot set them. */
@@ -32,8 +32,8 @@ export function withoutUser(configurable: JsonObject): JsonObject {
 }
 
 /**
- * A `configurable` with the members by which graphs know the user. `user`: the user as stored. null: the run has no user, and members that
- * the client has set are removed as well.
+ * Adds the members that tell a graph its user to a `configurable`, and removes those that the client has set. `user`: the user as stored; null:
+ * the run has no user.
  */
 export function withUser(configurable: JsonObject, user: JsonObject | null): JsonObject {
   const own = withoutUser(configurable);
@@ -41,7 +41,7 @@ export function withUser(configurable: JsonObject, user: JsonObject | null): Jso
   const { identity, permissions } = user;
   return {
     ...own,
-    // A value that the client may have set: only the members below can be trusted.
+    // The client may have set `user_id`. Only the members below can be trusted.
     user_id: own["user_id"] === "" || own["user_id"] === undefined ? identity : own["user_id"],
     [USER]: user,
     [USER_ID]: identity,
@@ -49,7 +49,7 @@ export function withUser(configurable: JsonObject, user: JsonObject | null): Jso
   };
 }
 
-/** A run's user as others may see it: without the fields of the project's own, which may be secrets of the user. */
+/** A run's `configurable` as other users may see it: without the fields that the project added to the user, which may be secrets. */
 export function withoutUserFields(configurable: JsonObject): JsonObject {
   const user = configurable[USER];
   if (!isObject(user)) return configurable;

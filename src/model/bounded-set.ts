@@ -1,4 +1,4 @@
-/** A set of the newest `max` entries: a further one replaces the oldest. */
+/** A set with at most `max` entries: a further entry replaces the oldest one. */
 export class BoundedSet<T> extends Set<T> {
   readonly #max: number;
 

@@ -5,9 +5,9 @@ import type { SubgraphCheckpoint } from "./start-checkpoint.ts";
 
 export type CheckpointSource = "input" | "loop" | "update" | "fork";
 
-/** A task planned to run from a checkpoint: a node pulled by an edge, or pushed by a `send` with its own input. */
+/** A task that is planned to run from a checkpoint: pulled, when an edge leads to its node; or pushed, by a `send` with its own input. */
 export interface PlannedTask {
-  /** UUID version 5 from the checkpoint, step and name: the same after a restart. */
+  /** A UUID of version 5, made from the checkpoint, step and name, so that it is the same after a restart. */
   readonly id: string;
   readonly name: string;
   /** `["__pregel_pull", node]` or `["__pregel_push", index]`: the order in which writes are applied. */
@@ -16,23 +16,23 @@ export interface PlannedTask {
   /** Present for a push: the input that the node gets instead of the state. */
   readonly input?: { readonly value: unknown };
   /**
-   * Present when the task is planned again on a new branch: the checkpoints of the other branch at which its subgraph, and
-   * the subgraphs in that, begin. The outermost is first.
+   * Present when the task is planned again on a new branch: the checkpoints of the old branch from which its subgraph, and the
+   * subgraphs within that one, start. The outermost is first.
    */
   readonly from?: readonly SubgraphCheckpoint[];
 }
 
 /**
- * Reference to a channel's value in the journal at one checkpoint. `small`: the value itself. `whole`: one value, written by
- * append `at`. `list`: a list in spans; the items up to `spans[i].end` were written from append `spans[i].at` on, and the
- * last `end` is the length of the list. The journal writes it; it is opaque to all other code.
+ * A checkpoint's reference to the stored value of a channel. `small`: the value itself. `whole`: one value, which append `at`
+ * wrote. `list`: a list in spans: append `spans[i].at` wrote the items from the end of the span before up to `spans[i].end`;
+ * the last `end` is the length of the list. Only the journal writes and reads this.
  */
 export type ChannelRef =
   | { readonly kind: "small"; readonly value: unknown }
   | { readonly kind: "whole"; readonly at: number }
   | { readonly kind: "list"; readonly spans: readonly { readonly at: number; readonly end: number }[] };
 
-/** The change of a channel by one step. `append` keeps the first `keep` items and adds `items`, so no list is stored twice. */
+/** How one step changes a channel. `append` keeps the first `keep` items and adds `items`, so that no item of a list is stored twice. */
 export type ChannelChange =
   | { readonly kind: "set"; readonly value: unknown }
   | { readonly kind: "append"; readonly keep: number; readonly items: readonly unknown[] }
@@ -49,15 +49,15 @@ export interface CheckpointHead {
   readonly source: CheckpointSource;
   readonly created_at: number;
   readonly run_id: string | null;
-  /** Metadata beside source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
+  /** The metadata, except source, step and parents: created_by, graph_id, assistant_id, user_id, ... */
   readonly metadata: JsonObject;
   /** The updates that led to this checkpoint, by node name; null when there were none. */
   readonly writes: JsonObject | null;
   /** The tasks that run next. Empty when the graph has ended. */
   readonly next: readonly PlannedTask[];
-  /** Data of the engine, such as which branches of a join have arrived. Opaque to all other code. */
+  /** Data that only the engine uses, such as which branches of a join have arrived. */
   readonly engine: JsonObject | null;
-  /** Hash of the graph's definition that made it. */
+  /** The hash of the graph definition that made the checkpoint. */
   readonly graph: string;
 }
 
@@ -66,14 +66,15 @@ export interface Checkpoint extends CheckpointHead {
   readonly channels: { readonly [channel: string]: ChannelRef };
 }
 
-/** A snapshot to store, as changes against its parent. */
+/** A new checkpoint, given as the changes from its parent. */
 export interface NewCheckpoint extends CheckpointHead {
   readonly changes: { readonly [channel: string]: ChannelChange };
 }
 
 /**
- * Pending writes of a task at the checkpoint that it runs from, kept until the step commits: its update when it has finished
- * and a sibling has not, the interrupts at which it waits, the answers that it was given, and its journaled steps.
+ * The pending writes of a task: what is stored for it at the checkpoint that it runs from, until all tasks of the step have
+ * finished and the step commits. They are its result if it has finished before others, the interrupts that wait for an answer,
+ * the answers to interrupts, and the results of its `ctx.step` calls.
  */
 export interface TaskWrites {
   readonly ns: string;
@@ -81,13 +82,13 @@ export interface TaskWrites {
   readonly task: string;
   readonly name: string;
   /**
-   * Present when the task has finished: its update (null when it returned none), and where it goes beside its fixed edges,
-   * in the engine's own form.
+   * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run next besides
+   * those of its fixed edges, in the engine's own form.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
-  /** The latest interrupts of the task, when they are answered: the thread's history shows them. Absent for none. */
+  /** The latest interrupts of the task, if they have been answered; the thread's history shows them. Absent: none. */
   readonly answered?: readonly Interrupt[];
   readonly schemas?: AnswerSchemas;
   /** Answers to its interrupts, in the order in which the node raises them, in the engine's own form. */

@@ -1,6 +1,6 @@
 /**
- * An instance of a foreign class (a LangChain message, an error) as data: its members are its JSON form, and the name of its class is
- * stored beside them. A copy by spread is plain data. It is shared and MUST NOT be changed.
+ * An instance of a class that Heddle does not know (a LangChain message, an error), as data: its members are those of the instance's JSON form,
+ * and the name of its class is stored beside them. A copy by spread is plain data. A ClassInstance is shared and MUST NOT be changed.
  */
 export class ClassInstance {
   readonly #kind: string;
@@ -15,11 +15,11 @@ export class ClassInstance {
   }
 }
 
-/** Kinds of {@link NonJsonValue}, with the data of each. */
+/** The kinds of {@link NonJsonValue}, each with the type of its data. */
 export interface NonJsonData {
   /** `undefined` where JSON needs a value, such as an item of a list. */
   readonly undefined: null;
-  /** A number that JSON has no form for: `NaN`, `Infinity`, `-Infinity`. */
+  /** A number that JSON cannot express: `NaN`, `Infinity`, `-Infinity`. */
   readonly number: string;
   readonly bigint: string;
   /** Epoch milliseconds; null for an invalid date. */

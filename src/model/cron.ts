@@ -1,27 +1,27 @@
 import { contains, type JsonObject } from "./json.ts";
 import type { Permits } from "./permission.ts";
 
-/** What happens, after the run, to a thread that a cron without a thread made for it. */
+/** What happens after a run to its thread, if a cron without a thread of its own made the thread for the run. */
 export type OnRunCompleted = "delete" | "keep";
 
-/** A schedule on which runs start. Times are epoch milliseconds. */
+/** A cron: a schedule that starts runs. Times are epoch milliseconds. */
 export interface CronRecord {
   readonly cron_id: string;
   readonly assistant_id: string;
   /** The thread of its runs; null: each run gets a thread of its own. */
   readonly thread_id: string | null;
-  /** Set for a cron without a thread; else null. */
+  /** Set if `thread_id` is null; else null. */
   readonly on_run_completed: OnRunCompleted | null;
   /** Five fields: minute, hour, day of the month, month, day of the week. */
   readonly schedule: string;
   /** IANA name of the time zone; null for UTC. */
   readonly timezone: string | null;
-  /** Time after which it starts no run; null for never. */
+  /** The time after which the cron starts no more runs; null: it has no end. */
   readonly end_time: number | null;
-  /** Time at which it fires next; null when it has ended or is disabled. */
+  /** The time at which the cron fires next; null when it has ended or is disabled. */
   readonly next: number | null;
   readonly enabled: boolean;
-  /** The request body of its runs, as it was sent. */
+  /** The request body with which its runs are created, as the client sent it. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
   /** The user for whom it starts runs; null or absent (in older records): none. */
@@ -35,9 +35,9 @@ export interface CronFilter {
   readonly assistant_id?: string;
   readonly thread_id?: string;
   readonly enabled?: boolean;
-  /** Every member must be contained in the cron's metadata. */
+  /** The cron's metadata must contain every member. */
   readonly metadata?: JsonObject;
-  /** Which crons may be found, by their metadata. */
+  /** Decides by a cron's metadata whether it may be found; absent: all may be found. */
   readonly permits?: Permits | undefined;
 }
 

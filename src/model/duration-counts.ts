@@ -1,9 +1,9 @@
-/** Each bound is this many times the one before. A quantile is too high by that factor at most. */
+/** The upper bound of each bucket is this many times that of the one before. So a quantile is too high by at most this factor. */
 const GROWTH = 1.3;
-/** The last one takes all durations from some four hours on. */
+/** The number of buckets. The last one counts all durations of some four hours and more. */
 const BUCKETS = 64;
 
-/** How many durations there were, by their length. A plain count for each, so that adding one costs next to nothing. */
+/** A histogram: counts durations in buckets by their length. Adding one only increments a number, so it costs next to nothing. */
 export class DurationCounts {
   readonly #counts: Float64Array;
 
@@ -20,12 +20,12 @@ export class DurationCounts {
     return new DurationCounts(this.#counts.slice());
   }
 
-  /** The durations that were added since `before`, a copy of this. */
+  /** The durations that were added since `before`, which is an earlier copy of this histogram. */
   since(before: DurationCounts): DurationCounts {
     return new DurationCounts(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));
   }
 
-  /** Milliseconds that this share of the durations did not exceed; undefined if there are none. */
+  /** The milliseconds that `share` (0 to 1) of the durations did not exceed; undefined if there are no durations. */
   quantile(share: number): number | undefined {
     const all = this.#counts.reduce((sum, count) => sum + count, 0);
     if (all === 0) return undefined;

@@ -3,18 +3,18 @@ import type { PlainError } from "./errors.ts";
 import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
-/** The results of a planned task in an earlier run, as the event of its checkpoint shows them. */
+/** The results of a planned task in an earlier run. The event of the checkpoint shows them. */
 export interface EarlierTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
   readonly result?: { readonly value: unknown };
-  /** True if its node is a graph. */
+  /** True if the task's node is a graph. */
   readonly subgraph?: true;
 }
 
 export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
 
-/** True when the run's stream modes show the earlier results of planned tasks. Facts have them only for such runs. */
+/** True when the run's stream modes show the earlier results of planned tasks. Only the facts of such runs contain them. */
 export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
   stream_mode.includes("debug") || stream_mode.includes("checkpoints");
 

@@ -1,5 +1,5 @@
 /**
- * Stable codes of all failures that a caller may see. The code is the interface; the message is for people.
+ * Stable codes of all errors that a caller may get. Programs use the code; the message is for people.
  * Only `schemas/error-responses.ts` maps codes to HTTP statuses.
  */
 export type ErrorCode =
@@ -57,7 +57,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** The response that the project's own code has chosen for a request that it refuses. */
+/** The status and headers that the project's own code has chosen for a request that it refuses. */
 export interface RefusalResponse {
   /** 400 to 599. */
   readonly status: number;
@@ -73,7 +73,7 @@ export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
-  /** Replaces the status of the code. */
+  /** Replaces the HTTP status that belongs to the code; undefined: the status of the code is used. */
   readonly response: RefusalResponse | undefined;
 
   constructor(code: ErrorCode, message: string, options?: ServiceErrorOptions) {
@@ -84,17 +84,17 @@ export class ServiceError extends Error {
   }
 }
 
-/** The errors of several parts that are checked before any of them is reported. */
+/** Collects the errors of several checks, to report them together. */
 export class Refusals {
   readonly #errors: ServiceError[] = [];
 
-  /** @throws `error` if it is no `ServiceError`, because then it is a fault of the program */
+  /** Adds an error. @throws `error` itself if it is no `ServiceError`, because then it is a bug */
   add(error: unknown): void {
     if (!(error instanceof ServiceError)) throw error;
     this.#errors.push(error);
   }
 
-  /** @throws ServiceError the only error, or one with a line for each of several */
+  /** Does nothing without errors. @throws ServiceError the only error; if there are several, one with a line for each */
   throw(): void {
     const [first, ...others] = this.#errors;
     if (first === undefined) return;
@@ -104,11 +104,11 @@ export class Refusals {
   }
 }
 
-/** The error of one field. `at`: the field's path. */
+/** An error about one field. `at`: the field's path. */
 export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause?: unknown): ServiceError =>
   new ServiceError(code, `${at} ${message}`, { cause, fields: [{ at, message }] });
 
-/** The error of an invalid field in a request. */
+/** The error for an invalid field of a request. */
 export const invalidField = (at: string, message: string, cause?: unknown): ServiceError =>
   fieldErrorOf("validation.failed", at, message, cause);
 
@@ -142,14 +142,14 @@ export interface PlainError {
   readonly message: string;
 }
 
-/** LangGraph's names for our error codes, by the first part of the code. */
+/** LangGraph's names for Heddle's error codes, by the first part of the code. */
 const clientNames: { readonly [kind: string]: string } = {
   state: "InvalidUpdateError",
   value: "InvalidUpdateError",
   resume: "InvalidResumeError",
 };
 
-/** Characters of an error message at most: it is stored and sent with its run and its thread. */
+/** The most characters of an error message. It is stored, and sent, with both the run and its thread. */
 const MAX_MESSAGE_CHARACTERS = 16_384;
 
 const short = (message: string): string =>

@@ -1,4 +1,4 @@
-/** Where an export of a project's file is found, such as a graph. */
+/** Where an export of the project, such as a graph, is found: the file and the name of the export. */
 export interface ExportLocation {
   /** Absolute path of the file. */
   readonly file: string;

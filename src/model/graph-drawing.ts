@@ -16,11 +16,11 @@ export interface DrawnNode {
   readonly metadata?: JsonObject;
 }
 
-/** An edge of a drawing. Some clients refuse an edge with any other member. */
+/** An edge of a drawing. It has no further members, because some clients refuse an edge with others. */
 export interface DrawnEdge {
   readonly source: string;
   readonly target: string;
-  /** True when only the run decides whether the edge is taken. */
+  /** True when it is decided during the run whether the edge is taken. */
   readonly conditional: boolean;
   /** The label of the edge, if it is not the name of its target. */
   readonly data?: string;

@@ -10,8 +10,8 @@ export function parseUuid(text: unknown): string | undefined {
 }
 
 /**
- * The paired id, which differs in the last bit; the pair of that is `id` again. A run without a thread and the temporary
- * thread made for it have paired ids, so each is found by the other.
+ * The id that differs from `id` in the last bit; called with that id, it returns `id` again. A run without a thread and the
+ * temporary thread made for it have such a pair of ids, so that each id leads to the other.
  */
 export function pairedId(id: string): string {
   return id.slice(0, -1) + (Number.parseInt(id.slice(-1), 16) ^ 1).toString(16);
@@ -27,8 +27,9 @@ for (let byte = 0; byte < 256; byte++) {
 }
 
 /**
- * Buffer in which the text of an id is written, and then read as one flat string. A string concatenated from parts is a tree,
- * ten times as large, and is copied again when it is first looked up. All code here is synchronous, so one buffer is enough.
+ * The buffer in which the text of an id is written, to be read as one flat string. A concatenated string is a tree of its parts
+ * in V8: it is ten times as large, and is copied when it is first used as a key. All code here is synchronous, so one buffer is
+ * enough.
  */
 const spelled = Buffer.alloc(36, "-");
 
@@ -69,9 +70,9 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
 }
 
 /**
- * Makes UUIDs version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). Within a millisecond, and while the
- * clock is behind, the counter is incremented; when it overflows, the time is advanced by one millisecond. In a new
- * millisecond, the counter starts at random in its lower half, so that the upper half is left for increments.
+ * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the same
+ * millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id is advanced
+ * by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there is room to increment.
  */
 export function monotonicIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
   let ms = 0;
@@ -92,7 +93,7 @@ const GREGORIAN = 12_219_292_800_000;
 /** Ticks of 100 ns in a millisecond. */
 const TICKS = 10_000;
 /**
- * 2^24: a count of ticks has 60 bits, more than a number can represent, so it is split into two numbers, the lower of 24 bits.
+ * 2^24. A count of ticks has 60 bits, more than a number can represent. So it is split into two numbers; the lower one has 24 bits.
  */
 const LOW = 0x100_0000;
 
@@ -104,7 +105,7 @@ export function uuid6(now: number, tick: number, step: number, random: Uint8Arra
   const ms = now + GREGORIAN;
   const below = (ms % LOW) * TICKS + tick;
   const above = Math.floor(ms / LOW) * TICKS + Math.floor(below / LOW);
-  // 60 bits, written as 32, 16 and 12.
+  // The 60 bits are written as groups of 32, 16 and 12 bits.
   const high = Math.floor(above / 16);
   const low = (above % 16) * LOW + (below % LOW);
   put32(0, high);
@@ -130,14 +131,14 @@ const PLACES: readonly number[] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28
 /** The value of a hex digit, given its character code. */
 const digit = (character: number): number => (character < 58 ? character - 48 : (character | 32) - 87);
 
-/** Bytes: inputs of a hash up to this length use a shared buffer. Most names are short. */
+/** The most bytes of a hash input that uses the shared buffer. Most names are short. */
 const SHORT = 256;
 const shortBuffer = Buffer.alloc(SHORT);
 const hashed: readonly Buffer[] = Array.from({ length: SHORT + 1 }, (_, length) =>
   shortBuffer.subarray(0, length),
 );
 
-/** A UUID version 5 (RFC 9562 §5.5): the SHA-1 of `name` within the namespace UUID. The same input, the same id. */
+/** A UUID of version 5 (RFC 9562 §5.5): the SHA-1 of the UUID `namespace` and `name`. The same input gives the same id. */
 export function uuid5(name: string, namespace: string): string {
   const length = 16 + Buffer.byteLength(name);
   const bytes = hashed[length] ?? Buffer.allocUnsafe(length);
@@ -146,7 +147,7 @@ export function uuid5(name: string, namespace: string): string {
     bytes[i] = (digit(namespace.charCodeAt(at)) << 4) | digit(namespace.charCodeAt(at + 1));
   }
   bytes.write(name, 16);
-  // The one-shot function: half the cost of a hash object, and every task has such an id.
+  // The one-shot function costs half as much as a hash object; every task has such an id.
   const hex = hash("sha1", bytes, "hex");
   for (let i = 0; i < 16; i++) {
     const at = PLACES[i] as number;
@@ -159,7 +160,7 @@ export function uuid5(name: string, namespace: string): string {
   return text();
 }
 
-/** 32 lower-case hex digits derived from `text`: the form of an interrupt's id. */
+/** The MD5 of a text as 32 lower-case hex digits: the form of an interrupt's id. */
 export function md5Hex(text: string): string {
   return hash("md5", text, "hex");
 }

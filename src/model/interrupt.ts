@@ -1,9 +1,9 @@
 import type { JsonObject } from "./json.ts";
 
-/** A question of a paused node to a human. `ns` is the task's namespace, in segments `<node>:<task uuid>`. */
+/** A question that a paused node asks a person. `ns`: the task's namespace, as a list of segments `<node>:<task uuid>`. */
 export interface Interrupt {
   readonly value: unknown;
-  /** 32 lower-case hex digits, derived from the task and the index of the interrupt in it: the same on every replay. */
+  /** 32 lower-case hex digits, derived from the task and the index of the interrupt in it, so that the id is the same on every replay. */
   readonly id: string;
   readonly resumable: true;
   readonly ns: readonly string[];

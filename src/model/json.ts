@@ -2,19 +2,19 @@ import { ServiceError } from "./errors.ts";
 import { ClassInstance, NonJsonValue } from "./class-instance.ts";
 import { describeInstance } from "./describe-instance.ts";
 
-/** A plain JSON object. Values are `unknown`; values of the state have passed {@link toStorable}. */
+/** A plain JSON object. Its members are typed `unknown`; those of a state have passed {@link toStorable}, so they are JSON data. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /**
  * An empty object to spread first in a literal that joins objects. In V8 before 12, a literal that begins with the spread of
- * an object with members gets a hidden class of its own: 8 us to make, and more for each read of it.
+ * an object with members gets a hidden class of its own, which costs 8 us, and more for each read of the object.
  */
 export const EMPTY_OBJECT: JsonObject = Object.freeze({});
 
-/** Levels of nesting: the most that is stored. Deeper data would overflow the stack of a recursive encoder. */
+/** The most levels of nesting of stored data. Deeper data would overflow the stack of a recursive encoder. */
 export const MAX_DEPTH = 256;
 
-/** Bytes of UTF-8: the longest text that is stored. V8 before Node 24 cannot decode a longer string. */
+/** The longest text that is stored, in bytes of UTF-8. V8 before Node 24 cannot decode a longer string. */
 export const MAX_TEXT_BYTES = 0x1fff_ffe8;
 
 export function isTooLong(text: string): boolean {
@@ -29,10 +29,9 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A deep copy of `value` with JSON data only: null, booleans, finite numbers, strings, arrays, plain objects; and values that
- * are {@link ClassInstance} as data.
- * `undefined` members are left out and `toJSON` is called, as in `JSON.stringify`. The copy shares nothing with the original,
- * so the original may be changed afterwards.
+ * A deep copy of `value` with JSON data only: null, booleans, finite numbers, strings, arrays and plain objects. A
+ * {@link ClassInstance} is copied as a plain object. As in `JSON.stringify`, `undefined` members are left out and `toJSON` is
+ * called. The copy shares nothing with the original, so the original may be changed afterwards.
  *
  * @param at names the value in the error, e.g. `update` or `input`
  * @throws ServiceError `value.unstorable` with the path of the first part that cannot be stored: a function,
@@ -43,7 +42,7 @@ export function toStorable(value: unknown, at: string): unknown {
   return copy(value, at, []);
 }
 
-/** Characters of a path that an error message shows at most. Keys in the path come from clients, and the message is stored with a run. */
+/** The most characters of a path in an error message. The keys in a path come from clients, and the message is stored with a run. */
 const LONGEST_PATH = 300;
 
 function refuse(at: string, what: string): never {
@@ -76,7 +75,7 @@ function copyObject(value: object, at: string, above: object[]): unknown {
   if (above.length >= MAX_DEPTH) refuse(at, `it is nested deeper than ${MAX_DEPTH} levels`);
   if (above.includes(value)) refuse(at, "it contains itself");
   if (value instanceof NonJsonValue) return value;
-  // Its `toJSON` returns null: the value would be lost silently.
+  // The `toJSON` of an invalid Date returns null, so the value would be lost silently.
   if (value instanceof Date && Number.isNaN(value.getTime())) refuse(at, "it is an invalid Date");
   const { toJSON } = value as { toJSON?: unknown };
   above.push(value);
@@ -108,14 +107,15 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-/** The largest number of comparisons for one record; they take tens of milliseconds. */
+/** The most comparisons for one record. So many take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;
 
 /**
- * True when `whole` contains `part`: objects by member, arrays as sets, other values when equal. Searches filter with it.
- * @throws ServiceError `validation.failed` when it takes too long: lists of objects or lists are compared pairwise
+ * True when `whole` contains `part`, as searches filter: an object must have the members of `part`, an array its items in any order; other
+ * values must be equal.
+ * @throws ServiceError `validation.failed` when it takes too long, because the items of long lists of objects or lists are compared pairwise
  */
 export function contains(whole: unknown, part: unknown): boolean {
   return holds(whole, part, { left: COMPARISONS });

@@ -2,7 +2,7 @@ import type { CheckpointHead } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 import type { ThreadRecord } from "./thread.ts";
 
-/** A timer of a machine. Its id is unique among the timers of a checkpoint; with `due`, among those of the thread's branches. */
+/** A timer of a machine. The id is unique among the timers of a checkpoint; id and `due` together are unique among all branches of the thread. */
 export interface Timer {
   readonly id: string;
   /** Epoch milliseconds. */
@@ -11,7 +11,7 @@ export interface Timer {
 
 /** A timer of the machine in a thread's latest checkpoint. */
 export interface ThreadTimer extends Timer {
-  /** The run that takes its event, admitted when it was due; null before. */
+  /** The run that sends the timer's event to the machine. It is admitted when the timer is due; null before that. */
   readonly run: string | null;
 }
 
@@ -26,7 +26,7 @@ export function isTimer(value: unknown): value is Timer {
   return typeof id === "string" && Number.isSafeInteger(due) && (due as number) >= 0;
 }
 
-/** The timers of a thread whose latest checkpoint is `head`. Those that were due `before` keep their runs. */
+/** The timers of a thread whose latest checkpoint is `head`. A timer that is also in `before`, the thread's timers until now, keeps its run. */
 export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: ThreadTimers): ThreadTimers {
   const timers = head?.engine?.["timers"];
   if (!Array.isArray(timers)) return null;
@@ -36,7 +36,7 @@ export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: Th
   });
 }
 
-/** The timers after runs were admitted to take events of them, or were withdrawn before they did (`run` is null). */
+/** Sets the run of the timers that `isIt` selects: a run that was admitted to send the timer's event, or null when that run was withdrawn. */
 export function timersWith(
   timers: ThreadTimers,
   isIt: (timer: ThreadTimer) => boolean,
@@ -46,8 +46,8 @@ export function timersWith(
 }
 
 /**
- * The timer of a thread that is due first. Timers wait while the thread rests in a failed or cancelled run: nothing would take their events
- * until another run goes on.
+ * The timer of a thread that is due first; null if no timer can fire. After a failed or cancelled run, timers do not fire: the machine takes no
+ * events until another run continues it.
  */
 export function nextTimer({ timers, active, queue, rest }: ThreadRecord): Timer | null {
   if (timers === null || (active === null && queue.length === 0 && rest !== "interrupted")) return null;

@@ -1,19 +1,19 @@
 import { ClassInstance } from "./class-instance.ts";
 
-/** The default number of values to look at, which takes some milliseconds. */
+/** By default, at most so many values are looked at, which takes some milliseconds. */
 const MOST = 100_000;
 
 /**
- * The approximate size of a value in memory, in bytes. It looks at `most` values, including nested ones, and ignores the rest. Each takes
- * some 20 ns. Pass Infinity for a value that is also decoded or encoded, which takes longer anyway.
+ * The approximate size of a value in memory, in bytes. It counts at most `most` values, including nested ones, and ignores the rest. Counting
+ * one takes some 20 ns. Pass Infinity for a value that is also decoded or encoded, which takes longer anyway.
  */
 export function memorySizeOf(value: unknown, most = MOST): number {
   return sizeOf(value, { values: most });
 }
 
 /**
- * `left`: counts the values that may still be looked at. It is a parameter because each call would otherwise create a closure, several
- * times a run.
+ * `left`: how many values may still be counted. It is a parameter and no variable of a closure, because creating a closure for each call would
+ * cost more: a run makes several calls.
  */
 function sizeOf(part: unknown, left: { values: number }): number {
   if (left.values-- <= 0) return 0;
@@ -34,13 +34,13 @@ function sizeOf(part: unknown, left: { values: number }): number {
   return size;
 }
 
-/** True if an object has no class of its own. It is written member by member, unless one {@link isToJson | replaces it}. */
+/** True if an object is no instance of a class, or a ClassInstance. Then its JSON has its members, unless it has a {@link isToJson | toJSON}. */
 export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null || prototype === ClassInstance.prototype;
 }
 
-/** True if a member of an object is a method that `JSON.stringify` calls, to write what it returns in the object's place. */
+/** True if a member of an object is its method `toJSON`: `JSON.stringify` then writes what the method returns instead of the object. */
 export function isToJson(name: string, member: unknown): boolean {
   return typeof member === "function" && name === "toJSON";
 }

@@ -6,17 +6,16 @@ export type ReadMember = (name: string) => unknown;
 /** Which resources of one kind a user may reach. */
 export interface Permission {
   /**
-   * Members, with their values, that the metadata of every permitted resource has: an index can search for them. {@link allows} checks them
-   * too.
+   * Members that the metadata of every permitted resource has, with these values. An index can search for them. {@link allows} checks them too.
    */
   readonly members: JsonObject;
   allows(read: ReadMember): boolean;
 }
 
-/** Whether a user may reach the resource with this metadata. */
+/** Returns whether a user may reach a resource with this metadata. */
 export type Permits = (metadata: JsonObject) => boolean;
 
-/** The permission of a key; undefined: every resource is permitted. */
+/** A permission as a function of a resource's metadata; undefined: every resource is permitted. */
 export function permitsOf(permission: Permission | undefined): Permits | undefined {
   if (permission === undefined) return undefined;
   return (metadata) => permission.allows((name) => memberOf(metadata, name));
@@ -25,7 +24,7 @@ export function permitsOf(permission: Permission | undefined): Permits | undefin
 export const memberOf = (object: JsonObject, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Both conditions; undefined when there is none. */
+/** A condition that requires both conditions; undefined when both are undefined. */
 export function bothPermit(one: Permits | undefined, other: Permits | undefined): Permits | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (metadata) => one(metadata) && other(metadata);

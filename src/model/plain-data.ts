@@ -1,7 +1,7 @@
 /**
- * Whether `toStorable` would copy the value as it is.
- * @param depth levels of nesting; what is deeper is not plain
- * @param mayBeUndefined whether members may be undefined: both `JSON.stringify` and `toStorable` leave them out
+ * True if `toStorable` would return an equal copy of the value.
+ * @param depth the most levels of nesting; deeper data count as not plain
+ * @param mayBeUndefined true: members may be undefined, because both `JSON.stringify` and `toStorable` leave them out
  */
 export function isPlainData(value: unknown, depth: number, mayBeUndefined: boolean): boolean {
   switch (typeof value) {

@@ -1,10 +1,10 @@
-/** Bytes of the buffer; larger texts are not written here. */
+/** The size of the buffer in bytes. For a larger text, `flatJson` returns undefined. */
 const SIZE = 64 * 1024;
-/** Bytes at the end of the buffer that stay free for parts that are written without a check: a name, a number, a bracket for each level. */
+/** How many bytes at the end of the buffer stay free for parts that are written without a check: a name, a number, a bracket for each level. */
 const SPARE = 256;
-/** Characters from which a string is written by the runtime; for shorter ones a loop is faster. */
+/** From this number of characters on, a string is written by `Buffer.write`; for shorter ones a loop is faster. */
 const LONG = 24;
-/** The most levels of nesting that this writer takes; for deeper data `flatJson` gives undefined. */
+/** The most levels of nesting. For deeper data, `flatJson` returns undefined. */
 const DEPTH = 64;
 /** The most names whose text is cached. */
 const NAMES = 512;
@@ -15,8 +15,8 @@ const NOT = -1;
 const OTHER = /[^ !#-[\]-\u00ff]/;
 const WIDE = /[\u0100-\uffff]/;
 
-/** The buffer that all texts are written to; only one at a time. */
-class Sheet {
+/** The buffer to which all texts are written, one at a time. */
+class TextBuffer {
   readonly bytes = Buffer.allocUnsafeSlow(SIZE);
   /** True while a text is being written. */
   isTaken = false;
@@ -32,8 +32,8 @@ class Sheet {
   }
 }
 
-const sheet = new Sheet();
-const { bytes } = sheet;
+const textBuffer = new TextBuffer();
+const { bytes } = textBuffer;
 
 /**
  * The JSON text of plain data. Undefined for data that are not plain (a non-finite number, a function, an instance of a class,
@@ -45,14 +45,14 @@ const { bytes } = sheet;
  * text of 200 characters, and the same for an object with one number.
  */
 export function flatJson(value: unknown): string | undefined {
-  // A getter in the value has called this function again, while the buffer is in use.
-  if (sheet.isTaken) return undefined;
-  sheet.isTaken = true;
+  // True if a getter in the value has called this function, while the buffer is in use.
+  if (textBuffer.isTaken) return undefined;
+  textBuffer.isTaken = true;
   try {
     const end = put(value, 0, DEPTH);
     return end === NOT ? undefined : bytes.toString("latin1", 0, end);
   } finally {
-    sheet.isTaken = false;
+    textBuffer.isTaken = false;
   }
 }
 
@@ -97,7 +97,7 @@ function putObject(value: object, from: number, depth: number): number {
     if (name === "__proto__") return NOT;
     // Members that are undefined are left out.
     if (member === undefined) continue;
-    const text = sheet.name(name);
+    const text = textBuffer.name(name);
     if (text === undefined || at > SIZE - SPARE) return NOT;
     if (at > from + 1) bytes[at++] = 0x2c;
     at = put(member, putText(text, at), depth);

@@ -3,9 +3,10 @@ interface Slot<V> {
 }
 
 /**
- * A map whose deleted values can be garbage-collected at once, for thousands of short-lived entries. The tables that a `Map`
- * has outgrown are linked, each to the next (V8's `OrderedHashTable::Rehash`): when one is in the old generation, the values
- * in all later ones live until the next full collection. Here, old tables keep only keys and empty slots.
+ * A map whose deleted values can be garbage-collected at once, for thousands of short-lived entries. When a `Map` grows, V8
+ * keeps a link from the old table to the new one (`OrderedHashTable::Rehash`): if an old table is in the old generation, the
+ * values in all later tables live until the next full collection. Here, the tables hold slots instead of values, and the slot of
+ * a deleted entry is empty.
  */
 export class ReleasingMap<K, V extends object> implements ReadonlyMap<K, V> {
   readonly #slots = new Map<K, Slot<V>>();

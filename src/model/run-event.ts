@@ -4,18 +4,19 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { EarlierTaskResults } from "./earlier-task-results.ts";
 
-/** The state to which a fact refers, stored in the fact when it is not stored itself: in a run with durability `exit`. */
+/** The state that a fact refers to, stored within the fact. Used in runs with durability `exit`, whose checkpoints are not stored at once. */
 export interface InlineState {
   readonly values: JsonObject;
   readonly head?: CheckpointHead;
 }
 
 /**
- * A fact: something that happened in a run, as its log stores it. Facts are not rendered: state is a reference to a
- * checkpoint, a token is its text and the number of its message. `stream/stream-modes.ts` renders facts as events.
+ * A fact: something that happened in a run, as its log stores it. A fact is smaller than the events that show it: instead of a
+ * state it has a reference to a checkpoint, and a token is only its text and the number of its message.
+ * `stream/stream-modes.ts` renders facts as events.
  */
 export type Fact =
-  /** An attempt began. `events`: its graph emits the events of the mode `events` itself; nothing else shows any. */
+  /** An attempt began. `events`: the graph itself emits the events of the stream mode `events`, as facts `event`; no other fact shows any. */
   | { readonly t: "start"; readonly attempt: number; readonly events?: true }
   /** A checkpoint was made. */
   | {
@@ -25,7 +26,7 @@ export type Fact =
       readonly step: number;
       /** True for the checkpoint before the input is applied. It has no `values` event. */
       readonly input: boolean;
-      /** The events to show: its `values` event only, or all others; absent for all. */
+      /** Which events the fact shows: only `values`, or all except `values`; absent: all. */
       readonly shows?: "values" | "rest";
       /** The keys of the state that its `values` event shows; absent: all. */
       readonly output?: readonly string[];
@@ -33,7 +34,7 @@ export type Fact =
       /** Earlier results of its next tasks, by id. Only runs that request `debug` or `checkpoints` have them. */
       readonly tasks?: EarlierTaskResults;
     }
-  /** A task starts, at epoch milliseconds `at`. A push brings its input; a pull reads the state of `checkpoint`. */
+  /** A task starts, at epoch milliseconds `at`. A pushed task has its `input` here; a pulled one reads the state of `checkpoint`. */
   | {
       readonly t: "task";
       readonly id: string;
@@ -45,8 +46,8 @@ export type Fact =
       readonly input?: { readonly value: unknown };
     }
   /**
-   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update` is what the node returned, null where it
-   * returned nothing.
+   * A task that ran from `checkpoint` ended, at epoch milliseconds `at`. `update`: what the node returned; null if it returned
+   * nothing.
    */
   | {
       readonly t: "result";
@@ -59,13 +60,13 @@ export type Fact =
       /** The result that the mode `tasks` shows, if it is not the update. */
       readonly written?: unknown;
       readonly error?: PlainError;
-      /** The result comes from the cache of an earlier task; the node did not run. */
+      /** True: the result is the cached one of an earlier task; the node did not run. */
       readonly cached?: true;
-      /** The task ended in an earlier run, which has reported it: only its update is shown again. */
+      /** True: the task ended in an earlier run, which has already reported its end. Only its update is shown again. */
       readonly again?: true;
       readonly interrupts: readonly Interrupt[];
     }
-  /** The run pauses: at interrupts, or (an empty list) at a breakpoint. */
+  /** The run pauses at interrupts; if the list is empty, at a breakpoint. */
   | {
       readonly t: "interrupt";
       readonly ns: string;
@@ -75,13 +76,13 @@ export type Fact =
       readonly output?: readonly string[];
       readonly inline?: InlineState;
     }
-  /** Data of `ctx.emit(data)`, as JSON text on one line, made once for storage and all readers. */
+  /** The data of `ctx.emit(data)`, as JSON text on one line. The text is made once, for the storage and all readers. */
   | { readonly t: "custom"; readonly ns: string; readonly json: string }
   /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
   | { readonly t: "event"; readonly json: string }
   /**
-   * A log line of `task`, at epoch milliseconds `at`; `stack` is that of a logged error, `try` the number of the failed try of a node
-   * that may have several.
+   * A log line of `task`, at epoch milliseconds `at`. `stack`: the stack of a logged error. `try`: the number of the failed try, for a node
+   * that may have several tries.
    */
   | {
       readonly t: "log";
@@ -107,7 +108,7 @@ export type Fact =
   | { readonly t: "token"; readonly m: number; readonly text: string }
   /** A piece of message `m` that is more than text: tool call chunks, usage, content blocks. */
   | { readonly t: "piece"; readonly m: number; readonly chunk: JsonObject }
-  /** A whole message in the state: one that was streamed (`streamed`), or one that a node returned. */
+  /** A whole message that is in the state now. `streamed`: it was streamed before; otherwise a node returned it. */
   | {
       readonly t: "complete";
       readonly message: JsonObject;
@@ -119,9 +120,8 @@ export type Fact =
   | { readonly t: "error"; readonly error: PlainError };
 
 /**
- * The events of each kind of fact, in order, as the stream modes that show them. Each event has an id of its own, whether or
- * not a client asked for its mode. Stored event ids depend on this table: a new entry in an existing list changes the ids of
- * stored events.
+ * The events of each kind of fact, in order: for each event, the stream mode that shows it. Each event has its own id, whether
+ * or not a client asked for its mode. Do not add an entry to an existing list: that would change the ids of stored events.
  */
 export const eventModes = {
   start: ["metadata", "events"],

@@ -1,23 +1,23 @@
 import { contains, type JsonObject } from "./json.ts";
 import type { RunRecord, RunStatus } from "./run.ts";
 
-/** A run without its arguments, which may be large. */
+/** A run without its kwargs, which may be large. */
 export type RunWithoutKwargs = Omit<RunRecord, "kwargs">;
 
 /** A filter of the runs of all threads. A run must match every given member. */
 export interface RunFilter {
-  /** A run in progress is stored as `pending`, so a filter by either status finds both, and the caller separates them. */
+  /** A run in progress is stored as `pending`. So `pending` and `running` both find pending and running runs, and the caller separates them. */
   readonly status?: RunStatus;
   readonly thread_id?: string;
   readonly assistant_id?: string;
   readonly graph_id?: string;
-  /** Every member must be contained in the run's metadata. */
+  /** The run's metadata must contain every member. */
   readonly metadata?: JsonObject;
   /** Epoch milliseconds: created at this time or later. */
   readonly created_after?: number;
   /** Epoch milliseconds: created before this time. */
   readonly created_before?: number;
-  /** A part of the error's name or message, in any case. */
+  /** A part of the error's name or message, in upper or lower case. */
   readonly error?: string;
 }
 

@@ -3,7 +3,7 @@ import type { PlainError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
 
-/** `running` is never stored: a read overlays it while an actor executes the run. */
+/** The status of a run. `running` is never stored: a read returns it instead of `pending` while an actor executes the run. */
 export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
 
 export type TerminalStatus = Exclude<RunStatus, "pending" | "running">;
@@ -11,11 +11,11 @@ export type TerminalStatus = Exclude<RunStatus, "pending" | "running">;
 export const isTerminal = (status: RunStatus): status is TerminalStatus =>
   status !== "pending" && status !== "running";
 
-/** What happens to a new run of a thread that is busy; the rules are in `actors/thread/multitask.ts`. */
+/** What happens when a run is created on a busy thread. The rules are in `actors/thread/multitask.ts`. */
 export const multitaskStrategies = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type MultitaskStrategy = (typeof multitaskStrategies)[number];
 
-/** How a run is stopped. `rollback` also undoes its changes of the thread. */
+/** How a run is cancelled. `rollback` also undoes the run's changes of the thread. */
 export type CancelAction = "interrupt" | "rollback";
 
 /** Why a run stops before its end: it was cancelled, or its time is up. */
@@ -37,23 +37,23 @@ export const streamModes = [
 export type StreamMode = (typeof streamModes)[number];
 
 /**
- * Modes of a thread's stream. `run_modes`: each run in its own modes, and its end. `lifecycle`: starts and ends of runs. `state_update`:
- * the thread's state whenever it changes.
+ * Modes of a thread's stream. `run_modes`: shows each run in the modes that the run requested, and its end. `lifecycle`: the starts and ends of
+ * runs. `state_update`: the thread's state whenever it changes.
  */
 export const threadModes = ["run_modes", "lifecycle", "state_update"] as const;
 
 export type ThreadMode = (typeof threadModes)[number];
 
 /**
- * Modes of a thread's WebSocket: each mode of a run stands for the same events of every run, and their ends. The official server has no such
- * socket, and over server-sent events it takes {@link threadModes} alone.
+ * Modes of a thread's WebSocket. In addition to {@link threadModes}, each mode of a run can be used: it shows every run of the thread in that
+ * mode, and the ends of the runs. The official server has no such socket; over server-sent events it accepts {@link threadModes} only.
  */
 export const threadSocketModes = [...threadModes, ...streamModes] as const;
 
-/** The modes in which a thread's runs are shown to one reader. */
+/** The modes that one reader of a thread has requested. */
 export interface RequestedThreadModes {
   readonly modes: ReadonlySet<ThreadMode>;
-  /** Modes in which every run is shown, besides its own if `modes` has `run_modes`. */
+  /** Modes in which every run is shown. If `modes` contains `run_modes`, the modes that the run itself requested are added. */
   readonly runModes: readonly StreamMode[];
   /** True: includes events of subgraphs, even if the run did not request them. */
   readonly subgraphs?: boolean;
@@ -75,7 +75,7 @@ export interface Command {
   readonly goto?: string | SendInput | readonly (string | SendInput)[];
 }
 
-/** Arguments with which a run was created. Absent values are explicit nulls, as in the API. */
+/** The arguments with which a run was created. As in the API, values that were not given are null. */
 export interface RunKwargs {
   readonly input: unknown;
   readonly command: Command | null;
@@ -90,11 +90,11 @@ export interface RunKwargs {
   readonly subgraphs: boolean;
   readonly resumable: boolean;
   readonly durability: Durability;
-  /** Seconds that an attempt may take; absent for the server's limit. */
+  /** Seconds that an attempt may take; absent: the server's limit applies. */
   readonly timeout_seconds?: number;
-  /** True: an answer is refused when no interrupt is pending. Absent: the graph's engine decides. */
+  /** True: a `resume` is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
-  /** The timer of a machine whose event the run takes. Absent for all other runs. */
+  /** The timer whose event the run sends to its machine. Absent for all other runs. */
   readonly timer?: Timer;
 }
 
@@ -110,28 +110,28 @@ export interface RunRecord {
   readonly status: Exclude<RunStatus, "running">;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
-  /** Its number in the thread's order of admission. */
+  /** The run's number in the order of admission to the thread. */
   readonly order: number;
-  /** Number of attempts started. Stored before each starts, so that a node that kills the process cannot loop. */
+  /** The number of attempts started. Stored before each start, so that a node that kills the process is not tried forever. */
   readonly attempt: number;
-  /** Number of attempts that do not count against the limit: a graceful stop ended them, or a step was stored since. */
+  /** How many attempts do not count against the limit, because a graceful stop ended them or a step was stored after them. */
   readonly parked: number;
-  /** Set when a cancellation was requested. Stored before that is acknowledged, so that a crash cannot lose it. */
+  /** Set when a cancellation was requested. Stored before the request is acknowledged, so that a crash cannot lose it. */
   readonly cancel: CancelAction | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
   readonly error: PlainError | null;
-  /** The event number in the thread of this run's event 0; set when the run first starts. */
+  /** The number of this run's first event among all events of the thread; set when the run first starts. */
   readonly seq_base: number;
   /** The id of the next event; when the run has ended, the number of its events. */
   readonly next_event: number;
-  /** Upper bound of this attempt's event ids (exclusive). After a power cut, the next attempt's ids start here. */
+  /** All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start with it. */
   readonly event_mark: number;
   /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
   readonly boot: string | null;
   /** The thread's checkpoint when the run first started. A rollback returns to it. */
   readonly base_checkpoint: string | null;
-  /** Pending writes at that checkpoint before this run changed them by answering interrupts; else null. */
+  /** The pending writes at `base_checkpoint` before this run changed them by answering interrupts; null if it answered none. */
   readonly base_writes: readonly TaskWrites[] | null;
   /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
@@ -139,7 +139,7 @@ export interface RunRecord {
   readonly cancel_reason: string | null;
 }
 
-/** A copy of a run with changed members. Members are written out in the order of a new run; see {@link changeThread}. */
+/** A copy of a run with changed members. The members are listed one by one for speed: see {@link changeThread}. */
 export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord {
   return {
     run_id: change.run_id === undefined ? run.run_id : change.run_id,

@@ -1,4 +1,4 @@
-/** The known name that was probably meant: one with the same start, or the nearest one if at most half of the name differs. */
+/** The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the nearest one, if at most half differs. */
 export function similarName(name: string, known: readonly string[]): string | undefined {
   const candidates = known.map((other) => {
     const distance =

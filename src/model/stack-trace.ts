@@ -1,10 +1,10 @@
-/** Parts of the URL by which tsx names a CommonJS TypeScript file: first its whole compiled text, then its path. */
+/** Parts of the URL that tsx gives a TypeScript file in CommonJS: the first is followed by the whole compiled text, the second by the path. */
 const TEXT = "data:text/javascript,";
 const PATH = "?filePath=";
 
 /**
- * A stack whose lines name files and do not contain their text. The line numbers of such files are left out: they refer to
- * the compiled text.
+ * Shortens the lines of a stack in which such a URL occurs to the path of the file. Line numbers are left out there, because
+ * they refer to the compiled text.
  */
 export function readableStack(stack: string): string {
   return stack.includes(TEXT) ? stack.split("\n").map(readable).join("\n") : stack;
@@ -23,7 +23,7 @@ function readable(line: string): string {
   }
 }
 
-/** The path without its query. A regular expression would be slow for input with many question marks. */
+/** The path without its query. It uses no regular expression, which would be slow for a path with many question marks. */
 function withoutQuery(path: string): string {
   const mark = path.indexOf("?", path.lastIndexOf("/") + 1);
   return mark < 0 ? path : path.slice(0, mark);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "./json.ts";
 
-/** The checkpoint from which a run starts, as stored in its `configurable`: complete, so that nothing is looked up later. */
+/** The checkpoint from which a run starts, as stored in its `configurable`. It is complete: nothing must be looked up later. */
 export interface StartCheckpoint {
   readonly checkpoint_id: string | null;
   /** Present only for a checkpoint of a subgraph. */
@@ -23,7 +23,7 @@ export function parentNamespaces(ns: string): readonly string[] {
   return segments.map((_, depth) => segments.slice(0, depth).join("|"));
 }
 
-/** A subgraph's checkpoint and those above it, by namespace, as its metadata names them; null for one of the root graph. */
+/** A subgraph's checkpoint and those of the graphs above it, which its metadata names, by namespace; null for one of the root graph. */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
@@ -35,7 +35,7 @@ export function rootCheckpointOf(configurable: JsonObject): string | null {
   return typeof named === "string" ? named : null;
 }
 
-/** Subgraph checkpoints from which a run starts, from the outermost to the named one. Empty when only the root's is named. */
+/** The subgraph checkpoints from which a run starts, from the outermost to the named one. Empty if a checkpoint of the root graph is named. */
 export function subgraphCheckpointsOf({
   checkpoint_ns: ns,
   checkpoint_id,
@@ -45,7 +45,7 @@ export function subgraphCheckpointsOf({
   const within: SubgraphCheckpoint[] = [];
   for (const parentNs of parentNamespaces(ns).slice(1)) {
     const id = map[parentNs];
-    // A namespace between may have no checkpoint, when the graph is called in a node's body.
+    // A namespace in between has no checkpoint if its graph is called in a node's body.
     if (typeof id === "string") within.push({ ns: parentNs, id });
   }
   return [...within, { ns, id: checkpoint_id }];

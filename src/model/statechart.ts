@@ -1,4 +1,4 @@
-/** A statechart as data, in the form of XState's definitions. Drawings are made from it. */
+/** A statechart as data, in the form of XState's machine definitions. Drawings are made from it. */
 export interface StatechartDefinition extends ChartState {
   readonly id: string;
 }

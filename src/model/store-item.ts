@@ -15,9 +15,9 @@ export interface Item<V extends JsonObject = JsonObject> extends ItemKey {
   readonly created_at: number;
   /** Epoch milliseconds of the last put. */
   readonly updated_at: number;
-  /** Minutes that it lives after a put or a refresh; absent: it does not expire. */
+  /** Minutes that the item lives after a put or a refresh; absent: it does not expire. */
   readonly ttl?: number;
-  /** Epoch milliseconds at which it expires; absent: never. */
+  /** Epoch milliseconds at which the item expires; absent: never. */
   readonly expires_at?: number;
 }
 
@@ -28,7 +28,7 @@ export interface FoundItem<V extends JsonObject = JsonObject> extends Item<V> {
 
 export interface GetOp extends ItemKey {
   readonly kind: "get";
-  /** True: reading restarts its time to live. Default: the server's configuration, which is true by default. */
+  /** True: reading restarts the item's time to live. Default: as configured for the server, or else true. */
   readonly refresh_ttl?: boolean | undefined;
 }
 
@@ -36,10 +36,10 @@ export interface PutOp extends ItemKey {
   readonly kind: "put";
   readonly value: JsonObject;
   /**
-   * Paths of the parts of the value that are indexed for queries; false for none, null for those of the server's configuration.
+   * Paths of the parts of the value that are indexed for queries; false: none; null or absent: those of the server's configuration.
    */
   readonly index?: false | readonly string[] | null | undefined;
-  /** Minutes until it expires; null for never. Absent: the server's configuration. */
+  /** Minutes until the item expires; null: never. Absent: as configured for the server. */
   readonly ttl?: number | null | undefined;
 }
 
@@ -52,8 +52,8 @@ export interface SearchOp {
   /** Only items in this namespace and those below it; empty for all. */
   readonly namespace_prefix: Namespace;
   /**
-   * Conditions on the value's members, by name: a plain value (equal), an object of operators (`$eq`, `$ne`, `$gt`, `$gte`,
-   * `$lt`, `$lte`, `$in`, `$nin`), or an object of further conditions on its members. All must hold.
+   * Conditions on the value's members, by name; all must hold. A condition is a plain value, which must be equal, an object of
+   * operators (`$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`), or an object of conditions on the member's own members.
    */
   readonly filter?: JsonObject | undefined;
   /** A text; the most similar items come first. Without an index in the server's configuration it has no effect. */
@@ -66,11 +66,11 @@ export interface SearchOp {
 
 export interface NamespacesOp {
   readonly kind: "namespaces";
-  /** First labels; `*` matches any label. */
+  /** The first labels of the namespaces; `*` matches any label. */
   readonly prefix?: Namespace | undefined;
-  /** Last labels; `*` matches any label. */
+  /** The last labels of the namespaces; `*` matches any label. */
   readonly suffix?: Namespace | undefined;
-  /** Labels: longer namespaces are cut to this length, and each result comes once. */
+  /** The most labels of a result: longer namespaces are cut to this length. Each result comes once. */
   readonly max_depth?: number | undefined;
   /** 1 to 1000; default 100. */
   readonly limit?: number | undefined;

@@ -1,13 +1,13 @@
-/** Rows of the storage, and the bytes of their values as Heddle writes them: before the database compresses them. */
+/** A number of stored rows, and the bytes of their values before the database compresses them. */
 export interface StoredRows {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** What a thread has stored, by kind. */
+/** How much is stored for a thread, by kind. */
 export interface StoredSizes {
   readonly checkpoints: StoredRows;
-  /** Values of channels, by the channel's name; of all namespaces together. */
+  /** The values of channels, by the channel's name. Channels with the same name in several namespaces are counted together. */
   readonly channels: ReadonlyMap<string, StoredRows>;
   /** Pending writes of tasks. */
   readonly writes: StoredRows;

@@ -2,12 +2,12 @@ import { flatJson } from "./plain-json-writer.ts";
 import { isPlainData } from "./plain-data.ts";
 import { toStorable } from "./json.ts";
 
-/** Levels of nesting. Deeper data are copied by `toStorable`, whose error names the wrong part. */
+/** The most levels of nesting of data that need no copy. Deeper data are copied by `toStorable`, whose error names the wrong part. */
 const DEPTH = 64;
 
 /**
- * The JSON text of `value` as {@link toStorable} copies it, on one line. Nearly all data are plain and need no copy; for
- * small plain data {@link flatJson} writes the text.
+ * The JSON text, on one line, of the copy that {@link toStorable} makes of `value`. Nearly all data are plain and need no copy;
+ * for small plain data {@link flatJson} writes the text.
  *
  * @throws ServiceError `value.unstorable`, as {@link toStorable} does
  */

@@ -15,6 +15,6 @@ export interface EventFilter {
   readonly channels: ReadonlySet<string>;
   /** Prefixes of namespaces; empty for all namespaces. */
   readonly namespaces: readonly (readonly string[])[];
-  /** The number of labels by which a namespace may be longer than the prefix; undefined for any number. */
+  /** How many labels longer than the prefix a namespace may be; undefined: any number. */
   readonly depth: number | undefined;
 }

@@ -1,7 +1,7 @@
 import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatusOf, type ThreadStatus } from "./thread.ts";
 
-/** Characters: the longest metadata member (name and text) that is indexed. */
+/** The most characters (name and text) of a metadata member that is indexed. */
 export const MAX_INDEXED_LENGTH = 64 * 1024;
 
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;
@@ -12,7 +12,7 @@ export type ThreadOrder = (typeof threadOrders)[number];
 export interface ThreadFilter {
   readonly ids?: readonly string[];
   readonly status?: ThreadStatus;
-  /** Every member must be contained in the thread's metadata. */
+  /** The thread's metadata must contain every member. */
   readonly metadata?: JsonObject;
 }
 

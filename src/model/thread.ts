@@ -9,9 +9,9 @@ export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
   /**
-   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is checked on the record
-   * itself, in the turn in which the record is used, because the thread may be deleted and another one created under its id while a request
-   * waits. A thread that is not permitted counts as one that does not exist.
+   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is called with the record in
+   * the same turn in which the record is used: while a request waits, the thread may be deleted, and another one created under its id. A thread
+   * that is not permitted counts as one that does not exist.
    */
   readonly permits?: Permits;
 }
@@ -34,15 +34,15 @@ export function plainKey(key: ThreadKey): ThreadKey {
 export const DEFAULT_TENANT = "_";
 
 /**
- * The key of a thread of any tenant in in-memory maps. For the default tenant it is the id itself: it is looked up a dozen
- * times a run, and a concatenated string must be hashed each time.
+ * The key of a thread in maps in memory, unique among all tenants. For the default tenant it is the thread's id itself, because
+ * a run makes a dozen lookups, and a concatenated string would have to be hashed for each.
  */
 export function threadMapKey({ tenant, thread }: ThreadKey): string {
   return tenant === DEFAULT_TENANT ? thread : `${tenant}/${thread}`;
 }
 
 /**
- * State of a thread without work. `idle`: nothing has run, or the last run was cancelled. The others: how the last run ended.
+ * The state of a thread without work. `idle`: nothing has run, or the last run was cancelled. Other values: how the last run ended.
  */
 export type SettledState = "idle" | "success" | "interrupted" | "error";
 
@@ -57,14 +57,14 @@ export interface ThreadRecord {
   readonly created_at: number;
   readonly updated_at: number;
   readonly state_updated_at: number;
-  /** Time of its last change after which it had no work. Its sort key in the index, also while it is busy. */
+  /** The time of the last change that left the thread without work. The index sorts by it, also while the thread is busy. */
   readonly rested_at: number;
   readonly metadata: JsonObject;
   readonly config: JsonObject;
-  /** How the last run ended: the state of the thread when it has no work. */
+  /** The state of the thread while it has no work: how the last run ended. */
   readonly rest: SettledState;
   readonly error: PlainError | null;
-  /** The fence: +1 in the append that starts an attempt of a run. A write with an older epoch is refused. */
+  /** The fence against outdated writers. Each append that starts an attempt of a run adds 1. A write with an older epoch is refused. */
   readonly epoch: number;
   /** Number of the last append to this thread's journal; consecutive from 1. */
   readonly seq: number;
@@ -79,20 +79,20 @@ export interface ThreadRecord {
   readonly next_event: number;
   /** The `order` of the next run that is admitted. */
   readonly next_run: number;
-  /** Set on the thread made for a run without one: it is not shown, and is deleted at the end of the run. */
+  /** Set if the thread was made for a run without a thread: it is not shown, and is deleted at the end of the run. */
   readonly temporary: TemporaryKind | null;
   /**
-   * Delayed runs that are not due, in no order; null for none. They are not work: the thread is idle and accepts other runs.
+   * Delayed runs that are not due, in any order; null: none. They do not count as work: the thread is idle and accepts other runs.
    */
   readonly delayed: readonly DelayedRun[] | null;
-  /** When it is deleted or pruned; null for never. */
+  /** When the thread is deleted or pruned; null: never. */
   readonly ttl: ThreadTtl | null;
   /**
-   * Approximate bytes in memory of the largest of its states, including subgraphs; for a thread without large states, of the latest one.
-   * Null if unknown, because a version of Heddle without this member wrote the record.
+   * The approximate size in memory, in bytes, of the thread's largest state with its subgraphs; if it has no large state, of its latest one.
+   * Null if it is unknown, because an older version of Heddle wrote the record.
    */
   readonly state_bytes: number | null;
-  /** The timers of the machine in its latest checkpoint, in the order in which they were set; null for none. */
+  /** The timers of the machine in the thread's latest checkpoint, in the order in which they were set; null: none. */
   readonly timers: readonly ThreadTimer[] | null;
 }
 
@@ -104,10 +104,10 @@ export interface DelayedRun {
 
 export const ttlStrategies = ["delete", "keep_latest"] as const;
 
-/** What is deleted on expiry. `delete`: the thread with everything that belongs to it. `keep_latest`: all checkpoints except the latest. */
+/** What is deleted when a thread expires. `delete`: the thread with all its data. `keep_latest`: all checkpoints except the latest. */
 export type TtlStrategy = (typeof ttlStrategies)[number];
 
-/** Minutes: the longest time to live of a thread, a hundred years. */
+/** The longest time to live of a thread in minutes: a hundred years. */
 export const MAX_TTL_MINUTES = 100 * 366 * 24 * 60;
 
 /** How long a thread is kept after its last change. */
@@ -117,7 +117,7 @@ export interface ThreadLifetime {
 }
 
 export interface ThreadTtl extends ThreadLifetime {
-  /** Epoch milliseconds at which it is checked. A thread that has changed since is not due, and gets a later time. */
+  /** Epoch milliseconds at which the thread is checked. If it has changed meanwhile, it does not expire, and gets a later time. */
   readonly due: number;
 }
 
@@ -135,8 +135,8 @@ export interface ThreadCreation {
 }
 
 /**
- * How a run without a thread depends on its client. `background`: not at all. `bound`: it ends when its client disconnects.
- * `free`: its client may disconnect and reconnect.
+ * How a run without a thread depends on its client. `background`: it has no connected client. `bound`: it ends when its client
+ * disconnects. `free`: its client may disconnect and reconnect.
  */
 export type TemporaryKind = "background" | "bound" | "free";
 
@@ -188,8 +188,8 @@ export function newThreadRecord(
 }
 
 /**
- * A copy of a thread with changed members. Members are written out in the order of {@link newThreadRecord}: copies by spread would
- * have a different hidden class for each place in the code that makes one, and reads of a record would be slower.
+ * A copy of a thread with changed members. The members are listed one by one, in the order of {@link newThreadRecord}, so that all records
+ * have the same hidden class in V8: each copy by spread would get its own class, and reads of records would be slower.
  */
 export function changeThread(thread: ThreadRecord, change: Partial<ThreadRecord>): ThreadRecord {
   return {

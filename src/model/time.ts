@@ -7,7 +7,7 @@ export function toIso(ms: number): string {
   return last.text;
 }
 
-/** The last time that was formatted: most records of a run have the time of the one before. */
+/** The last time that was formatted. It is cached, because most records of a run have the same time as the record before. */
 const last = { ms: Number.NaN, text: "" };
 
 const UNITS = new Map([
@@ -18,7 +18,7 @@ const UNITS = new Map([
   ["d", 86_400_000],
 ]);
 
-/** Milliseconds of a duration, given as a number or as a text such as `"30s"`; undefined unless it is above 0. */
+/** A duration in milliseconds, given as a number or as a text such as `"30s"`; undefined if it is invalid or not above 0. */
 export function parseDuration(time: unknown): number | undefined {
   if (typeof time === "number") return Number.isFinite(time) && time > 0 ? time : undefined;
   const parts = typeof time === "string" ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(time) : null;

@@ -1,7 +1,7 @@
-/** Entries at most, including those whose objects have been collected. */
+/** The most entries, including those whose objects have been garbage-collected. */
 const MAX_ENTRIES = 256;
 
-/** Large objects by name, so that concurrent readers share one decoded copy. It keeps no object alive. */
+/** A cache of large objects by name, so that concurrent readers share one decoded copy. It does not keep objects alive. */
 export class WeakCache<T extends object> {
   readonly #objects = new Map<string, WeakRef<T>>();
 

@@ -3,12 +3,12 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
 
-/** `pending`: not delivered yet. `dead`: not tried any more, and stored for people to look at. Deliveries that succeeded are deleted. */
+/** `pending`: not delivered yet. `dead`: all tries have failed; it is stored for people to look at. Successful deliveries are deleted. */
 export type DeliveryStatus = "pending" | "dead";
 
 /** A webhook delivery: reports the end of a run to a URL. Times are epoch milliseconds. */
 export interface Delivery {
-  /** The id of the run, which ends once. The same in all tries, so that the receiver can detect a repetition. */
+  /** The id of the run: each run ends once. It is the same in all tries, so that the receiver can detect a repetition. */
   readonly id: string;
   readonly thread_id: string;
   /** An absolute URL, or a path on this server. */
@@ -25,7 +25,7 @@ export interface Delivery {
   readonly last_error: string | null;
 }
 
-/** Content of a delivery, stored with it, so that it can be sent when run and thread are deleted. */
+/** The content of a delivery. It is stored with the delivery, so that it can be sent even after the run and the thread were deleted. */
 export interface DeliveryContent {
   readonly run: RunRecord;
   /** The thread's state at the end of the run; null when there is none, or it is not known. */
@@ -60,7 +60,7 @@ export function newOutboxItem(content: DeliveryContent, webhook: string, now: nu
   };
 }
 
-/** The target of a URL: its host, or "" for a path on this server. Deliveries wait only for others to the same target. */
+/** The target of a URL: its host, or "" for a path on this server. A delivery waits only for other deliveries to the same target. */
 export function webhookTargetOf(url: string): string {
   return parseUrl(url)?.host ?? "";
 }

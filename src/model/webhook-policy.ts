@@ -1,6 +1,6 @@
 /** Which webhooks a server allows, and how it sends them. */
 export interface WebhookPolicy {
-  /** True: no webhooks are sent, whether or not runs name some. */
+  /** True: no webhooks are sent, even if a run names one. */
   readonly isDisabled?: boolean;
   /** True: webhooks may go to loopback and private addresses. */
   readonly allowInternal: boolean;
@@ -8,7 +8,7 @@ export interface WebhookPolicy {
   readonly secret: string | null;
   /** Headers sent with each try. Names are lower-case. */
   readonly headers: { readonly [name: string]: string };
-  /** Milliseconds: the most that one try may take. */
+  /** The most milliseconds that one try may take. */
   readonly timeout: number;
   /** Number of tries before a delivery becomes a dead letter. */
   readonly attempts: number;

@@ -1,7 +1,7 @@
 import type { AuthUser } from "../model/auth-user.ts";
 import type { Permission } from "../model/permission.ts";
 
-/** The action that a user requests, with its resource, in LangGraph's names. */
+/** What a user wants to do, as `resource:action`. The names are LangGraph's. */
 export type AuthEvent =
   | "threads:create"
   | "threads:read"
@@ -25,14 +25,14 @@ export type AuthEvent =
   | "store:delete"
   | "store:list_namespaces";
 
-/** The request as a handler sees it. The handler may change it. */
+/** The members of the request, which the project's handler gets. The handler may change them. */
 export type AuthValue = Record<string, unknown>;
 
 /** The project's rules: what each user may do. */
 export interface Authorizer {
   /**
-   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: all. Handlers may have
-   * changed `value` by then: the request continues with the changed value.
+   * Decides on a request. Resolves with the permission that limits which resources the request may reach; undefined: all. The project's handlers
+   * may change `value` before it resolves: the request continues with the changed value.
    * @throws ServiceError `auth.forbidden`, `auth.refused`, `auth.failed`, `auth.unavailable`
    */
   decide(user: AuthUser, event: AuthEvent, value: AuthValue): Promise<Permission | undefined>;

@@ -1,13 +1,13 @@
 import type { Scheduler } from "./scheduler.ts";
 import type { TransportOptions } from "./transport.ts";
 
-/** Limits of request bodies: bytes of one, and the memory for all. */
+/** Limits of request bodies: the bytes of one body, and the memory of all. */
 export interface BodyLimits {
   readonly maxBody: number;
   readonly memory: BodyMemory;
 }
 
-/** Bytes of all bodies. At least two of the largest size fit, one for each of two tenants. */
+/** Bytes of all bodies together. {@link createBodyLimits} raises it to two bodies of the largest size, so that two tenants can send one each. */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
 export const createBodyLimits = ({
@@ -30,7 +30,7 @@ export class BodyMemory {
   readonly #waiting: { readonly tenant: string | undefined; readonly handOver: () => void }[] = [];
   /** Whether a body has been handed over and is being parsed. */
   #isBusy = false;
-  /** The tenant of that body. */
+  /** The tenant of the body that was handed over last. */
   #latest: string | undefined;
   readonly #tenants = new Map<string, number>();
   #used = 0;
@@ -41,8 +41,8 @@ export class BodyMemory {
   }
 
   /**
-   * Hands over large bodies one at a time, since parsing takes much time and memory: the next one when {@link done} is called for the
-   * previous one. Tenants take turns.
+   * Hands over large bodies one at a time, because parsing one takes much time and memory. The next one is handed over when {@link done} is
+   * called. Tenants take turns.
    */
   inTurn(tenant: string | undefined, handOver: () => void): void {
     this.#waiting.push({ tenant, handOver });

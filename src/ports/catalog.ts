@@ -7,12 +7,12 @@ import type { StoreItems } from "./store-items.ts";
 
 export interface ThreadQuery {
   readonly limit: number;
-  /** Only threads after this id. Ids are UUIDs version 7, so their order is that of creation. */
+  /** Only threads after this id. Ids are UUIDs of version 7, so they are in the order of creation. */
   readonly after?: string;
 }
 
 export interface ThreadSelection extends ThreadFilter {
-  /** A condition that the index does not know. It is checked last, for each thread that matches the rest. */
+  /** A further condition, which no index answers. It is checked last, for each thread that matches the others. */
   readonly keep?: (thread: ThreadRecord) => Eventually<boolean>;
 }
 
@@ -25,7 +25,7 @@ export interface ThreadSearch extends ThreadSelection {
 
 export interface ThreadsFound {
   readonly threads: readonly ThreadRecord[];
-  /** Number of threads on all pages. It may be too low when there are some hundred more after this page. */
+  /** The number of threads on all pages. It may be too low if some hundred more threads follow this page. */
   readonly total: number;
   /** True when there may be more threads after this page. */
   readonly more: boolean;
@@ -37,7 +37,7 @@ export interface RunSearch extends RunFilter {
   readonly cursor?: string;
   /** Sort order, by time of creation. */
   readonly sort_order: "asc" | "desc";
-  /** A condition that the storage does not know. It is checked last. */
+  /** A further condition, which no index answers. It is checked last. */
   readonly keep: (run: RunWithoutKwargs, thread: ThreadRecord) => boolean;
 }
 
@@ -51,7 +51,7 @@ export interface RunsFound {
 export type CatalogChange =
   | { readonly kind: "assistant.put"; readonly assistant: AssistantRecord }
   | { readonly kind: "assistant.version"; readonly version: AssistantVersion }
-  /** Deletes an assistant and all of its versions that are stored at that time. */
+  /** Deletes an assistant with all versions that are stored when the change is made. */
   | { readonly kind: "assistant.delete"; readonly assistant: string };
 
 /**
@@ -79,9 +79,9 @@ export interface Catalog {
   /** The exact number of threads that match. */
   countThreads(tenant: string, selection: ThreadSelection): Promise<number>;
   /**
-   * A page of the runs of all threads that match, without those of temporary threads. The cost of a page MUST NOT depend on how many pages
-   * came before it, and the page MUST NOT change when further runs are admitted. Failed runs, and runs of one thread, MUST be found without
-   * reading the others.
+   * A page of the matching runs of all threads, except temporary threads. The cost of a page MUST NOT depend on how many pages came before it,
+   * and the page MUST NOT change when further runs are admitted. Failed runs, and the runs of one thread, MUST be found without reading other
+   * runs.
    */
   searchRuns(tenant: string, search: RunSearch): Promise<RunsFound>;
   /** Threads of all tenants whose `ttl.due` is not after `now` (epoch milliseconds), earliest first. */

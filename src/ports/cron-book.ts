@@ -6,7 +6,7 @@ export interface CronKey {
   readonly cron: string;
 }
 
-/** A cron that will fire, and the time slot at which it does. */
+/** A cron that will fire. `slot`: the time, in epoch milliseconds, for which it is planned. */
 export interface DueCron extends CronKey {
   readonly slot: number;
 }
@@ -19,9 +19,9 @@ export interface CronBook {
   find(key: CronKey): Eventually<CronRecord | undefined>;
   /** Newest first. */
   list(tenant: string): AsyncIterable<CronRecord>;
-  /** Ids of the crons whose runs are on this thread. It is called often, so it MUST NOT read all crons each time. */
+  /** Ids of the crons that start runs on this thread. Called often, so it MUST NOT read all crons each time. */
   ofThread(tenant: string, thread: string): Promise<readonly string[]>;
-  /** The first `limit` crons that will fire, by `CronRecord.next`. MUST read no others. */
+  /** The `limit` crons that fire next, ordered by `CronRecord.next`. MUST NOT read other crons. */
   next(limit: number): Promise<readonly DueCron[]>;
   /**
    * Changes or creates a cron. `change` MUST be called with the result of all earlier changes, stored or in flight, and

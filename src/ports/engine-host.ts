@@ -2,7 +2,7 @@ import type { CheckpointHead, NewCheckpoint, TaskWrites } from "../model/checkpo
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** A fact to emit, with the state that it refers to. `head` is the checkpoint, when the fact reports a new one. */
+/** A fact to emit. `values`: the state that the fact refers to. `head`: the new checkpoint, if the fact reports one. */
 export interface Emission {
   readonly fact: Fact;
   readonly values?: JsonObject;
@@ -11,7 +11,7 @@ export interface Emission {
 
 /** A checkpoint with its state and pending writes, from which an attempt starts. */
 export interface Position {
-  /** The thread's latest checkpoint (or the one that the run forks from); null for a thread without any. */
+  /** The thread's latest checkpoint, or the one that the run forks from; null if the thread has no checkpoint. */
   readonly head: CheckpointHead | null;
   /** The state at the checkpoint. It is shared and MUST NOT be changed. */
   readonly values: JsonObject;
@@ -23,7 +23,7 @@ export interface Position {
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The task in whose body it runs; null for a task of the root graph. */
+  /** The task whose body runs this one, as part of a subgraph; null for a task of the root graph. */
   readonly within: string | null;
 }
 
@@ -33,9 +33,9 @@ export interface EngineReport {
   readonly checkpoints: readonly NewCheckpoint[];
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
-  /** Further tasks to run now. Each is called as the tasks of a plan are. */
+  /** Further tasks to start now, in the same way as the tasks of a plan. */
   readonly tasks: readonly JoiningTask[];
-  /** The end of a task follows in the same turn, and is stored together with this. */
+  /** True: a task ends in this turn too. Its end is stored together with this report. */
   readonly ending?: true;
 }
 
@@ -53,7 +53,7 @@ export interface EngineHost {
     readonly before?: string;
   }): Promise<readonly Position[]>;
   report(news: EngineReport): void;
-  /** Adds a fact at once, after everything reported so far. Returns the id of its first event; -1 when the attempt is over. */
+  /** Adds a fact to the log at once, after everything reported so far. Returns the id of its first event; -1 if the attempt is over. */
   emit(fact: Fact): number;
   /** Runs `task` after the current turn and its promise callbacks. */
   soon(task: () => void): void;

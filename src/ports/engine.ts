@@ -18,9 +18,9 @@ export type Plan =
   | { readonly kind: "tasks"; readonly tasks: readonly PlannedTask[] }
   /** The graph has ended. */
   | { readonly kind: "done" }
-  /** The graph waits for answers to interrupts (by root task), or, without interrupts, at a breakpoint. */
+  /** The graph waits for answers to interrupts, which are listed by task of the root graph; without interrupts, it waits at a breakpoint. */
   | { readonly kind: "paused"; readonly interrupts: Interrupts }
-  /** A task has left its subgraph by a command for the parent graph. `moves`: where to go there, in the engine's own form. */
+  /** A task has left its subgraph with a command for the parent graph. `moves`: the next nodes in the parent graph, in the engine's own form. */
   | { readonly kind: "left"; readonly moves: readonly unknown[] }
   | { readonly kind: "failed"; readonly error: PlainError };
 
@@ -34,44 +34,45 @@ export interface EngineStep {
   readonly values: JsonObject;
 }
 
-/** The outcome of one try of a task, as the host saw it. */
+/** The outcome of one try of a task, as the node host reports it. */
 export type TaskOutcome =
   | {
       readonly kind: "returned";
       readonly value: unknown;
-      /** Ids of messages that it streamed under ids of its own choice. Messages with derived ids are known by those. */
+      /** Ids that the node itself chose for messages that it streamed. Other streamed messages are recognised by their derived ids. */
       readonly streamed?: readonly string[];
-      /** The value comes from the cache of an earlier task: the body did not run. */
+      /** True: the value is the cached result of an earlier task, and the body did not run. */
       readonly cached?: true;
     }
   | ({ readonly kind: "interrupted" } & PendingInterrupts)
   | {
       readonly kind: "failed";
       readonly error: PlainError;
-      /** The host has logged the error. */
+      /** True: the host has already logged the error. */
       readonly isLogged?: true;
-      /** True if the task is not tried again, because another try would also fail or is not wanted. */
+      /** True: the task is not tried again, because another try would also fail or is not wanted. */
       readonly final?: true;
       /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
       readonly waiting?: readonly Interrupt[];
       /**
-       * Set when it failed because answers were refused: the interrupts that wait again, and the answers' indexes in `resumes`.
+       * Set if the task failed because answers were refused: the interrupts that wait for an answer again. `places`: the indexes of the refused
+       * answers in {@link NodeCall.resumes}.
        */
       readonly refused?: PendingInterrupts & { readonly places: readonly number[] };
     };
 
-/** Milliseconds: pauses between the tries of a node. */
+/** The pauses between the tries of a node, in milliseconds. */
 export interface Backoff {
   /** The first pause. */
   readonly initial: number;
   /** The factor by which each pause is longer than the one before. */
   readonly factor: number;
   readonly max: number;
-  /** True: each pause is longer by a random part, up to a quarter. */
+  /** True: each pause is extended by a random amount of up to a quarter. */
   readonly jitter: boolean;
 }
 
-/** The result of a task, after the engine has read its outcome. `again`: the engine wants it to run once more. */
+/** The result of a task, after the engine has read its outcome. `again`: the task must run once more. */
 export interface SettledTask {
   readonly kind: "done" | "interrupted" | "failed" | "again";
   readonly writes: TaskWrites;
@@ -81,10 +82,10 @@ export interface SettledTask {
 
 export type EngineKind = "native" | "langgraph";
 
-/** Everything that a node body needs. It MUST be structured-cloneable, since the body may run in a worker thread. */
+/** Everything that a node body needs to run. It MUST be structured-cloneable, because the body may run in a worker thread. */
 export interface NodeCall {
   readonly graph: string;
-  /** The kind of engine that opened the run. Its host runs the node, even if another engine serves the graph's name by now. */
+  /** The kind of engine that opened the run. The host of that engine runs the node, even if another engine serves the graph's name by now. */
   readonly engine: EngineKind;
   /** The number of the graph's definition in this process. A run keeps the definition that it started with. */
   readonly edition: number;
@@ -96,9 +97,9 @@ export interface NodeCall {
   readonly tenant: string;
   readonly assistant: string;
   readonly attempt: number;
-  /** The number of this try within the attempt, from 1. `call` counts them. */
+  /** The number of this try within the attempt, from 1. {@link Execution.call} counts the tries. */
   readonly try: number;
-  /** True when the node is a graph: it is entered, and not passed to the host. */
+  /** True when the node is a graph: then {@link Execution.enter} is called, and the host is not. */
   readonly subgraph: boolean;
   /** The most tries that the node may have. */
   readonly tries: number;
@@ -111,9 +112,9 @@ export interface NodeCall {
   readonly input: unknown;
   readonly config: JsonObject;
   readonly context: JsonObject;
-  /** Answers to the task's interrupts so far, as in its {@link TaskWrites}. */
+  /** The answers to the task's interrupts so far, in the form of its {@link TaskWrites}. */
   readonly resumes: readonly unknown[];
-  /** Its journaled steps so far. */
+  /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
   /** Metadata for the events of its messages: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
@@ -129,13 +130,13 @@ export interface StreamedFact {
 
 /**
  * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of tasks
- * `call` and `settle` for each task, then `apply`. It is a pure computation over what it was opened with: it MUST NOT read a
- * clock, store anything or run a node body.
+ * `call` and `settle` for each task, then `apply`. It is a pure computation on the arguments of {@link Engine.open}: it MUST NOT
+ * read a clock, store anything or run a node body.
  */
 export interface Execution {
   /**
    * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) continues where the
-   * earlier one stopped: if this run made the head, or its answers are stored there, they are not applied again.
+   * earlier one stopped: it does not apply them again if the run has made the head checkpoint, or has stored its answers at it.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<EngineStep>;
@@ -146,21 +147,23 @@ export interface Execution {
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
   /**
-   * Keeps partial messages when the run is stopped (not rolled back) in the middle of a step. `streamed` has what tasks have
-   * streamed so far, by task id; null when nothing is kept. The new checkpoint has the same next tasks. Called for the root
-   * graph only: what is streamed in a task's subgraph belongs to that task.
+   * Keeps partial messages when the run is stopped (not rolled back) in the middle of a step. Returns null when nothing is kept.
+   * The new checkpoint has the same next tasks. Called for the root graph only: what a subgraph streams counts for the root
+   * graph's task that runs it.
+   * @param streamed what tasks have streamed so far, by task id
    */
   cut?(streamed: ReadonlyMap<string, readonly StreamedFact[]>): EngineStep | null;
-  /** The subgraph that is the node of a task. Called once for each `call` with `subgraph`. */
+  /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
   enter(task: string): Subgraph;
   /**
-   * The outcome of a subgraph that has ended, or failed with `failure`, for the task whose node it is. The task is settled
-   * with it, as with the outcome of a body.
+   * The outcome of this execution of a subgraph that has ended, or failed with `failure`. The task that runs the subgraph is
+   * settled with it, in the same way as with the outcome of a node body.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**
-   * Ends a graph that drives itself, because the run ends, `stopped` or not. Resolves, without waiting for bodies, with what
-   * is still to be stored; null when that is nothing. What its tasks do afterwards has no effect.
+   * Ends a graph that drives itself, because the run ends. Resolves with what is still to be stored, or with null; does not wait
+   * for node bodies. What the graph's tasks do afterwards has no effect.
+   * @param stopped true when the run was stopped, false when it has ended by itself
    */
   end?(stopped: boolean): Eventually<EngineStep | null>;
   /** Abandons a graph that drives itself: its results are no longer needed. May be called at any time, more than once. */
@@ -168,29 +171,29 @@ export interface Execution {
 }
 
 /**
- * A subgraph, for one try of a task. It has the namespace of the task, in which its checkpoints and the pending writes of its
- * tasks are stored, and which its facts carry. If an earlier try, attempt or run has stored something there, the subgraph
+ * A subgraph, for one try of a task. Its namespace is that of the task: its checkpoints and the pending writes of its tasks are
+ * stored in this namespace, and its facts name it. If an earlier try, attempt or run has stored something there, the subgraph
  * continues from it: tasks that have ended there MUST NOT run again.
  */
 export interface Subgraph {
   readonly ns: string;
   /**
-   * The checkpoint of another branch from which it starts if its own namespace has no checkpoint yet; null: it starts from the beginning.
+   * Where the subgraph starts if its own namespace has no checkpoint yet: a checkpoint of another branch; null: at the beginning.
    */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
-   * Opens its execution, which is driven as the root's is. The caller MUST first have driven the previous try to its end, or
-   * cut it off.
-   * @param position the latest checkpoint in the namespace; if there is none, that of `from`, or an empty position
+   * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have driven
+   * the previous try to its end, or have cut it off.
+   * @param position the latest checkpoint in the namespace; if there is none, the checkpoint `from`, or an empty position
    */
   open(position: Position): Execution;
 }
 
-/** The tenant, the time and new ids for an execution. The caller's ports provide them. */
+/** What an execution gets from its caller: the tenant, the time and new checkpoint ids. */
 export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread. It is `made` if that id is above them. */
+  /** A new checkpoint id, above every earlier one of the thread. Returns `made` if that id is above them. */
   checkpointId(step: number, made?: string): string;
 }
 
@@ -201,7 +204,8 @@ export interface Engine {
   /** The graph as a statechart, for drawings; undefined when it is unknown or cannot be drawn. */
   chart?(graph: string): StatechartDefinition | undefined;
   /**
-   * The graph as clients draw it, with `levels` levels of subgraphs in place of their nodes (all for Infinity).
+   * The graph's nodes and edges, for drawings by clients. `levels`: how many levels of subgraphs are shown in place of their nodes; Infinity:
+   * all.
    * @param config the assistant's configuration, from which some graphs are built
    * @throws ServiceError `graph.not_found`
    */
@@ -209,16 +213,16 @@ export interface Engine {
   /** JSON Schemas of the graph's input, output, state and configuration. @throws ServiceError `graph.not_found` */
   schemas(graph: string, config: JsonObject): Eventually<GraphSchemas>;
   /**
-   * JSON Schemas of its subgraphs at all levels, by the path of nodes that leads to each (`node|node`). The `graph_id` is the
-   * name under which the subgraph is served itself, or else its own name.
+   * JSON Schemas of the graph's subgraphs at all levels, by the path of nodes to each subgraph (`node|node`). The `graph_id` of
+   * each is the id under which the server serves the subgraph itself, if it does, or else the subgraph's own name.
    * @throws ServiceError `graph.not_found`
    */
   subgraphs(graph: string, config: JsonObject): Eventually<ReadonlyMap<string, GraphSchemas>>;
   /**
-   * True when this node of a graph, or of the subgraph at namespace `ns` in it, is itself a graph. False when there is none.
+   * True when a node of the graph, or of its subgraph at namespace `ns`, is itself a graph. False when there is no such node.
    */
   isSubgraph(graph: string, ns: string, node: string): boolean;
-  /** True when the execution of the run emits the events of the mode `events` itself, as facts `event`. MUST NOT throw. */
+  /** True when the execution of the run itself emits the events of the stream mode `events`, as facts of type `event`. MUST NOT throw. */
   recordsEvents?(run: RunRecord): boolean;
   /** True when the graph is a machine, whose interrupts are answered by events. */
   takesEvents?(graph: string): boolean;
@@ -226,20 +230,20 @@ export interface Engine {
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
    * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks
-   * by the edges of `as_node`. Pure, as an execution is: it stores nothing, runs no node body, and takes times and ids only
+   * by the edges of `as_node`. Like an execution it is pure: it stores nothing, runs no node body, and takes times and ids only
    * from `source`. It may be called again, with another position, when the thread has changed meanwhile. Of several
    * supersteps, each is computed from the result of the one before, without pending writes.
-   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*` with the wrong fields: an `as_node` that is no
-   *   node, or is needed and missing; values that the state refuses
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node` that is no
+   *   node, or that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
-  /** The keys of the state that a run of this graph shows as its values; null for all, also when the graph is unknown. */
+  /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */
   output(graph: string): readonly string[] | null;
   /**
-   * The reason to refuse a run before it is admitted, as far as it is known then; else null. MUST NOT throw.
+   * Checks a run before it is admitted, as far as that is possible. Returns the reason to refuse it, else null. MUST NOT throw.
    * @param interrupts interrupts that wait for an answer; null while the thread is busy
    * @param blank true when the thread has no state yet: the input must then have what the graph's state requires
-   * @param unfinished true when nodes are yet to run: the thread is paused, was updated, or its last run failed
+   * @param unfinished true when the thread has next nodes: it is paused, was updated, or its last run failed
    */
   refuses(
     run: UnadmittedRun,
@@ -255,6 +259,6 @@ export type UnadmittedRun = Pick<RunRecord, "graph_id" | "kwargs">;
 export interface RunRefusal {
   readonly code: "resume.ambiguous" | "resume.invalid" | "validation.failed";
   readonly message: string;
-  /** The wrong fields of the request, when these are the reason. */
+  /** The wrong fields of the request, if they are the reason. */
   readonly fields?: readonly FieldError[];
 }

@@ -1,17 +1,17 @@
 /** A value, or a promise of it. LevelDB answers small reads synchronously; another storage may not. */
 export type Eventually<T> = T | Promise<T>;
 
-/** Calls `next` with the value: synchronously when it is available, so that a synchronous storage costs no turn. */
+/** Calls `next` with the value: synchronously if it is no promise, so that a synchronous storage costs no turn of the event loop. */
 export function andThen<T, R>(value: Eventually<T>, next: (value: T) => Eventually<R>): Eventually<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** All values, in order. A promise only if one of the values is a promise. */
+/** All values, in order. Returns a promise only if one of the values is a promise. */
 export function allOf<T>(values: readonly Eventually<T>[]): Eventually<readonly T[]> {
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly T[]);
 }
 
-/** Calls `next` for each item, in order and never overlapping: synchronously, unless one of the calls returns a promise. */
+/** Calls `next` for each item in order, and waits for a returned promise before the next call. Synchronous if no call returns a promise. */
 export function forEachInOrder<T>(
   items: readonly T[],
   next: (item: T, index: number) => Eventually<void>,
@@ -33,18 +33,18 @@ async function finishInOrder<T>(
 }
 
 /**
- * A computation with several reads, written as a generator that yields the promises it has to wait for, see {@link awaitValue}. The same code
- * serves storages that answer synchronously and those that do not. A generator costs some hundred bytes, so code that every run executes
- * and that seldom has to wait uses {@link andThen} instead.
+ * A computation with several reads: a generator that yields the promises that it has to wait for (see {@link awaitValue}). The same code works
+ * with storages that answer synchronously and with those that do not. A generator costs some hundred bytes, so code that every run executes
+ * and that seldom waits uses {@link andThen} instead.
  */
 export type Steps<T> = Generator<Promise<unknown>, T, unknown>;
 
-/** Waits for a value within {@link Steps}: `yield* wait(value)` evaluates to it. Pauses only if it is a promise. */
+/** Waits for a value within {@link Steps}: `yield* awaitValue(promise)` evaluates to its result. Pauses only if the value is a promise. */
 export function* awaitValue<T>(value: Eventually<T>): Steps<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 }
 
-/** Runs the steps to their end: synchronously, unless they have to wait. Throws or rejects with their error. */
+/** Runs the steps to their end: synchronously if they never have to wait. Throws, or rejects with, the error of a step. */
 export function runSteps<T>(steps: Steps<T>): Eventually<T> {
   const step = steps.next();
   return step.done === true ? step.value : finish(steps, step.value);

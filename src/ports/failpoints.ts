@@ -1,6 +1,6 @@
 /** Named points in the write path and in recovery at which a test can stop, delay or kill the server. */
 export interface Failpoints {
-  /** Called with the name of the point. A returned promise is awaited. It does nothing unless a test replaces it. */
+  /** Called when the server reaches the point. A returned promise is awaited. Does nothing unless a test replaces it. */
   hit(place: Failpoint): void | Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 export interface FileWatcher {
-  /** Watches this file from now on, also after it is deleted, replaced or created again (MUST). It need not exist. */
+  /** Watches this file from now on; it need not exist. MUST still watch it after it is deleted, replaced or created again. */
   add(path: string): void;
   close(): void;
 }
 
-/** Makes a watcher. `changed` is called for each change, often more than once, and also for files beside the watched ones. */
+/** Makes a watcher. It calls `changed` for each change, often more than once, and also for other files in the same folders. */
 export type WatchFiles = (changed: (path: string) => void) => FileWatcher;

@@ -12,8 +12,8 @@ export interface TypeSchemas {
 /** Reads the types of graphs that are written in TypeScript. */
 export interface GraphTypes {
   /**
-   * The schemas of a graph, at the empty path, and of its subgraphs, by the path of node names to each, `node|node`. Null when the
-   * types are not known: the file is JavaScript, its project has no compiler, or reading took too much time or memory. MUST NOT throw.
+   * The schemas of a graph and of its subgraphs, by the path of nodes to each (`node|node`; the graph itself has the empty path). Null when
+   * the types cannot be read: the file is JavaScript, its project has no compiler, or reading took too much time or memory. MUST NOT throw.
    */
   read(graph: ExportLocation): Promise<ReadonlyMap<string, TypeSchemas> | null>;
 }

@@ -1,8 +1,8 @@
-/** Bytes of the heap of the server's thread. */
+/** The memory of the V8 heap of the server's thread, in bytes. */
 export interface Heap {
-  /** The used part, including uncollected garbage, and the memory outside the heap that its objects refer to. */
+  /** Used bytes, including uncollected garbage and the memory outside the heap that objects refer to, such as that of buffers. */
   readonly used: number;
-  /** The limit of the heap: the process ends when it needs more. */
+  /** The limit: the process crashes when the heap needs more. */
   readonly limit: number;
 }
 

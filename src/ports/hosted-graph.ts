@@ -1,4 +1,4 @@
-/** A loaded graph of another library. Only its own engine knows its other members. */
+/** A loaded graph of another library. Only the engine for that library knows its other members. */
 export interface HostedGraph {
   /** A hash that changes with the definition of the graph. */
   readonly hash: string;

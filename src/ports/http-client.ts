@@ -1,6 +1,6 @@
 import type { Headers } from "./transport.ts";
 
-/** A request to another server, at an IP address that is already chosen. */
+/** A request to another server. The caller has already resolved its name to an IP address. */
 export interface OutgoingRequest {
   readonly url: URL;
   /** The IP address to connect to. The name in the URL is not resolved again. */
@@ -13,7 +13,7 @@ export interface OutgoingRequest {
 
 export interface OutgoingResponse {
   readonly status: number;
-  /** The header `Retry-After` as it was sent: seconds, or a date. */
+  /** The header `Retry-After` as it was received: seconds, or a date. */
   readonly retryAfter: string | undefined;
 }
 
@@ -22,8 +22,9 @@ export interface HttpClient {
   /** All IP addresses of a name. Rejects when there are none. A slow name server MUST NOT delay disk operations. */
   resolve(name: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Posts once. MUST connect only to `address`, send the URL's host as `Host`, and verify it over TLS; MUST NOT follow
-   * redirects; MUST read a bounded part of the response body and discard it. Rejects when there is no response.
+   * Sends one POST request. MUST connect only to `address`, send the URL's host as `Host`, and check the TLS certificate against
+   * that host; MUST NOT follow redirects; MUST read a bounded part of the response body and discard it. Rejects when there is no
+   * response.
    */
   post(request: OutgoingRequest): Promise<OutgoingResponse>;
 }

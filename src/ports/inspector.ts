@@ -3,9 +3,9 @@ import type { Permits } from "../model/permission.ts";
 
 export type ActorKind = "thread" | "run" | "task" | "graph";
 
-/** A live actor, as the inspector shows it. Its ids are those of the API, so they stay the same after a restart. */
+/** A live actor, as the inspector shows it. It has the ids of the API, so they stay the same after a restart. */
 export interface InspectedActor {
-  /** `thread_id`, `run_id`, a task's id, `subgraph:` and the task that runs it, or `graph:` and the run's id. */
+  /** The id of the thread, run or task; `subgraph:` and the id of the task that runs it; or `graph:` and the id of the run. */
   readonly id: string;
   readonly kind: ActorKind;
   readonly name: string;
@@ -23,7 +23,7 @@ export type InspectedStateValue = string | { readonly [state: string]: Inspected
 export interface InspectedState {
   readonly status: "active" | "done" | "error" | "stopped";
   readonly value: InspectedStateValue;
-  /** The context, with lists cut off. The state of a graph is in `values` only. */
+  /** The actor's context; long lists are cut off. The state of a graph is not part of it, but in `values`. */
   readonly context: JsonObject;
   readonly children: readonly string[];
   readonly tags: readonly string[];
@@ -45,7 +45,7 @@ export interface InspectScope {
   readonly thread: string | null;
   /** True to include the states of graphs. */
   readonly values: boolean;
-  /** Which threads may be inspected, by their metadata when their actors are created; absent: all. */
+  /** Which threads may be inspected, judged by their metadata when their actors are created; absent: all. */
   readonly permits?: Permits | undefined;
 }
 
@@ -65,13 +65,13 @@ export interface LiveThreadSummary {
 }
 
 /**
- * Observer of live actors. Calls come in order: `actor` first, and after that of its parent. It is called in the middle of a
- * turn: it MUST NOT throw, MUST NOT wait, and MUST NOT send an event to an actor.
+ * Observer of live actors. The first call for an actor is `actor`, after the one for its parent. Methods are called while actors
+ * handle an event: they MUST NOT throw, wait, or send an event to an actor.
  */
 export interface Inspector {
-  /** Called for each actor with its current state; again when a thread that was unloaded is loaded again. */
+  /** Called when an actor is created, with its current state: also when a thread that was unloaded is loaded again. */
   actor(actor: InspectedActor, state: InspectedState): void;
-  /** Called when an actor gets an event. `source` is the sender, if that is an actor. */
+  /** Called when an actor receives an event. `source`: the id of the actor that sent it, if an actor did. */
   event(actor: InspectedActor, event: InspectedEvent, source: string | null): void;
   /** Called when the state of an actor has changed, after `event`. */
   snapshot(actor: InspectedActor, state: InspectedState, event: InspectedEvent): void;

@@ -11,8 +11,8 @@ import type { Eventually } from "./eventually.ts";
 import type { OnProgress } from "./progress.ts";
 
 /**
- * The version of a thread that a writer expects to be stored. An append that expects another version is refused: a newer writer has
- * replaced this one.
+ * The version of a thread that a writer expects to be stored. If another version is stored, the append is refused, because a newer writer
+ * has replaced this one.
  */
 export interface Fence {
   /** The thread's epoch; 0 for a new thread. */
@@ -26,7 +26,7 @@ export interface Append {
   readonly key: ThreadKey;
   readonly fence: Fence;
   /**
-   * The kind of change in one word: `created`, `admitted`, `started`, `stepped`, `settled`, ... It is stored in the journal, for people.
+   * The kind of change in one word: `created`, `admitted`, `started`, `stepped`, `settled`, ... It is stored for people who read the journal.
    */
   readonly kind: string;
   /**
@@ -44,11 +44,11 @@ export interface Append {
   /** Runs to delete, with their events and the checkpoints that they made. */
   readonly forget?: readonly string[] | undefined;
   /**
-   * The request that this append carries out, with its client's idempotency key. {@link Journal.once} finds it when the request is sent
-   * again.
+   * The request that this append carries out, with the client's idempotency key. When the client repeats the request, {@link Journal.once}
+   * finds it.
    */
   readonly once?: IdempotentRequest | undefined;
-  /** Webhook deliveries for the runs that end in it. They stay in the outbox even if the run or the thread is deleted. */
+  /** Webhook deliveries for the runs that this append ends. They stay in the outbox even if the run or the thread is deleted. */
   readonly outbox?: readonly OutboxItem[] | undefined;
 }
 
@@ -81,11 +81,11 @@ export interface RunsQuery {
   readonly offset: number;
   /** Only runs that were admitted before the run with this `order`. */
   readonly before?: number;
-  /** Bytes, as stored: reading stops after the run that exceeds them, although more runs may follow. */
+  /** A limit in stored bytes: reading stops after the run that exceeds it, although more runs may follow. */
   readonly bytes?: number;
-  /** The stored status. The caller overlays `running`. */
+  /** The stored status. It is never `running`: the caller knows which runs are in progress. */
   readonly status?: RunStatus;
-  /** Every member must be contained in the run's metadata. */
+  /** The run's metadata must contain every member. */
   readonly metadata?: JsonObject;
 }
 
@@ -96,8 +96,8 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * Stored bytes after which the read ends, although there may be more checkpoints. At least one is read, if there is one. A large
-   * checkpoint then begins a page, so that few large ones are in memory together.
+   * A limit in stored bytes: the read ends at the checkpoint that reaches it, and before a large checkpoint that is not the first. At least one
+   * is read, if there is one. So few large checkpoints are in memory together.
    */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */
@@ -116,7 +116,8 @@ export interface Damage {
 export const MIN_CHUNKS = 16;
 
 /**
- * The durable, ordered, fenced record of threads, their runs, checkpoints and events. Callers see records, never storage keys.
+ * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers see records, never
+ * storage keys.
  *
  * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers small reads in the
  * same turn. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer from a damaged value:
@@ -126,15 +127,15 @@ export interface Journal {
   // --- threads ---
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined>;
   /**
-   * Threads with a run in progress or queued, and temporary threads: all that a start has to read. MUST NOT scan the others.
+   * Threads with a run in progress or queued, and temporary threads: all that the server has to read when it starts. MUST NOT scan other threads.
    */
   unsettled(): AsyncIterable<ThreadKey>;
 
   // --- runs ---
   run(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /**
-   * Like {@link run}, for readers of events and states: concurrent readers of a run with a large input share one copy of it, which MUST NOT
-   * be changed. The records of {@link started} are shared in the same way.
+   * Like {@link run}, for readers of events and states: concurrent readers of a run with a large input share one copy of the record, which MUST
+   * NOT be changed. The records of {@link started} are shared too.
    */
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
   /** Newest admission first. */
@@ -143,9 +144,9 @@ export interface Journal {
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
 
   /**
-   * Runs that have started, in order of their first event in the thread: from the last run that starts at or below event number `seq`, or
-   * from the first run. Returns `limit` runs, or fewer when there are no more or they are large. Runs start in the order of their
-   * admission, except delayed ones. MUST NOT read each run of the thread to find the first one.
+   * Runs that have started, ordered by the number of their first event in the thread. Begins with the last run whose first event is at or below
+   * `seq`, or else with the first run. Returns `limit` runs, or fewer when there are no more or they are large. Runs start in the order of
+   * their admission, except delayed ones. MUST NOT read each run of the thread to find where to begin.
    */
   started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]>;
 
@@ -163,69 +164,69 @@ export interface Journal {
   /** The state at a checkpoint. */
   values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;
   /**
-   * The same for readers of states: concurrent readers of a large value share one copy of it, which MUST NOT be changed. With `channels`,
-   * reads only these channels, so that reading a small one is cheap.
+   * Like {@link values}, for readers of states: concurrent readers of a large value share one copy of it, which MUST NOT be changed. With
+   * `channels`, reads only these channels, so that reading a small one is cheap.
    */
   sharedValues(key: ThreadKey, checkpoint: Checkpoint, channels?: readonly string[]): Eventually<JsonObject>;
   /** Pending writes of tasks at a checkpoint, in the order of task ids. */
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]>;
 
   /**
-   * The rows and bytes that the thread has stored. It reads the whole thread, so it MUST yield to other work. All counts are 0 for a thread
-   * that does not exist.
+   * The rows and bytes that are stored for the thread. Counting them reads the whole thread, so it MUST yield to other work. All counts are 0
+   * if the thread does not exist.
    */
   storage(key: ThreadKey): Promise<StoredSizes>;
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that contains event `after + 1` (-1: from the first). Returns at most about `limit`
-   * chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in one turn, so that nothing can delete them meanwhile.
-   * Only an empty result means the end, never a short one.
+   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first). Returns at most about
+   * `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in one turn, so that nothing can delete them
+   * meanwhile. A result with fewer than `limit` chunks does not mean the end; only an empty one does.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
-  /** The id that follows the run's last stored event; 0 for a run without any. */
+  /** The id after that of the run's last stored event; 0 if the run has no events. */
   nextEvent(key: ThreadKey, run: string): Eventually<number>;
 
   // --- writing ---
   /**
    * Waits for write capacity. Callers MUST call it before they begin something new, such as a run. Returns undefined while few writes are
-   * in flight, else a promise that resolves in the order of the calls. It never rejects, and always resolves.
+   * in flight, else a promise. The promises resolve in the order of the calls and never reject.
    */
   waitForCapacity(): Promise<void> | undefined;
   /**
-   * Undefined while writes are accepted. After a failed write, a promise that resolves when writes are accepted again, or the storage is
-   * closed; it never rejects. Callers SHOULD wait for it before they repeat a write.
+   * Waits until writes are accepted. Returns undefined while they are; after a failed write, a promise that resolves when writes are accepted
+   * again or the storage is closed. It never rejects. Callers SHOULD wait for it before they repeat a write.
    */
   whenWritable(): Promise<void> | undefined;
-  /** The error of every write at present; undefined while writes are accepted. */
+  /** The error with which every write fails at present; undefined while writes are accepted. */
   readonly refusal: ServiceError | undefined;
   /**
    * Stores a change. MUST reject with `journal.fenced` when the thread's epoch is not the fence's, and with
    * `journal.conflict` when its seq is not; both are checked at the call, against every earlier append, stored or in flight.
    * Rejects with `storage.unavailable` when the write failed: then no later append of this thread in flight is stored
-   * either, and the writer MUST read the thread again before it writes. The journal derives the checkpoints' `channels`.
+   * either, and the writer MUST read the thread again before it writes. The journal itself sets the checkpoints' `channels`.
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events: outside the thread's sequence, not durable (as an append that is not `durable`), and fenced only
-   * by epoch. The chunk MUST begin where the run's last one ended, or above it.
+   * Stores streamed events. It does not change the thread's `seq`, is as little durable as an append with `durable: false`, and
+   * checks only the epoch. The chunk MUST begin where the run's last chunk ended, or above it.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
-  /** Frees the memory of a thread without work. Its next use costs a read. */
+  /** Frees the memory of a thread that has no work. Its next use costs a read. */
   release(key: ThreadKey): void;
   /** Deletes a thread with everything that belongs to it. Its pending webhook deliveries stay. */
   remove(key: ThreadKey, fence: Fence): Promise<void>;
   /**
    * Deletes all checkpoints except the latest of each namespace (in the root namespace the one that the thread's record
-   * names), and the values that only the deleted ones use. The remaining checkpoints have no parent. If it is interrupted,
+   * names), and the values that only the deleted ones use. The remaining checkpoints have no parent. If pruning is interrupted,
    * each remaining checkpoint is still complete. The thread MUST have no work, and MUST NOT be written to meanwhile.
    */
   prune(key: ThreadKey, fence: Fence): Promise<void>;
   /**
    * Creates thread `to`, of the same tenant, with all checkpoints of `from`, their values and pending writes, but no runs and
-   * no events. `make` gets the record of `from` and returns that of the new thread. Resolves with the new record when it
-   * would survive a power cut; the copy is not visible before.
+   * no events. `make` gets the record of `from` and returns that of the new thread. Resolves with the new record when the copy
+   * would survive a power cut; before that, the copy is not visible.
    * @throws ServiceError `thread.not_found`, or `journal.conflict` when thread `to` exists
    */
   copy(from: ThreadKey, to: ThreadKey, make: (thread: ThreadRecord) => ThreadRecord): Promise<ThreadRecord>;
@@ -247,6 +248,6 @@ export interface Journal {
    * more.
    */
   expireOnce(before: number, most: number): Promise<boolean>;
-  /** Reads everything of one thread or of all, and yields what is damaged or missing. */
+  /** Reads all stored data of one thread, or of all threads, and yields what is damaged or missing. */
   verify(key?: ThreadKey, onProgress?: OnProgress): AsyncIterable<Damage>;
 }

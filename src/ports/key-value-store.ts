@@ -5,7 +5,7 @@ import type { TimeBudget } from "./time-budget.ts";
 export interface WriteOperation {
   /** ASCII, some hundred bytes at most. */
   readonly key: string;
-  /** The bytes of the value: usually some kilobytes; a large value of a state may take megabytes. */
+  /** The value, usually some kilobytes long; a large value of a state may have megabytes. */
   readonly value: Buffer | null;
 }
 
@@ -26,13 +26,13 @@ export interface ScanRange {
  * crons, the store's items) is built on it.
  *
  * One process writes to it at a time. A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch
- * is in flight sees all of the batch or nothing. After values were passed to the store, neither it nor the caller may change them.
+ * is in flight sees all of the batch or nothing. Neither the store nor the caller may change a value after it was passed to the store.
  *
  * Every failure MUST be a ServiceError: `journal.damaged` when the store knows that its bytes are not what was written,
  * `storage.unavailable` otherwise, also while it is closed.
  *
- * The members with a question mark are optional. Backup (`heddle backup`), repair, the check of tables at the start, the size on the disk
- * and the memory of the cache work on LevelDB's files: for another store, use its own tools; these figures are absent.
+ * The members with a question mark are optional. Backup (`heddle backup`), repair, the check of tables at the start, and the metrics of disk
+ * size and cache memory work on LevelDB's files only. For another store, these metrics are absent; back up and repair it with its own tools.
  */
 export interface KeyValueStore {
   /** Optional: set before `open`. Long scans of an in-process store should check it after each entry, so that they yield to other work. */
@@ -40,30 +40,30 @@ export interface KeyValueStore {
   /** Opens the store, also again after a close: everything stored before MUST be there. */
   open(): Promise<void>;
   /**
-   * Reads a value. An in-process store should return the value itself, so that a read costs no turn; a store over a network returns a
-   * promise. Promises may resolve in any order. MUST throw or reject while the store is closed. `isSlow`: the value is known to take long
-   * to read, because it is large, or stored beside a large one. Then an in-process store should read it in another thread, so that the
-   * event loop is free.
+   * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop; a store over a network
+   * returns a promise. Promises may resolve in any order. MUST throw or reject while the store is closed. `isSlow`: reading the value will take
+   * long, because it is large or stored beside a large one. Then an in-process store should read it in another thread, to keep the event loop
+   * free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**
-   * Stores all of `ops` or none; for the same key, the later one wins. With `sync`, resolves when they would survive a power cut, and with
-   * them every batch before; without, when they would survive the end of the process. Of batches in flight together, no two change the
-   * same key.
+   * Stores all of `ops` or none; if two have the same key, the later one wins. With `sync`, resolves when this batch and every earlier one would
+   * survive a power cut; without, when the batch would survive the end of the process. The caller never has two batches in flight that change
+   * the same key.
    */
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void>;
   /**
-   * The entries at one point in time, which is not before the call. MUST end only at the end of the range, and reject when it cannot
-   * continue.
+   * The entries of a range, all as they were at one point in time, at or after the call. MUST end only at the end of the range, and reject when
+   * it cannot continue.
    */
   entries(range: ScanRange): AsyncIterable<KeyValueEntry>;
   /** Like {@link entries}, but only keys, in pages. The first page should come soon, for callers that need only a small number. */
   keys(range: ScanRange): AsyncIterable<readonly string[]>;
-  /** Optional: the unfiltered store, of a store that hides quarantined data from readers. */
+  /** Optional, for a store that hides quarantined data from readers: the same store with nothing hidden. */
   readonly unguarded?: KeyValueStore;
   /**
-   * Optional: called after a failed write. Rejects while another write would surely fail, so that the store stays open for reading. Absent
-   * when that cannot be known.
+   * Optional: called after a failed write, to learn whether another write may succeed. Rejects while it would surely fail; until then, the store
+   * stays open for reading.
    */
   probe?(): Promise<void>;
   /** Closes the store when all batches have resolved. MUST do nothing when it is closed. */

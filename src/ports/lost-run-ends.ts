@@ -3,8 +3,8 @@ import type { RunRecord, TerminalStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 
 /**
- * A run whose record says that it has not ended, although its thread has moved past it. Stops of older versions left such
- * runs: they overwrote the record of the run's end with an earlier one.
+ * A run whose record says that it has not ended, although its thread has moved past it. Older versions left such runs when the
+ * server stopped: they overwrote the record of the ended run with an earlier one.
  */
 export interface RunWithLostEnd {
   readonly key: ThreadKey;
@@ -21,12 +21,12 @@ export interface RecordedEnd {
   readonly wasStored: boolean;
 }
 
-/** Finds runs that must be ended and that no list of pending work contains. */
+/** Finds runs with a lost end. No list of pending work contains them, so they must be searched for. */
 export interface LostRunEnds {
   /** True when it is known that there are none, so no search is needed. */
   readonly areNone: boolean;
-  /** Searches all threads, until `stop`. It may wrongly yield runs of threads that change meanwhile. */
+  /** Searches all threads, until `stop` aborts. It may wrongly yield runs of threads that change during the search. */
   find(stop?: AbortSignal): AsyncIterable<RunWithLostEnd>;
-  /** Records that all of them have ended, so that later starts need not search. Ignored if some threads could not be read. */
+  /** Records that no such runs are left, so that the server need not search when it starts again. Ignored if some threads could not be read. */
   noteNone(): Promise<void>;
 }

@@ -2,18 +2,18 @@ import type { NodeCall, TaskOutcome } from "./engine.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { Fact } from "../model/run-event.ts";
 
-/** Side effects that a running node body may have. When its attempt has ended, calls do nothing. */
+/** The side effects of a running node body. When the attempt has ended, calls do nothing. */
 export interface NodeIo {
   /** Adds a fact to the run's log. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
   /** Stores one `ctx.step` record. Resolves when it would survive the end of the process. */
   record(step: string, value: unknown): Promise<void>;
   /**
-   * The store, for the run's tenant. When the attempt is over it rejects with `journal.fenced` and writes nothing, not even
-   * operations that were already on their way.
+   * Operations on the store of the run's tenant. When the attempt is over, it rejects with `journal.fenced` and writes nothing,
+   * not even operations that were called before.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
-  /** The body has ended: from now on, calls do nothing, for example tokens of a message that it began. */
+  /** Called when the body has ended. Later calls do nothing, for example those with tokens of a message that the body began. */
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;

@@ -27,17 +27,16 @@ export type DeliveryUpdater = (now: Delivery) => Delivery | null | undefined;
 export interface Outbox {
   /** Registers the one listener. It is called with a target each time a pending delivery has been stored in it. */
   watch(listener: (target: string) => void): void;
-  /** Targets with pending deliveries. MUST NOT read other targets, threads, or each delivery. */
+  /** Targets with pending deliveries. MUST NOT read other targets, or threads, and MUST NOT read every delivery. */
   targets(): AsyncIterable<string>;
   /** Pending deliveries of a target: the first `limit` by due time, also those due in the future. */
   pending(target: string, limit: number): Promise<readonly OutboxEntry[]>;
-  /** Dead deliveries: the first `limit`, by the time at which they are deleted. */
+  /** Dead deliveries: the first `limit`, by the time when they will be deleted. */
   dead(limit: number): Promise<readonly OutboxEntry[]>;
   find(key: DeliveryKey): Eventually<Delivery | undefined>;
   content(key: DeliveryKey): Eventually<DeliveryContent | undefined>;
   /**
-   * The numbers of pending and dead deliveries of all tenants, each at most `most`. MUST NOT read more than is needed to
-   * count them.
+   * The numbers of pending and of dead deliveries of all tenants, each counted up to `most`. MUST NOT read further.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
   /** Newest run first. */

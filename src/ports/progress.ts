@@ -2,9 +2,9 @@
 export interface Progress {
   /** The current work, such as "reading the tables". */
   readonly work: string;
-  /** The amount that is done, in `unit`. Absent if unknown. */
+  /** How much is done, in `unit`. Absent if unknown. */
   readonly done?: number;
-  /** The total amount, in `unit`. Absent if it is not known in advance. */
+  /** How much there is in total, in `unit`. Absent if it is not known in advance. */
   readonly total?: number;
   readonly unit?: "bytes" | "keys" | "threads";
 }

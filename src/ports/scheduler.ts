@@ -4,8 +4,8 @@ export type Cancel = () => void;
 /** The only way to defer work and to start timers. */
 export interface Scheduler {
   /**
-   * Runs `task` after the current turn and its promise callbacks, in the order of the calls. `isLast`: called in a promise callback, it
-   * should come behind what the other promise callbacks of this turn put off.
+   * Runs `task` after the current turn and its promise callbacks, in the order of the calls. With `isLast`, a task that is passed in a promise
+   * callback should also run after the tasks that the other promise callbacks of this turn pass.
    */
   soon(task: () => void, isLast?: boolean): void;
   /**

@@ -6,32 +6,32 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Emission } from "./engine-host.ts";
 
 /**
- * The writing end of a run's event log. Facts do not pass through the run's mailbox: a thousand tokens there would delay an interrupt by a
- * thousand turns.
+ * The writing end of a run's event log. Facts do not pass through the mailbox of the run's actor: a thousand tokens there would delay an
+ * interrupt by a thousand turns.
  *
- * Readers see a fact only once it is stored (or as `streams.sync` is configured), in order, exactly once.
+ * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is configured otherwise.
  */
 export interface Sink {
   /**
-   * Adds a fact and returns the id of its first event. `values` is the state to which a `checkpoint` or `interrupt` fact
-   * refers, `head` the new checkpoint: with them, live readers need no read. They MUST NOT be changed afterwards. Facts are
-   * stored soon (not durable), many in one chunk, unless `take` takes them first. After `close`, or for an older attempt, it
-   * does nothing and returns -1.
+   * Adds a fact and returns the id of its first event. `values`: the state that a `checkpoint` or `interrupt` fact refers to;
+   * `head`: the new checkpoint. With these two, live readers need not read the storage; they MUST NOT be changed afterwards.
+   * Facts are stored soon (not durably), many in one chunk, unless `take` takes them first. After `close`, or for an older
+   * attempt, it does nothing and returns -1.
    */
   emit(fact: Fact, values?: JsonObject, head?: CheckpointHead): number;
   /**
-   * Adds facts, and takes all facts whose write has not begun, for the caller to store them in its own append. The caller MUST then call
-   * `stored` with that chunk, in the order of the takes, or `abandon` if the append failed. `emissions`: facts as for {@link emit}, but the
-   * states to which they refer are stored only by that append. If the facts are too large for one chunk, the first ones are stored before
-   * the append, but readers do not see them before `stored`, because a crash in between would lose their states.
+   * Adds the facts of `emissions`, takes all facts whose write has not begun, and returns them as a chunk, which the caller stores in its own
+   * append. The caller MUST then call `stored` with that chunk, in the order of the takes, or `abandon` if the append failed. That append also
+   * stores the states that the facts of `emissions` refer to. If the facts are too large for one chunk, the first ones are stored before the
+   * append. Readers still do not see them before `stored`, because a crash in between would lose the states that these facts refer to.
    */
   take(emissions?: readonly Emission[]): EventChunk | undefined;
   stored(chunk: EventChunk): void;
   /** The id of the next event. */
   readonly next: number;
-  /** Closes the log: the run has ended and all its facts are stored. Readers end after the last one. */
+  /** Closes the log, because the run has ended and all its facts are stored. Readers end after the last fact. */
   close(): void;
-  /** True when the log has a reader; after `close`, when it has one that has not reached the end. */
+  /** True when the log has a reader; after `close`, when a reader has not reached the end yet. */
   readonly isRead: boolean;
   /**
    * Abandons the log without an end, because storage failed or the server stops. Readers are disconnected, and may reconnect
@@ -47,15 +47,15 @@ export interface Sinks {
    * Readers of the thread are notified, so the record MUST have its `seq_base`.
    */
   open(key: ThreadKey, run: RunRecord, epoch: number, first: number): Sink;
-  /** Ends the readers of a queued run that ended without a start. */
+  /** Ends the readers of a run that ended while it was queued, before it started. */
   dismiss(key: ThreadKey, run: string): void;
   /** True when somebody reads the events of this run, or of all runs of its thread: they must not be deleted then. */
   isRead(key: ThreadKey, run: string): boolean;
   /**
-   * Announces that the thread is about to be deleted, and that these runs are cancelled for that. Their readers learn of the end only when
-   * the returned function is called, which MUST be done once.
+   * Announces that the thread is about to be deleted and that these runs are cancelled for that reason. Readers of the runs see the end only
+   * when the returned function is called. It MUST be called once.
    */
   removing(key: ThreadKey, runs: readonly string[]): (isDeleted: boolean) => void;
-  /** Notifies all readers of the thread that it was deleted. Its runs have ended before. */
+  /** Notifies all readers of the thread that it was deleted. Called after all its runs have ended. */
   removed(key: ThreadKey): void;
 }

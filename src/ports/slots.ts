@@ -1,6 +1,6 @@
 import { TenantQueues } from "./time-budget.ts";
 
-/** Bounds how much work of one kind runs at the same time. Work that waits begins by turns of its tenants. */
+/** Limits how much work of one kind runs at the same time. Tenants with waiting work take turns. */
 export class Slots {
   readonly #count: number;
   #free: number;
@@ -17,7 +17,7 @@ export class Slots {
 
   async run<T>(tenant: string, work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
-    // Work that ends leaves its slot to the next.
+    // Waits for a slot, which other work hands over directly when it ends.
     else await new Promise<void>((resolve) => this.#waiting.push(tenant, resolve));
     try {
       return await work();
@@ -29,7 +29,7 @@ export class Slots {
   }
 }
 
-/** The same for each tenant by itself. */
+/** Like {@link Slots}, but with separate slots for each tenant. */
 export class TenantSlots {
   readonly #count: number;
   readonly #byTenant = new Map<string, Slots>();

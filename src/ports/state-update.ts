@@ -7,13 +7,14 @@ export interface StateWrite {
   /** A node's update, a list of such updates, or a list of pairs of key and value; null for none. */
   readonly values: unknown;
   /**
-   * A command in place of `values`, as a node returns it: an update and the next nodes. A command with `resume` has already been refused.
+   * A command in place of `values`, like one that a node returns: an update and the next nodes. It never has `resume`: such a command is
+   * refused earlier.
    */
   readonly command?: Command | null;
   /**
-   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`, the node before the first;
-   * `__input__`, an input, which the next run applies; `__end__` (without values), no node runs next; `__copy__` (without values), a copy
-   * of the checkpoint as a fork. Null: the node that ran last, or a copy of the checkpoint if nothing is written either.
+   * The node that counts as the writer; its edges decide what runs next. Special names: `__start__`: the node before the first;
+   * `__input__`: the write is an input, which the next run applies; `__end__` (without values): no node runs next; `__copy__` (without
+   * values): the new checkpoint is a copy, as a fork. Null: the node that ran last; if there is nothing to write either, a copy.
    */
   readonly as_node: string | null;
   /** Prefix of its field names in error messages: `""`, or `supersteps[0].updates[1].` */
@@ -28,8 +29,8 @@ export interface StateUpdate {
   /** At least one write. Several count as the writes of parallel tasks, and each has an `as_node`. */
   readonly writes: readonly StateWrite[];
   /**
-   * True if the position is the thread's latest one, not one that the client named. Then the pending writes of finished tasks are applied
-   * too. Unfinished tasks and their interrupts are dropped in either case.
+   * True if the update starts from the thread's latest checkpoint, not from one that the client named. Then the pending writes of finished
+   * tasks are applied too. Unfinished tasks and their interrupts are dropped in either case.
    */
   readonly latest: boolean;
   /** Metadata of the checkpoint, without source, step and parents. */
@@ -37,7 +38,7 @@ export interface StateUpdate {
 }
 
 export interface StateUpdateResult {
-  /** The new checkpoint. Its `run_id` is null, its parent the position's head. */
+  /** The new checkpoint. Its `run_id` is null; its parent is the head of the position. */
   readonly checkpoint: NewCheckpoint;
   readonly values: JsonObject;
 }

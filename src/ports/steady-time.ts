@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * Epoch milliseconds without jumps: the wall clock at the start of the process, advanced by the monotonic clock. For stored due times, such
- * as that of a webhook's next attempt, which a change of the wall clock must neither delay nor advance.
+ * A clock of epoch milliseconds that never jumps: the wall clock at the start of the process, advanced by the monotonic clock. It is for stored
+ * due times, such as that of a webhook's next attempt: a change of the wall clock must not delay or advance them.
  */
 export class SteadyTime {
   readonly #clock: Clock;

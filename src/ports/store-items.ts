@@ -3,18 +3,18 @@ import type { JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Eventually } from "./eventually.ts";
 
-/** The thread epoch that a writer expects. */
+/** The epoch that a writer expects its thread to have. */
 export interface ThreadFence {
   readonly thread: ThreadKey;
   readonly epoch: number;
 }
 
-/** An item without its value: a search reads this first. */
+/** An item without its value. A search reads heads first, and values only of what it found. */
 export interface ItemHead extends ItemKey {
   /** Epoch milliseconds. */
   readonly created_at: number;
   readonly updated_at: number;
-  /** Milliseconds that it lives after a put or a refresh; null: without limit. */
+  /** Milliseconds that the item lives after a put or a refresh; null: without limit. */
   readonly ttl: number | null;
   /** Epoch milliseconds; null: never. */
   readonly expires_at: number | null;
@@ -26,7 +26,7 @@ export interface ItemRecord extends ItemHead {
   readonly value: JsonObject;
 }
 
-/** Vectors by which an item is found, each normalised to length 1. */
+/** The embedding vectors of an item, each normalised to length 1. */
 export interface ItemVectors extends ItemKey {
   readonly vectors: readonly Float32Array[];
 }
@@ -38,9 +38,9 @@ export type ItemChange =
       readonly ttl: number | null;
     })
   | (ItemKey & { readonly kind: "delete" })
-  /** Restarts its time to live. Does nothing if the item no longer exists, has expired, or never expires. */
+  /** Restarts the item's time to live. Does nothing if the item no longer exists, has expired, or never expires. */
   | (ItemKey & { readonly kind: "refresh" })
-  /** For an item that {@link StoreItems.expiring} listed: deletes it if it has expired, and its index entry in any case. */
+  /** For an entry that {@link StoreItems.expiring} listed: deletes the item if it has expired, and the entry of the expiry index in any case. */
   | (ItemKey & { readonly kind: "expire"; readonly expires_at: number });
 
 export interface Expiring extends ItemKey {
@@ -57,14 +57,14 @@ export interface ItemWrite {
 }
 
 /**
- * Storage of the store's items. Expired items that are not deleted yet are still returned: the caller compares the time.
- * Namespaces have one label or more; labels and keys are any strings that are not empty.
+ * Storage of the store's items. It also returns expired items that are not deleted yet: the caller compares the times.
+ * Namespaces have one label or more. Labels and keys can be any strings that are not empty.
  */
 export interface StoreItems {
   find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined>;
-  /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items, nor values. */
+  /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items or any values. */
   heads(tenant: string, prefix: Namespace): AsyncIterable<ItemHead>;
-  /** Vectors of all items that have some, with a namespace that begins with `prefix`. MUST NOT read others. */
+  /** Vectors of the items whose namespace begins with `prefix`; items without vectors are left out. MUST NOT read other items. */
   vectors(tenant: string, prefix: Namespace): AsyncIterable<ItemVectors>;
   /**
    * The namespaces that begin with `prefix` and have an item that has not expired by `now`: each once, cut to `depth` labels,
@@ -74,12 +74,12 @@ export interface StoreItems {
     tenant: string,
     query: { readonly prefix: Namespace; readonly depth: number; readonly now: number },
   ): AsyncIterable<Namespace>;
-  /** The first `limit` items of all tenants by expiry time. MUST read no others. */
+  /** The first `limit` items of all tenants by expiry time. MUST NOT read other items. */
   expiring(limit: number): Promise<readonly Expiring[]>;
   /**
-   * Makes all changes, in order, or none. Each applies to the result of all earlier changes, stored or in flight: a put keeps the
-   * `created_at` of the item that it replaces, unless that has expired. Rejects with `journal.fenced` if the thread no longer exists or its
-   * epoch is not that of the fence, or with `storage.unavailable`.
+   * Makes all changes, in order, or none. Each applies to the result of all earlier changes, stored or in flight. A put keeps the `created_at`
+   * of the item that it replaces, unless that item has expired. Rejects with `journal.fenced` if the fence's thread no longer exists or has
+   * another epoch, or with `storage.unavailable`.
    */
   change(tenant: string, changes: readonly ItemChange[], write: ItemWrite): Promise<void>;
 }

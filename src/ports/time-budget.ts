@@ -1,36 +1,36 @@
 import type { Clock } from "./clock.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** Milliseconds: the most that all work of one budget may take in a turn of the event loop. */
+/** The most milliseconds that all work of one budget may take in a turn of the event loop. */
 const TURN_MS = 15;
 /** Milliseconds after which one piece of work yields to the others. */
 const SLICE = 4;
 /** Bytes read or written after which one piece of work yields to the others. */
 const BYTES = 256 * 1024;
-/** Milliseconds: a turn that took longer than `LONG` is followed by a pause of twice its length, at most `LONGEST_PAUSE`. */
+/** Milliseconds. A turn that took at least `LONG` is followed by a pause of twice its length, but no longer than `LONGEST_PAUSE`. */
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
-/** Requests that begin in a turn without a check of the clock. */
+/** How many requests begin in a turn before the clock is checked. */
 const UNTIMED_REQUESTS = 16;
-/** Waiting tasks that are scheduled in one turn at most. Usually the turn is over before that. */
+/** How many waiting tasks are scheduled at most for one turn. Usually its time is used up before that. */
 const MAX_TASKS_PER_TURN = 256;
 
 /**
  * A time budget for work in each turn of the event loop. All work that grows with the size of requests or of stored data uses one: work
  * that does not fit into the turn waits for the following turns, so that other events are handled in between.
  *
- * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn takes no longer however much
- * work there is. Waiting work continues in order, round robin over the lanes (a lane is a tenant).
+ * Requests begin with {@link take}. Long work checks its {@link BudgetShare} after each item, so that a turn stays short however much work
+ * there is. Waiting work continues in order; tenants take turns.
  */
 export class TimeBudget {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #waiting = new TenantQueues();
-  /** True when the budget is for long work, and not for requests that begin. */
+  /** True when the budget is used for long work, and not for requests that begin. */
   #isLong = false;
   /** Number of turns in which there was work. */
   #turn = 0;
-  /** True when the end of this turn is scheduled. */
+  /** True when {@link #turned} is scheduled for the end of this turn. */
   #isWatched = false;
   /** Number of requests that have begun in this turn. */
   #begun = 0;
@@ -45,7 +45,7 @@ export class TimeBudget {
   /** Calls `begin` now, or in a later turn if this one is full. `tenant`: the tenant of the request, if it is known. */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
-    // Scheduled before `begin`, which may throw: otherwise no turn would end again, and all later requests would wait.
+    // Schedules the end of the turn before it calls `begin`, which may throw. Otherwise the turn would never end, and all later requests wait.
     if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
     if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
@@ -63,7 +63,7 @@ export class TimeBudget {
     this.#watch();
   }
 
-  /** The time and the number of the turn, for a share. `isOver`: the turn has used up its time. */
+  /** Called by a share: returns the time and the number of the current turn. `isOver`: the turn has used up its time. */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
@@ -81,13 +81,14 @@ export class TimeBudget {
   }
 
   /**
-   * Ends a turn. A long turn is followed by a pause: a request needs several turns, and would be delayed by long work in each. With a pause
-   * of the same length, a run of another tenant waited 370 to 440 ms beside clients that read large states; with twice that, 190 to 250.
+   * Ends a turn. A long turn is followed by a pause, because a request needs several turns, and long work would delay each of them. While
+   * clients of one tenant read large states, a run of another tenant waited 370 to 440 ms with a pause as long as the turn, and 190 to 250 ms
+   * with a pause twice as long.
    */
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
     if (took < LONG) this.#begin();
-    // Keeps the process alive: a command such as `heddle check` would end here otherwise, in the middle of its work.
+    // This timer keeps the process alive. Otherwise a command such as `heddle check` would end here, in the middle of its work.
     else this.#scheduler.after(Math.min(2 * took, LONGEST_PAUSE), this.#begin, true);
   };
 
@@ -99,7 +100,7 @@ export class TimeBudget {
     // While work waits, new requests wait behind it.
     this.#begun = size === 0 ? 0 : UNTIMED_REQUESTS + 1;
     if (size === 0) return;
-    // Each is a macrotask of its own: its microtasks run before the next one begins, and count for the budget.
+    // Each task gets a macrotask of its own, so its microtasks run before the next task begins, and their time counts for the budget.
     for (let i = Math.min(size, MAX_TASKS_PER_TURN); i > 0; i--) this.#scheduler.soon(this.#next);
     this.#watch();
   };
@@ -111,7 +112,7 @@ export class TimeBudget {
 
 /** The share of one piece of long work in the current turn. */
 export class BudgetShare {
-  /** True if this piece of work alone has taken long in the turn of the last {@link isSpent}. */
+  /** True if this work alone took {@link SLICE} or longer in the turn of the last {@link isSpent}. */
   isSlow = false;
   readonly #budget: TimeBudget;
   readonly #tenant: string;
@@ -137,13 +138,13 @@ export class BudgetShare {
     return isOver || this.isSlow || this.#bytes > BYTES;
   }
 
-  /** Resolves when the work may go on. */
+  /** Waits for a later turn, in which the work may go on. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#budget.wait(this.#tenant, resolve));
   }
 }
 
-/** Waiting work by lane. It takes one item from each lane in turn. */
+/** A queue of waiting work for each tenant. Tenants take turns: one item of each. */
 export class TenantQueues {
   readonly #byTenant = new Map<string, (() => void)[]>();
   size = 0;
@@ -161,7 +162,7 @@ export class TenantQueues {
       this.size--;
       if (waiting.length === 0) this.#byTenant.delete(tenant);
       else if (this.#byTenant.size > 1) {
-        // Moves the lane to the end.
+        // Moves the tenant to the end.
         this.#byTenant.delete(tenant);
         this.#byTenant.set(tenant, waiting);
       }

@@ -11,8 +11,8 @@ export interface HttpRequest {
   readonly query: string;
   header(name: string): string | undefined;
   /**
-   * All headers, in any order. A repeated header comes once with joined values, or as often as it was sent. Valid as long as {@link header}
-   * is.
+   * All headers, in any order. A header that was sent several times comes once with joined values, or several times. Valid as long as
+   * {@link header} is.
    */
   headers(): Iterable<readonly [name: string, value: string]>;
   /**
@@ -27,11 +27,11 @@ export interface HttpRequest {
 
 /** A request body that is collected while it arrives. */
 export interface IncomingBody {
-  /** Whether further pieces are discarded. */
+  /** True when further pieces are discarded. */
   readonly isDropped: boolean;
   push(piece: Uint8Array): void;
   finish(): void;
-  /** Handles a body that breaks off. `cause`: the error with which reading it fails; by default, one that says this. */
+  /** Called when the body ends too early. `cause`: the error with which {@link read} fails; by default, an error that says that it ended early. */
   cut(cause?: ServiceError): void;
   /** Discards the body, because nobody will read it. */
   drop(): void;
@@ -43,14 +43,14 @@ export interface IncomingBody {
 
 export type Headers = { readonly [name: string]: string };
 
-/** Headers of a reply. Several values are joined, except those of `set-cookie`, which are sent in separate lines. */
+/** The headers of a reply. Several values of a header are joined into one line, except those of `set-cookie`. */
 export type ReplyHeaders = { readonly [name: string]: string | readonly string[] };
 
 /** A response whose body is sent piece by piece, with chunked encoding. */
 export interface ByteStream {
   /**
-   * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more until `onDrain`
-   * fires. MUST do nothing if the peer has disconnected.
+   * Sends a piece. Returns false if the peer does not keep up: the piece was accepted, but callers MUST NOT write more before the listener of
+   * `onDrain` is called. MUST do nothing if the peer has disconnected.
    */
   write(piece: Uint8Array | string): boolean;
   /** Registers the one listener. It is called each time the peer has caught up. */
@@ -73,7 +73,8 @@ export interface Reply {
 
 export interface Socket {
   /**
-   * Sends a message. Returns false if the peer does not keep up: the message was accepted, but callers MUST NOT send more until `onDrain`.
+   * Sends a message. Returns false if the peer does not keep up: the message was accepted, but callers MUST NOT send more before the listener of
+   * `onDrain` is called.
    */
   send(message: Uint8Array | string): boolean;
   /**
@@ -83,7 +84,7 @@ export interface Socket {
   together(work: () => void): boolean;
   onDrain(listener: () => void): void;
   onMessage(listener: (message: Uint8Array | string) => void): void;
-  /** Adds a listener that is called once, whichever side closed. */
+  /** Adds a listener. It is called once, no matter which side closed the socket. */
   onClose(listener: () => void): void;
   /** Closes the socket. `code` as in RFC 6455 §7.4; 4000 + an HTTP status where one fits. */
   close(code: number, reason: string): void;
@@ -103,31 +104,31 @@ export interface TransportOptions {
   readonly host: string;
   /** The port; 0 for any free port. */
   readonly port: number;
-  /** Bytes: the largest request body. */
+  /** The largest request body, in bytes. */
   readonly maxBody: number;
-  /** Bytes: the most received data of all bodies that is not read yet. Default 128 MiB, at least two of the largest bodies. */
+  /** The most bytes of all bodies that were received but not yet read. Default: 128 MiB, or two of the largest bodies if that is more. */
   readonly maxBodies?: number;
-  /** A budget for all bodies that is shared with other transports; `maxBodies` is ignored then. */
+  /** A memory budget for bodies that is shared with other transports. If it is set, `maxBodies` is ignored. */
   readonly bodyMemory?: BodyMemory;
-  /** The most open connections; a further one is closed at once. Default: no limit. */
+  /** The most open connections; further ones are closed at once. Default: no limit. */
   readonly maxConnections?: number;
-  /** The scheduler of pings, and of timeouts of slow peers. */
+  /** Schedules pings and the timeouts of slow peers. */
   readonly scheduler: Scheduler;
 }
 
 /**
- * Serves HTTP/1.1 and WebSockets. MUST refuse, and close the connection after, a request with two Content-Lengths, with
- * Content-Length and Transfer-Encoding, or without exactly one Host. MUST close a connection that sends its request too
- * slowly, and a WebSocket whose peer reads nothing of 1 MiB.
+ * Serves HTTP/1.1 and WebSockets. MUST refuse a request with two Content-Lengths, with Content-Length and Transfer-Encoding, or
+ * without exactly one Host, and then close its connection. MUST close a connection that sends its request too slowly, and a
+ * WebSocket whose peer does not read while 1 MiB waits for it.
  */
 export interface Transport {
-  /** `none` listens nowhere. */
+  /** The library that serves; `none`: the transport listens nowhere. */
   readonly kind: "uws" | "node" | "none";
   /** The address at which it listens, with the real port; port 0 for `none`. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Announces that the server is about to close: each complete response is from now on the last of its connection, and says so
-   * (`Connection: close`), unless its request is still arriving. New connections are accepted until `close`.
+   * Called when the server is about to close. From then on each complete response has `Connection: close` and is the last of its connection,
+   * unless its request is still arriving. New connections are accepted until `close`.
    */
   startDraining(): void;
   /** Accepts no new connections, and closes every connection. */

@@ -1,7 +1,7 @@
 import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { parseInSteps, type WorkPace } from "./json-steps.ts";
+import { parseInSteps, type WorkBudget } from "./json-steps.ts";
 import { MAX_BODY_DEPTH, malformed, PARSE_STEP_BYTES, StructureCheck } from "./json-structure.ts";
 import { checkSurrogates } from "./lone-surrogates.ts";
 
@@ -15,12 +15,11 @@ const MAX_LIST_MEMBERS = 1000;
 /** The size, in bytes, above which a body is parsed in steps. */
 const LARGE = 512 * 1024;
 
-/** The tenant to which a body's memory is charged, and the budget for parsing it. */
+/** Who sent a body: the tenant that its memory counts for, and the time budget for parsing it. */
 export interface BodySender {
-  /** The tenant that the body's memory is counted for. */
   readonly tenant: string;
   /** Makes the parsing of a large body yield to other work. */
-  workShare(): WorkPace;
+  workShare(): WorkBudget;
 }
 
 /** How a member of a body that is null is treated. */

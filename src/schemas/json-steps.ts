@@ -14,7 +14,7 @@ import {
 import { hasLoneSurrogate, refuseLoneSurrogates } from "./lone-surrogates.ts";
 
 /** A work budget that long work checks after each step. When `isSpent` returns true, it MUST await `next`. */
-export interface WorkPace {
+export interface WorkBudget {
   isSpent(bytes?: number): boolean;
   next(): Promise<void>;
 }
@@ -43,9 +43,9 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export async function parseInSteps(
   bytes: Uint8Array,
   longer: LongContainers,
-  pace: WorkPace,
+  budget: WorkBudget,
 ): Promise<unknown> {
-  const parsing = new Parsing(bytes, longer, pace);
+  const parsing = new Parsing(bytes, longer, budget);
   // A byte order mark may come first.
   const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   let start = from;
@@ -67,13 +67,13 @@ class Parsing {
   readonly #bytes: Uint8Array;
   readonly #longer: LongContainers;
   readonly #strings: StringEnds;
-  readonly #pace: WorkPace;
+  readonly #budget: WorkBudget;
 
-  constructor(bytes: Uint8Array, longer: LongContainers, pace: WorkPace) {
+  constructor(bytes: Uint8Array, longer: LongContainers, budget: WorkBudget) {
     this.#bytes = bytes;
     this.#longer = longer;
     this.#strings = new StringEnds(bytes);
-    this.#pace = pace;
+    this.#budget = budget;
   }
 
   /** Parses JSON of any kind in one step. */
@@ -192,7 +192,7 @@ class Parsing {
   }
 
   async #rest(bytes: number): Promise<void> {
-    if (this.#pace.isSpent(bytes)) await this.#pace.next();
+    if (this.#budget.isSpent(bytes)) await this.#budget.next();
   }
 }
 

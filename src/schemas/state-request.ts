@@ -1,6 +1,6 @@
 import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
-import type { StateSelection } from "../service/state-snapshot.ts";
+import type { StateProjection } from "../service/state-snapshot.ts";
 import type { HistoryRequest, StatePosition } from "../service/thread-states.ts";
 import type { UpdateRequest } from "../service/state-writes.ts";
 import type { RawBody } from "./body.ts";
@@ -22,13 +22,13 @@ function checkpointPositionOf(
 /** @throws ServiceError `validation.failed` */
 export function parseStateRequest(body: RawBody): {
   readonly position: StatePosition;
-  readonly selection: StateSelection;
+  readonly projection: StateProjection;
 } {
   const { checkpoint, checkpoint_id, subgraphs, select = [] } = stateReadSchema.parse(body);
   const whole = subgraphs === true || subgraphs === "true";
   return {
     position: checkpointPositionOf(checkpoint, checkpoint_id),
-    selection: { ...selectionOf(select), ...(whole && { subgraphs: true }) },
+    projection: { ...projectionOf(select), ...(whole && { subgraphs: true }) },
   };
 }
 
@@ -44,7 +44,7 @@ export function parseUpdateRequest(body: RawBody): {
 /** @throws ServiceError `validation.failed` */
 export function parseHistoryRequest(body: RawBody): {
   readonly asked: HistoryRequest;
-  readonly selection: StateSelection;
+  readonly projection: StateProjection;
 } {
   const {
     limit = PAGE_LIMITS.initial,
@@ -64,7 +64,7 @@ export function parseHistoryRequest(body: RawBody): {
       ...(older !== undefined && { before: older }),
       ...(metadata && { metadata }),
     },
-    selection: selectionOf(select),
+    projection: projectionOf(select),
   };
 }
 
@@ -87,7 +87,7 @@ const MAX_SELECTED_KEYS = 1000;
 /**
  * Converts `select`. Only the named fields are shown. If `select` names keys of the values, as `values.<key>`, only those keys are shown.
  */
-export function selectionOf(select: readonly string[]): StateSelection {
+export function projectionOf(select: readonly string[]): StateProjection {
   if (select.length === 0) return {};
   if (select.length > MAX_SELECTED_KEYS)
     throw invalidField("select", `must not have more than ${MAX_SELECTED_KEYS} entries`);

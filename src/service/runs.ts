@@ -85,11 +85,11 @@ export interface RunSearchPage {
 }
 
 /** Marks a run that processes an event of a machine. `timer`: the timer that made the event; absent for a client's event. */
-export interface MachineEventRun {
+export interface MachineEventOrigin {
   readonly timer?: Timer;
 }
 
-const withEvent = (draft: RunDraft, { timer }: MachineEventRun): RunDraft => ({
+const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => ({
   ...draft,
   isEvent: true,
   ...(timer && { kwargs: { ...draft.kwargs, timer } }),
@@ -100,7 +100,7 @@ export interface StartOptions {
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
   /** Set for a run that processes an event of a machine. */
-  readonly event?: MachineEventRun;
+  readonly event?: MachineEventOrigin;
 }
 
 export interface Runs extends RunCancellation {

@@ -5,7 +5,8 @@ import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
 import { emptyApiState, apiState, type TaskSubgraph } from "./api-records.ts";
 
-export interface StateSelection {
+/** The parts of a state to return. */
+export interface StateProjection {
   /** Only these fields of the state; undefined: all. */
   readonly fields?: ReadonlySet<string>;
   /** Only these keys of its values; undefined: all. */
@@ -18,7 +19,7 @@ export interface SnapshotContext {
   readonly engine: Engine;
   readonly journal: Journal;
   readonly key: ThreadKey;
-  readonly selection: StateSelection;
+  readonly projection: StateProjection;
 }
 
 /**
@@ -30,8 +31,8 @@ export async function stateSnapshot(
   checkpoint: Checkpoint,
   later?: Checkpoint,
 ): Promise<JsonObject> {
-  const { journal, key, selection } = context;
-  const { fields, keys } = selection;
+  const { journal, key, projection } = context;
+  const { fields, keys } = projection;
   const isShown = (...names: readonly string[]) =>
     fields === undefined || names.some((name) => fields.has(name));
   const wanted = isShown("values")
@@ -50,16 +51,16 @@ export async function stateSnapshot(
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
-  return chosen(state, selection);
+  return chosen(state, projection);
 }
 
-function chosen(state: JsonObject, { fields }: StateSelection): JsonObject {
+function chosen(state: JsonObject, { fields }: StateProjection): JsonObject {
   if (fields === undefined) return state;
   return Object.fromEntries(Object.entries(state).filter(([name]) => fields.has(name)));
 }
 
 /** The state of a thread or subgraph that has no checkpoint yet. */
-export const emptySnapshot = (selection: StateSelection): JsonObject => chosen(emptyApiState, selection);
+export const emptySnapshot = (projection: StateProjection): JsonObject => chosen(emptyApiState, projection);
 
 /** The subgraphs in the tasks that a checkpoint plans, by task id; undefined when there are none. */
 async function within(
@@ -71,11 +72,11 @@ async function within(
   for (const { id, name } of checkpoint.next) {
     if (typeof graph !== "string" || !context.engine.isSubgraph(graph, checkpoint.ns, name)) continue;
     const ns = `${checkpoint.ns === "" ? "" : `${checkpoint.ns}|`}${name}:${id}`;
-    if (context.selection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
+    if (context.projection.subgraphs !== true) (found ??= new Map()).set(id, { ns });
     else {
-      const selection = { subgraphs: true };
+      const projection = { subgraphs: true };
       // oxlint-disable-next-line no-await-in-loop -- a task has few subgraphs, and parallel reads would not be faster
-      (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...context, selection }, ns) });
+      (found ??= new Map()).set(id, { ns, state: await latestSnapshot({ ...context, projection }, ns) });
     }
   }
   return found;
@@ -84,6 +85,6 @@ async function within(
 /** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */
 export async function latestSnapshot(context: SnapshotContext, ns: string): Promise<JsonObject> {
   const [checkpoint] = await context.journal.history(context.key, { ns, limit: 1 });
-  if (checkpoint === undefined) return emptySnapshot(context.selection);
+  if (checkpoint === undefined) return emptySnapshot(context.projection);
   return stateSnapshot(context, checkpoint);
 }

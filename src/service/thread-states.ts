@@ -10,7 +10,7 @@ import {
   latestSnapshot,
   stateSnapshot,
   type SnapshotContext,
-  type StateSelection,
+  type StateProjection,
 } from "./state-snapshot.ts";
 import { stateWriteOf, type UpdateRequest } from "./state-writes.ts";
 import { visibleThread, readConsistently } from "./threads.ts";
@@ -67,13 +67,13 @@ export interface HistoryRequest extends StatePosition {
 
 export interface ThreadStates {
   /** @throws ServiceError `thread.not_found`, `checkpoint.not_found` */
-  at(key: ThreadKey, position: StatePosition, selection: StateSelection): Promise<JsonObject>;
+  at(key: ThreadKey, position: StatePosition, projection: StateProjection): Promise<JsonObject>;
   /**
    * The states of all branches, newest first; the thread's current state comes first of all. Each is read only when the iterator reaches
    * it: all together may be larger than memory.
    * @throws ServiceError `thread.not_found`, `checkpoint.not_found`
    */
-  history(key: ThreadKey, request: HistoryRequest, selection: StateSelection): AsyncIterable<JsonObject>;
+  history(key: ThreadKey, request: HistoryRequest, projection: StateProjection): AsyncIterable<JsonObject>;
   /**
    * Changes the state at a checkpoint; at an older checkpoint this makes a new branch. Resolves, when stored, with the new checkpoint as
    * the API shows it.
@@ -203,16 +203,16 @@ export function createThreadStates({ system, journal, engine }: Deps): ThreadSta
   }
 
   return {
-    at: (key, position, selection) =>
+    at: (key, position, projection) =>
       readConsistently(journal, key, async (record) => {
-        const context = { engine, journal, key, selection };
+        const context = { engine, journal, key, projection };
         const id = position.id ?? (position.ns === "" ? record.checkpoint : null);
         if (id === null) return latestSnapshot(context, position.ns);
         return one(context, record, { ns: position.ns, id });
       }),
 
-    async *history(key, request, selection) {
-      const context = { engine, journal, key, selection };
+    async *history(key, request, projection) {
+      const context = { engine, journal, key, projection };
       const { id, ns } = request;
       if (id !== null) {
         yield await readConsistently(journal, key, (record) => one(context, record, { ns, id }));

@@ -16,7 +16,7 @@ import type { Engine } from "../ports/engine.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import { apiThread, apiThreadStorage, apiTtl } from "./api-records.ts";
-import { emptySnapshot, stateSnapshot, type StateSelection } from "./state-snapshot.ts";
+import { emptySnapshot, stateSnapshot, type StateProjection } from "./state-snapshot.ts";
 import { storableObject } from "./storable-values.ts";
 import { stateWritesOf, type SuperstepRequest } from "./state-writes.ts";
 import {
@@ -87,12 +87,12 @@ export interface Threads {
    */
   storage(key: ThreadKey): Promise<JsonObject>;
   /** The latest state, also of a thread that has none yet. @throws ServiceError `thread.not_found` */
-  state(key: ThreadKey, selection: StateSelection): Promise<JsonObject>;
+  state(key: ThreadKey, projection: StateProjection): Promise<JsonObject>;
   /**
    * The latest state as JSON text. The text is cached for clients that poll, if it is short and no task is planned. A large state is
    * returned as an object instead, to be written piece by piece.
    */
-  stateText(key: ThreadKey, selection: StateSelection): Eventually<string | JsonObject>;
+  stateText(key: ThreadKey, projection: StateProjection): Eventually<string | JsonObject>;
 }
 
 interface Deps {
@@ -117,9 +117,9 @@ export function createThreads(deps: Deps): Threads {
   /** Cached state texts by thread record: the journal returns a new record object after each change of the thread. */
   const texts = new WeakMap<ThreadRecord, string>();
 
-  async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, selection: StateSelection) {
-    if (id === null) return emptySnapshot(selection);
-    return stateSnapshot({ engine, journal, key, selection }, await requiredCheckpoint(journal, key, id));
+  async function latest(key: ThreadKey, { checkpoint: id }: ThreadRecord, projection: StateProjection) {
+    if (id === null) return emptySnapshot(projection);
+    return stateSnapshot({ engine, journal, key, projection }, await requiredCheckpoint(journal, key, id));
   }
 
   async function valuesOf(
@@ -226,13 +226,13 @@ export function createThreads(deps: Deps): Threads {
       return count;
     },
 
-    state: (key, selection) => readConsistently(journal, key, (record) => latest(key, record, selection)),
+    state: (key, projection) => readConsistently(journal, key, (record) => latest(key, record, projection)),
 
-    stateText(key, selection) {
-      const plain = selection.fields === undefined && selection.subgraphs !== true;
+    stateText(key, projection) {
+      const plain = projection.fields === undefined && projection.subgraphs !== true;
       const read = () =>
         readConsistently(journal, key, async (record) => {
-          const state = await latest(key, record, selection);
+          const state = await latest(key, record, projection);
           if (!isSmallJson(state)) return state;
           const text = JSON.stringify(state);
           if (!plain || text.length > MAX_CACHED_CHARACTERS) return text;

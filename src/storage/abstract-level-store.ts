@@ -7,19 +7,19 @@ import { Slots } from "../ports/slots.ts";
 
 type Db = AbstractLevel<Buffer | Uint8Array | string, string, Buffer>;
 
-/** Entries fetched from the database at a time. */
+/** How many entries are fetched from the database at a time. */
 const PAGE = 512;
-/** Keys in the first fetch: enough for a page of a list, and some more. */
+/** How many keys the first fetch has: enough for a page of a list, and some more. */
 const FIRST = 48;
-/** Bytes of keys fetched at a time. Only LevelDB has this option; there, each fetch goes to another thread and back. */
+/** How many bytes of keys are fetched at a time. Only LevelDB has this option. Its fetches run in another thread, so few large ones are cheaper. */
 const FETCH = { highWaterMarkBytes: 64 * 1024 };
 
 /**
- * Reads in Node's pool of four threads at a time. The others are for writes: a run stores its start and its end there, and would wait each time
- * behind every read of blocks with 14 MB that others have begun.
+ * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
+ * would otherwise wait behind reads of 14 MB blocks.
  */
 const POOL_READS = 2;
-/** Large values at a time that were read and wait to be decoded. */
+/** How many large values may be in memory between being read and being decoded. */
 const SLOW_READS = 2;
 
 const tenantOf = (key: string): string => key.slice(0, key.indexOf("/") + 1);
@@ -45,8 +45,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 
   /**
-   * LevelDB reads 14 MB in 10 to 40 ms. In another thread, the read blocks the event loop only for the 4 ms of a copy. Decoding the value takes
-   * as long again: it is handed out in a turn of the budget, so that a pause follows.
+   * Reads a large value in another thread: LevelDB reads 14 MB in 10 to 40 ms, of which only the 4 ms of a copy then block the event loop.
+   * Decoding the value takes as long again as reading it. So the value is returned in a turn of the time budget, which pauses after a long turn.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
@@ -128,7 +128,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     }
   }
 
-  /** The work budget of the tenant whose keys are read: each key begins with its tenant. */
+  /** The share of the time budget of the tenant whose keys are read. Each key begins with its tenant. */
   #share({ gte }: ScanRange): BudgetShare | undefined {
     return this.budget?.share(tenantOf(gte));
   }
@@ -139,14 +139,14 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 }
 
-/** The cause is only for the log. Clients see the message; LevelDB's own texts contain absolute paths. */
+/** The error for a storage that cannot be used. The cause is only logged and not sent to clients, because LevelDB's messages contain absolute paths. */
 export function unavailable(what: string, cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   if (isDiskFull(cause)) return diskFull(cause);
   return new ServiceError("storage.unavailable", `The storage is not available: ${what}`, { cause });
 }
 
-/** The cause is only for the log, as in {@link unavailable}. */
+/** The error for a full disk. As in {@link unavailable}, the cause is only logged. */
 export const diskFull = (cause: unknown): ServiceError =>
   new ServiceError(
     "storage.unavailable",
@@ -154,7 +154,7 @@ export const diskFull = (cause: unknown): ServiceError =>
     { cause },
   );
 
-/** LevelDB reports errors of the system only as text: `IO error: <file>: No space left on device`. */
+/** True if the cause of an error is a full disk. LevelDB reports it only as text: `IO error: <file>: No space left on device`. */
 export function isDiskFull(cause: unknown): boolean {
   for (let one = cause; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException;
@@ -164,7 +164,7 @@ export function isDiskFull(cause: unknown): boolean {
   return false;
 }
 
-/** The texts of ENOSPC and EDQUOT: on Linux and macOS, and of Windows. */
+/** The texts of ENOSPC and EDQUOT on Linux and macOS, and of the corresponding error on Windows. */
 const DISK_FULL = /no space left on device|disk quota exceeded|not enough space on the disk/i;
 
 /** Maps the error of a failed read: a checksum of the store failed, or the store cannot be read at all. */

@@ -1,61 +1,62 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Milliseconds that one turn of the event loop may take for acknowledgements. */
-const BUDGET = 15;
-/** Acknowledgements that are always made in one turn, however long they take. */
-const LEAST = 8;
+/** Milliseconds that the acknowledgements of one turn of the event loop may take. */
+const BUDGET_MS = 15;
+/** The smallest batch, however long its acknowledgements take. */
+const MIN_BATCH = 8;
 
 /**
- * Acknowledges stored writes in batches. Each batch has as many as should finish within {@link BUDGET}, judged by the earlier ones. A
- * writer that is acknowledged continues its run, which takes between 0.2 ms and several. When all writers of one batch of streaming runs
- * were acknowledged at once, they blocked the event loop for 80 ms.
+ * Acknowledges stored writes in batches, one batch per turn of the event loop. Each batch is as large as should finish within
+ * {@link BUDGET_MS}, judged by the earlier ones. A writer that is acknowledged continues its run, which takes 0.2 ms to several milliseconds:
+ * when all writers of one commit of streaming runs were acknowledged at once, they blocked the event loop for 80 ms.
  */
 export class AcknowledgementQueue {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
-  /** Milliseconds that one acknowledgement is expected to take. */
-  #each = 0;
-  /** The number of acknowledgements made in this turn. */
-  #going = 0;
-  /** When they started, in milliseconds of the monotonic clock. */
-  #since = 0;
+  /** Milliseconds that one acknowledgement is expected to take; 0: not yet known. */
+  #expectedMs = 0;
+  /** The size of the batch whose duration is being measured; 0: none. */
+  #batchSize = 0;
+  /** When that batch started, in milliseconds of the monotonic clock. */
+  #batchStart = 0;
 
   constructor(clock: Clock, scheduler: Scheduler) {
     this.#clock = clock;
     this.#scheduler = scheduler;
   }
 
-  /** Calls `notify` with 0 to `count` - 1. Resolves in the turn of the last call. */
+  /** Calls `acknowledgeOne` with 0 to `count` - 1. Resolves in the turn of the last call. */
   async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
     for (let acknowledged = 0; acknowledged < count;) {
       if (acknowledged > 0) {
         await new Promise<void>(this.#later);
         this.measure();
       }
-      const most = this.#each === 0 ? count : Math.max(LEAST, Math.floor(BUDGET / this.#each));
+      const most =
+        this.#expectedMs === 0 ? count : Math.max(MIN_BATCH, Math.floor(BUDGET_MS / this.#expectedMs));
       const end = Math.min(count, acknowledged + most);
-      this.#going = end - acknowledged;
-      this.#since = this.#clock.mono();
+      this.#batchSize = end - acknowledged;
+      this.#batchStart = this.#clock.mono();
       while (acknowledged < end) acknowledgeOne(acknowledged++);
     }
   }
 
   /** Called in the turn after a batch, to measure how long it took. */
   measure(): void {
-    if (this.#going === 0) return;
-    const took = (this.#clock.mono() - this.#since) / this.#going;
-    // Uses the longest recent time. Some writers only record the result, others start to run; with a hundred runs, those that end and those
-    // that start come in alternating batches.
-    this.#each = Math.max(took, this.#each + (took - this.#each) / 8);
-    this.#going = 0;
+    if (this.#batchSize === 0) return;
+    const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
+    // The expected time rises at once and falls slowly, because batches differ: some writers only record the result, others start to run.
+    // With a hundred runs, batches of runs that end alternate with batches of runs that start.
+    this.#expectedMs = Math.max(took, this.#expectedMs + (took - this.#expectedMs) / 8);
+    this.#batchSize = 0;
   }
 
-  /** Called when the committer becomes idle: the duration of the last batch cannot be measured. */
+  /** Drops the measurement of the last batch. Called when the committer becomes idle: nobody will call {@link measure} in the next turn. */
   skipMeasure(): void {
-    this.#going = 0;
+    this.#batchSize = 0;
   }
 
-  /** Waits two turns, to include work that the writers deferred to the next turn. */
+  /** Waits two turns, so that the measured time includes work that the writers deferred to the next turn. */
   readonly #later = (resolve: () => void): void => this.#scheduler.soon(() => this.#scheduler.soon(resolve));
 }

@@ -5,7 +5,7 @@ import type { Scheduler } from "../ports/scheduler.ts";
  * limit saves a fifth of the CPU for each run; with half of it the disk is idle at times.
  */
 export const MAX_CONCURRENT_WRITES = 56;
-/** Callers that are admitted after every batch, however much is in flight, so that none starves. */
+/** At least this many callers are admitted after every batch, even if much is in flight, so that none waits forever. */
 const LEAST = 8;
 
 /**
@@ -23,7 +23,7 @@ export class AdmissionControl {
     this.#underWay = underWay;
   }
 
-  /** Resolves when the caller is admitted, in the order of the calls; undefined means at once. */
+  /** Waits until the caller is admitted. Callers are admitted in the order of the calls; undefined: at once. */
   wait(): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#underWay() < MAX_CONCURRENT_WRITES) return undefined;
     return new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -33,7 +33,8 @@ export class AdmissionControl {
   admit(): void {
     if (this.#waiting.length === 0) return;
     this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
-    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows that would admit the next ones.
+    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows after which the next ones are
+    // admitted, so they are admitted in the next turn.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 

@@ -4,13 +4,13 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { seal, unseal } from "./envelope.ts";
 
-/** The pending changes of one append. The head stays unchanged until all of them are made. */
+/** The operations of one append, while they are being collected. The thread's head does not change before all of them are complete. */
 export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];
-  /** Lists (by the prefix of their current span) to which the append adds items, with their new lengths. */
+  /** The new lengths of the lists to which the append adds items, by the key prefix of each list's current span. */
   spanEnds: SmallMap<string, number> | undefined;
-  /** Bytes of the thread's record. */
+  /** The bytes of the thread's record. */
   size = 0;
   readonly #kv: KeyValueStore;
 
@@ -35,7 +35,7 @@ export class AppendDraft {
     this.ops.push({ key, value: null });
   }
 
-  /** The value of a key as it will be when everything in flight, and this draft, is stored. */
+  /** The value that a key will have when all writes in flight, and this draft, are stored. */
   get(key: string): Eventually<Buffer | undefined> {
     const { inFlight } = this.head;
     for (let i = inFlight.length; i >= 0; i--) {

@@ -9,7 +9,7 @@ import type { Append, CompletedRequest, IdempotentRequest } from "../ports/journ
 import { deriveChannelRefs } from "./channel-values.ts";
 import { delayedIndexOps } from "./due-index.ts";
 import type { AppendDraft } from "./append-draft.ts";
-import { sealFacts } from "./event-fact-codec.ts";
+import { sealChunk } from "./event-fact-codec.ts";
 import { removeRuns } from "./run-removal.ts";
 import { type ThreadHead, isUnsettled } from "./thread-heads.ts";
 import {
@@ -48,12 +48,13 @@ import {
 } from "./records.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
 
-/** Namespaces whose latest checkpoint is cached; for further ones it is read. */
+/** The most namespaces whose latest checkpoint is cached; for others it is read. */
 const NAMESPACES = 256;
 
 /**
- * Turns an append into operations. Returns a function that updates the head, to be called when the write is submitted. Throws if a part of
- * the append cannot be stored; then nothing has changed. Until it ends, nothing else may be written to the thread.
+ * Adds the operations of an append to `draft`. Returns a function that updates the head; the caller calls it when the write is submitted.
+ * Throws if a part of the append cannot be stored; then nothing has changed. Until this has returned or resolved, nothing else may be written
+ * to the thread.
  */
 export function writeAppend(
   draft: AppendDraft,
@@ -127,7 +128,7 @@ function updateHead(
       head.ends.delete(run);
     }
   }
-  // Bounded, because every task of a subgraph has its own namespace.
+  // The number is limited, because every task of a subgraph has its own namespace.
   if (head.latest.size > NAMESPACES) head.latest.clear();
   latest?.forEach((made, ns) => head.latest.set(ns, made));
   spanEnds?.forEach((end, span) => head.spanEnds.set(span, end));
@@ -135,7 +136,7 @@ function updateHead(
   for (const run of runs) if (isTerminal(run.status)) head.ends.delete(run.run_id);
 }
 
-/** The operations that remove a thread: afterwards no read can find it. The sweeper deletes its remaining keys. */
+/** The operations that delete a thread so that no read finds it any more. The sweeper then deletes its remaining keys. */
 export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteOperation[] {
   const gone = [
     threadRecordKey(prefix),
@@ -149,7 +150,7 @@ export function removalOps({ key, prefix, thread }: ThreadHead): readonly WriteO
   ];
 }
 
-/** Kinds of appends that the journal stores under an older word. */
+/** Kinds of appends that are stored under an older name. */
 const STORED_KINDS: ReadonlyMap<string, string> = new Map([
   ["parked", "left"],
   ["postponed", "kept"],
@@ -179,7 +180,7 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
     const { prefix, key } = draft.head;
     const ended = temporary === null ? endedRunKey(key, run) : undefined;
     if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
-    // The kwargs, which may be large, are stored only when they change, although the run's record is stored several times.
+    // The run's record is stored several times, but the kwargs, which may be large, only when they change.
     if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
     draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
     if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
@@ -190,7 +191,7 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
 function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: ThreadRecord): Eventually<void> {
   const { prefix, next_run, key } = draft.head;
   const order = runOrderKey(prefix, run.order, run.run_id);
-  // The kwargs of an unfinished run are cached until its end, so here it is a new or an ended run.
+  // Called only for runs without cached kwargs: new runs, and ended ones, since the kwargs are cached until the run ends.
   if (run.order >= next_run) {
     if (temporary === null) draft.putSealed(createdRunKey(key, run), PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
@@ -217,7 +218,7 @@ function writeLate(draft: AppendDraft, run: RunRecord, seq: number): Eventually<
   return andThen(draft.get(late), (known) => {
     if (known !== undefined) return;
     draft.putSealed(late, PRESENT_MARK);
-    // Before its start the run has changed nothing, so a rollback can skip the entries before.
+    // Before its start the run has changed nothing, so a rollback need not read earlier journal entries.
     draft.put(runOrderKey(prefix, run.order, run.run_id), seq);
   });
 }
@@ -259,7 +260,7 @@ function writeCheckpoints(
   return andThen(written, () => latest);
 }
 
-/** The channels of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
+/** The channel references of the parent checkpoint. Nearly always the parent is the previous checkpoint, which is cached. */
 function parentRefs(
   draft: AppendDraft,
   made: ReadonlyMap<string, Made>,
@@ -279,7 +280,7 @@ function parentRefs(
   });
 }
 
-/** The key of a chunk is its first event id. A reader finds the next chunk by the end of this one. */
+/** Adds a chunk of events. Its key contains the id of its first event: a reader finds the next chunk by the id after this one's last event. */
 export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
   const { head } = draft;
   const end = head.ends.get(chunk.run_id);
@@ -289,5 +290,5 @@ export function writeEvents(draft: AppendDraft, chunk: EventChunk): void {
       `Events of run ${chunk.run_id} begin at ${chunk.first}, and those up to ${(end ?? 0) - 1} are stored`,
     );
   }
-  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealFacts(chunk.facts));
+  draft.putSealed(eventsPrefix(head.prefix, chunk.run_id) + ordinal(chunk.first), sealChunk(chunk.facts));
 }

@@ -4,16 +4,16 @@ import { ServiceError } from "../model/errors.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import { makeDirectory } from "./make-directory.ts";
 
-/** The number of attempts. An attempt fails if LevelDB has written a table meanwhile, which it does at most every few seconds. */
+/** The most attempts. An attempt fails if LevelDB writes a table during it, which happens every few seconds at most. */
 const MAX_TRIES = 50;
 
 /** Files that never change once they are complete. */
 const TABLE = /\.(ldb|sst)$/;
 
 /**
- * Copies a LevelDB database that another process may be writing to. Its manifest lists its files. If the manifest is the same before and
- * after, no file was added or deleted meanwhile, and the copied log is a prefix of the real one: the copy equals the state after a crash,
- * which LevelDB can open. Tables are hard-linked first, which takes no time, and copied afterwards.
+ * Copies a LevelDB database to which another process may be writing. The manifest of the database lists its files. If the manifest is the same
+ * before and after the copying, no file was added or deleted in between, and the copied log is a prefix of the real one. So the copy is like
+ * the database after a crash, which LevelDB can open. Tables are hard-linked first, which takes no time, and copied afterwards.
  */
 export async function copyDatabase(
   from: string,
@@ -25,7 +25,8 @@ export async function copyDatabase(
     throw new ServiceError("storage.unavailable", `There is no data in ${workspace}`);
   }
   await makeEmpty(to);
-  // In the same directory as the database, because links cannot cross file systems. Where that cannot be written to, the tables are copied twice.
+  // The links are made beside the database, because hard links cannot cross file systems. If that folder is not writable, they are made in the
+  // target, and the tables may be copied twice.
   const staging = await mkdtemp(join(workspace, "backup-")).catch(() => mkdtemp(join(to, "backup-")));
   try {
     for (let tries = 1; !(await stage(from, staging)); tries++) {
@@ -50,13 +51,13 @@ export async function copyDatabase(
   }
 }
 
-/** One attempt. Returns false when the files of the database have changed meanwhile. */
+/** Makes one attempt to copy the database. Returns false when the files of the database changed during it. */
 async function stage(from: string, staging: string): Promise<boolean> {
   const before = await manifestOf(from);
   if (before === undefined) return false;
   try {
     for (const name of await readdir(from)) {
-      // Skips LevelDB's lock and its text logs, and files that a repair has moved away.
+      // Skips LevelDB's lock and text logs, and the folder with files that a repair has moved away.
       if (name === "LOCK" || name === "lost" || name.startsWith("LOG")) continue;
       await (TABLE.test(name) ? linkOrCopy : copyFile)(join(from, name), join(staging, name));
     }
@@ -83,7 +84,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
     await link(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
-    // The file system has no hard links.
+    // The file system does not support hard links.
     await copyFile(from, to);
   }
 }

@@ -15,20 +15,20 @@ import { crc32 } from "node:zlib";
 import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 
-/** Bytes of batches after which a new ledger file is started. */
+/** A new ledger file is started after batches with this many bytes in total. */
 const SEGMENT = 40 * 1024 * 1024;
 /**
- * The number of ledger files. LevelDB has at most two logs of 32 MiB each whose batches are not in tables yet. The last two full files and
- * the current one cover more than that.
+ * The number of ledger files. The batches that are not in tables yet are in at most two logs of LevelDB with 32 MiB each. The current ledger file
+ * and the two before it cover more than that.
  */
 const SEGMENTS = 3;
 
-/** Bytes: if the last file of an earlier process is larger, a new file is started. */
+/** If the last file of an earlier process has more bytes than this, a new file is started. */
 const LARGE = 4 * 1024 * 1024;
 
 /**
- * Milliseconds for which lines are collected before a write. Each write wakes a thread of Node's pool, which takes the event loop 100 us and
- * more: with 10 ms, that was 5 % of the CPU of a run with one client.
+ * Milliseconds for which lines are collected before they are written. Each write wakes a thread of Node's pool, which blocks the event loop for
+ * 100 us and more: with 10 ms instead of 40, the writes took 5 % of the CPU of a run with one client.
  */
 const COLLECT_MS = 40;
 
@@ -38,7 +38,7 @@ const NAME = /^(\d{16})\.log$/;
 export interface LedgerEntry {
   readonly number: number;
   readonly synced: boolean;
-  /** The scopes that it changed: prefixes of threads, and keys that belong to no thread. */
+  /** What the batch changed: the key prefixes of threads, and keys that belong to no thread. */
   readonly touches: readonly string[];
 }
 
@@ -46,17 +46,17 @@ export interface LedgerSummary {
   /** The number of the first batch in the ledger; undefined when there is none. */
   readonly first: number | undefined;
   readonly last: number;
-  /** The boot id of the machine at the last process's start. */
+  /** The boot id of the machine when the last process started. */
   readonly boot: string;
-  /** Whether there is no readable line. Each start writes one, so without one the directory was never started. */
+  /** True if there is no readable line. Each start of a server writes one, so the directory was either never used, or has lost its ledger. */
   readonly isEmpty: boolean;
 }
 
 /**
- * Records, outside the database, which batches were written and what they changed. So a missing batch is noticed, even the last one, and it
- * is known what it changed. Each batch is one line with its own checksum; lines may be in any order. Lines are written some milliseconds
- * later, and no write waits for them, because that would double the time of a synced batch. Lines that a killed process did not write
- * matter only if the database's log is cut off at the same moment.
+ * Records, outside the database, which batches were written and what they changed. So if a batch is missing in the database, even the last one,
+ * that is noticed, and it is known what the batch changed. Each batch is one line with its own checksum; lines may be in any order. Lines are
+ * written some milliseconds after the batch, and no write waits for them, because that would double the time of a synced batch. If a process is
+ * killed before it has written some lines, that only matters if the database's log is cut off at the same moment.
  */
 export class BatchLedger {
   readonly #directory: string;
@@ -64,7 +64,7 @@ export class BatchLedger {
   readonly #scheduler: Scheduler;
   #fd: number | undefined;
   #bytes = 0;
-  /** First batch number of each file, oldest first. */
+  /** The first batch number of each file, oldest file first. */
   #segments: number[];
   /** Lines that are not written yet. */
   #lines = "";
@@ -92,7 +92,7 @@ export class BatchLedger {
     return this.#segments[0];
   }
 
-  /** Calls `entry` for each batch, and `lost` for each number that was reported as lost. Skips unreadable lines. */
+  /** Reads the ledger. Calls `entry` for each batch, and `lost` for each batch number that was reported as lost. Skips unreadable lines. */
   read(entry: (entry: LedgerEntry) => void, lost: (number: number) => void): LedgerSummary {
     let [last, boot] = [0, ""];
     let isEmpty = true;
@@ -113,10 +113,10 @@ export class BatchLedger {
     return { first: this.first, last, boot, isEmpty };
   }
 
-  /** Called before the first batch, with its number. `lost`: the missing batches that have been reported. */
+  /** Opens the ledger for writing. `next`: the number of the first batch. `lost`: the missing batches, which have been reported. */
   open(next: number, boot: string, lost: readonly number[]): void {
     const latest = this.#segments.at(-1);
-    // All older batches are in tables already.
+    // A new file. Older files can be dropped, because LevelDB has written all older batches to tables when it opened.
     if (latest === undefined || (latest < next && statSync(this.#path(latest)).size > LARGE)) {
       this.#segments.push(next);
       while (this.#segments.length > SEGMENTS) this.#drop();
@@ -124,12 +124,12 @@ export class BatchLedger {
     const fd = openSync(this.#path(this.#segments.at(-1) as number), "a");
     this.#fd = fd;
     const lines = [...lost.map((number) => lineOf("lost", number, [])), lineOf("open", next, [boot])];
-    // The line break ends a line that a power cut may have torn.
+    // Begins with a line break, because the last line may be incomplete after a power cut.
     writeSync(fd, `\n${lines.join("")}`);
     fdatasyncSync(fd);
   }
 
-  /** Records a stored batch of `bytes`. Returns true when {@link first} has changed. */
+  /** Records a batch that was stored. `bytes`: its size. Returns true when {@link first} has changed. */
   add({ number, synced, touches }: LedgerEntry, bytes: number): boolean {
     if (this.#fd === undefined) return false;
     this.#lines += lineOf(synced ? "synced" : "streamed", number, touches);
@@ -169,7 +169,7 @@ export class BatchLedger {
     }
   }
 
-  /** Starts a new file. If that fails, continues in the old one: the batch is already stored, and must not fail because of its line. */
+  /** Starts a new file. If that fails, the old one is continued: a batch that is already stored must not fail because of its ledger line. */
   #begin(next: number): boolean {
     const old = this.#fd as number;
     try {

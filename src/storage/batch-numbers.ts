@@ -10,19 +10,19 @@ interface Write {
   readonly thread?: string;
 }
 
-/** Old numbers deleted with each batch. More than one, so that those of an earlier process are deleted too. */
+/** How many old numbers are deleted with each batch. More than one, so that leftovers of an earlier process are deleted too. */
 const TRIMMED = 2;
 
 /**
- * Numbers the batches. Each batch stores its number under a key of its own, so that a gap shows where LevelDB has lost part of its log. The
- * {@link BatchLedger} holds the last number, and what each batch changed.
+ * Numbers the batches. Each batch stores its number under a separate key, so that a missing number shows that LevelDB has lost part of its log.
+ * The {@link BatchLedger} records the last number, and what each batch changed.
  */
 export class BatchNumbers {
   readonly #ledger: BatchLedger;
   #next: number;
-  /** The lowest number whose key is not deleted yet. Keys before the ledger's first number are deleted, some with each batch. */
+  /** The lowest number whose key is not deleted yet. Each batch deletes some keys with numbers below the ledger's first. */
   #trimmed: number;
-  /** The ledger's first number, in its envelope: the value of a batch's key. */
+  /** The encoded first number of the ledger. It is the value that each batch stores under its key. */
   #first: Buffer;
 
   constructor(ledger: BatchLedger, { next, trimmed }: { readonly next: number; readonly trimmed: number }) {
@@ -32,14 +32,14 @@ export class BatchNumbers {
     this.#first = sealNumber(ledger.first ?? next);
   }
 
-  /** The operations of the next batch. If the batch fails, the next one gets its number. */
+  /** Makes the operations of the next batch. If the batch fails, the following one gets the same number. */
   number(writes: readonly Write[]): readonly WriteOperation[] {
     const ops: WriteOperation[] = [{ key: batchKey(this.#next), value: this.#first }];
     const first = this.#ledger.first ?? 0;
     for (let i = 0; i < TRIMMED && this.#trimmed < first; i++) {
       ops.push({ key: batchKey(this.#trimmed++), value: null });
     }
-    // Loops, because `flatMap` is slow: it handles every element in the runtime.
+    // Loops instead of `flatMap`, which is slow.
     for (const write of writes) for (const op of write.ops) ops.push(op);
     return ops;
   }
@@ -62,31 +62,31 @@ export class BatchNumbers {
   }
 }
 
-/** The scope to which a changed key belongs: its thread, or the key itself. */
+/** What a changed key belongs to: the key prefix of its thread, or else the key itself. */
 function scopeOf(key: string): string {
   const thread = splitThread(key)?.key;
   return thread === undefined ? key : threadPrefix(thread);
 }
 
 export interface MissingBatches {
-  /** Missing batches that must have been stored. */
+  /** Missing batches that were certainly stored before. */
   readonly lost: readonly LedgerEntry[];
-  /** Missing numbers whose content is unknown. */
+  /** Missing numbers of batches of which it is not known what they changed. */
   readonly unknown: readonly number[];
   /** Unsynced batches that were lost when the machine stopped. None of their writes was acknowledged as durable. */
   readonly unsynced: readonly number[];
   readonly next: number;
   /** The first number whose key may still be stored. */
   readonly trimmed: number;
-  /** Whether the database has batch numbers, and a ledger that covers them. */
+  /** True if the database has batch numbers, and a ledger that covers them. */
   readonly isCovered: boolean;
-  /** Whether the ledger is missing, or has no readable line. */
+  /** True if the ledger is missing or has no readable line. */
   readonly isLedgerEmpty: boolean;
 }
 
 /**
- * Compares the numbers in the database with those in the ledger. `isExcused` says whether a key lies in a damaged part of a table, where
- * its absence means nothing.
+ * Compares the batch numbers in the database with those in the ledger. `isExcused` returns true for a key in a damaged part of a table, because
+ * its absence there does not mean that the batch was lost.
  */
 export async function checkChain(
   kv: KeyValueStore,
@@ -120,7 +120,7 @@ export async function checkChain(
   for (const { number, synced } of missing.values()) if (synced) lastSynced = Math.max(lastSynced, number);
   const [lost, unsynced]: [LedgerEntry[], number[]] = [[], []];
   for (const entry of [...missing.values()].toSorted((a, b) => a.number - b.number)) {
-    // A power cut loses only the end of a log, and nothing before a synced batch.
+    // A power cut can lose only the end of a log, after the last synced batch. Anything else is a loss.
     if (isSameBoot || entry.number < greatest || entry.number <= lastSynced) lost.push(entry);
     else unsynced.push(entry.number);
   }
@@ -141,7 +141,7 @@ export async function checkChain(
   };
 }
 
-/** Finds the first number without a ledger: the last batch stores the first number after which none is missing. */
+/** Finds the first number without using the ledger: the last batch stores the number from which on none is missing. */
 async function firstOf(kv: KeyValueStore, greatest: number): Promise<number> {
   const bytes = greatest === 0 ? undefined : await kv.get(batchKey(greatest));
   const first = bytes && unseal(bytes, { tenant: "", thread: "" }, `batch ${ordinal(greatest)}`);

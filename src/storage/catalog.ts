@@ -44,16 +44,16 @@ import { TenantSlots } from "../ports/slots.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** The distance to read after a page to count the other matches, in keys or in records. */
+/** How far a search reads after the page, to count further matches: so many records, or more keys, which are cheaper. */
 const AHEAD = 25;
 
 /**
- * Searches of one tenant at a time. An iterator of LevelDB holds the block that it stands on, and keys of an index may share one with a value of
- * 14 MB: 120 searches at once took 1.6 GB, and Node's four threads, which read each block again, were busy for seconds.
+ * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index keys may share a block
+ * with a value of 14 MB: 120 searches at once took 1.6 GB, and kept Node's four pool threads, which read each block again, busy for seconds.
  */
 const SEARCHES = 2;
 
-/** The catalog over a key-value store. Its index of threads is maintained by the journal's appends. */
+/** The catalog over a key-value store. The journal's appends maintain its index of threads. */
 export class KeyValueCatalog implements Catalog {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
@@ -89,7 +89,7 @@ export class KeyValueCatalog implements Catalog {
       reverse: true,
     })) {
       const record = await this.assistant(tenant, lastSegment(at));
-      // An assistant that was stored again with another date is in the index twice; only one entry is right.
+      // An assistant that was stored again with another date is in the index twice. Only the entry with its present date counts.
       if (record !== undefined && orderOf(tenant, record) === at && matchesAssistant(record, filter))
         yield record;
     }
@@ -116,7 +116,7 @@ export class KeyValueCatalog implements Catalog {
     return this.#versionsOf(tenant, deleted).then((versions) => this.#store(tenant, changes, versions));
   }
 
-  /** The keys of the versions of these assistants. */
+  /** The keys of all versions of these assistants, by assistant. */
   async #versionsOf(tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const found = new Map<string, string[]>();
     for (const id of ids) {
@@ -184,7 +184,7 @@ export class KeyValueCatalog implements Catalog {
     const found: ThreadKey[] = [];
     if (limit < 1) return found;
     const range = prefixRange(threadIdsPrefix(tenant));
-    // The first possible key after `after`.
+    // The range begins after the key of `after`.
     const gte = after === undefined ? range.gte : `${threadIdKey({ tenant, thread: after })}!`;
     for await (const [at] of this.#kv.entries({ gte, lt: range.lt, limit })) {
       found.push({ tenant, thread: lastSegment(at) });
@@ -234,7 +234,7 @@ export class KeyValueCatalog implements Catalog {
     return raceScans(scans, wanted, page, find, this.#budget.share(tenant));
   }
 
-  /** Reads past the record cache: a search would evict the records in use. */
+  /** Reads a thread's record without the record cache: a search would evict the records that are in use. */
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),

@@ -3,7 +3,7 @@ import type { ChannelRef } from "../model/checkpoint.ts";
 /** References to the values of a checkpoint's channels. */
 export type ChannelRefs = { readonly [channel: string]: ChannelRef };
 
-// The stored form: a whole value as its number, a list as its flattened spans, a small value in a box.
+// The stored form of a reference: for a whole value its number, for a list its flattened spans, for a small value an object with it.
 
 interface Box {
   readonly is: unknown;

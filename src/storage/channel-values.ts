@@ -17,20 +17,20 @@ import { listSpanPrefix, channelValueKey } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import type { ChannelRefs } from "./channel-refs.ts";
 
-/** The base of every copy, see `EMPTY` in `model/json.ts`. */
+/** The object that every copy of references begins with; see `EMPTY_OBJECT` in `model/json.ts`. */
 const EMPTY_REFS: ChannelRefs = Object.freeze({});
 
 type List = Extract<ChannelRef, { kind: "list" }>;
 type Spans = List["spans"];
 
-/** The number of spans of a list above which the whole list is written again: each edit adds a span, and each span costs a read. */
+/** A list with more spans than this is written again as a whole. Each edit adds a span, and each span costs a read. */
 const MAX_SPANS = 64;
 
 /**
- * Computes the channels of a checkpoint from those of its parent. A list is stored as segments that never change. An append continues the
- * parent's last span, so that a checkpoint needs one span however many runs have appended. A new span starts when another branch has
- * continued that span already, or when the list was cut.
- * `at` names what this checkpoint writes; it is unique in the thread.
+ * Computes the channel references of a checkpoint from those of its parent, and writes its values. A list is stored as segments that never
+ * change. Appended items continue the parent's last span, so that a checkpoint needs one span no matter how many runs have appended items. A
+ * new span starts when another branch has already continued that span, or when the list was cut.
+ * @param at a number, unique in the thread, that is part of the keys of all values that this checkpoint writes
  */
 export function deriveChannelRefs(
   draft: AppendDraft,
@@ -50,7 +50,7 @@ export function deriveChannelRefs(
         delete refs[channel];
         break;
       case "set":
-        // Every array is stored as a list, whichever node wrote it, so that an append can continue it.
+        // Every array is stored as a list, so that later items can be appended to it.
         if (Array.isArray(change.value)) refs[channel] = begin(draft, ns, channel, at, 0, change.value);
         else if (isSmall(change.value)) refs[channel] = { kind: "small", value: change.value };
         else {
@@ -70,7 +70,7 @@ export function deriveChannelRefs(
   return andThen(derived, () => refs);
 }
 
-/** Characters: longer texts get a key of their own; shorter ones are repeated in each later checkpoint. */
+/** A text with more characters than this is stored under a key of its own. A shorter one is repeated in each later checkpoint. */
 const SMALL = 48;
 
 function isSmall(value: unknown): boolean {
@@ -116,14 +116,14 @@ function append(
   });
 }
 
-/** Whether no other append has continued this span from `end`. */
+/** True if no other append has continued this span after `end`. */
 function isTip(draft: AppendDraft, prefix: string, end: number): Eventually<boolean> {
   const tip = draft.spanEnds?.get(prefix) ?? draft.head.spanEnds.get(prefix);
   if (tip !== undefined) return tip === end;
   return andThen(draft.get(prefix + ordinal(end)), (found) => found === undefined);
 }
 
-/** Starts a new span at index `start`, after the unchanged spans. It may be empty; then the next append fills it. */
+/** Starts a new span at index `start`, after the spans that stay unchanged. It may be empty; then the next appended items go into it. */
 function begin(
   draft: AppendDraft,
   ns: string,
@@ -146,47 +146,47 @@ function cut(spans: Spans, keep: number): Spans {
   let start = 0;
   for (const { at, end } of spans) {
     if (start >= keep) break;
-    // An empty span is dropped when another one follows.
+    // Drops a span that is empty.
     if (end > start) kept.push({ at, end: Math.min(end, keep) });
     start = end;
   }
   return kept;
 }
 
-/** The source of a checkpoint's values. */
+/** Where a checkpoint's values are read from. */
 export interface ValueSource {
   readonly prefix: string;
   readonly key: ThreadKey;
   readonly ns: string;
   get(key: string): Eventually<Buffer | undefined>;
-  /** Keys that are known to take long to read. Absent: none are known. */
+  /** Keys of values that take long to read, as far as they are known. Absent: none are known. */
   readonly slowKeys?: Set<string>;
-  /** Shares decoded values with other reads. Absent: each read decodes its values. */
+  /** Returns the decoded value, perhaps the one that another read has decoded. Absent: each read decodes its values itself. */
   decode?(key: string, bytes: Buffer, decode: () => unknown): unknown;
 }
 
 /**
- * Why a read pauses: for a promise that it waits for; for a later `turn`; or, with undefined, so that other work may run if this turn has
- * taken long enough.
+ * Why a read pauses. A promise: it waits for this promise. `turn`: it must continue in a later turn. Undefined: it can pause here, if the turn
+ * has taken long enough.
  */
 export type PauseReason = Promise<unknown> | "turn" | undefined;
 
 /** A read that can be paused. */
 export type PausableRead<T> = Generator<PauseReason, T, unknown>;
 
-/** Reads everything without pauses. */
+/** Runs a read without its optional pauses: it waits only for promises. */
 function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
   let step = read.next();
   while (step.done !== true) step = read.next(step.value instanceof Promise ? yield step.value : undefined);
   return step.value;
 }
 
-/** A larger value takes long to read and to decode: it gets a turn of the event loop for itself. */
+/** A value with more bytes than this takes long to read and to decode, so it gets a turn of the event loop for itself. */
 export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
- * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large, it
- * is dropped and read again in that turn, so that it takes no memory meanwhile.
+ * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large before
+ * it was read, it is dropped and read again in that turn, so that it takes no memory in the meantime.
  */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;
@@ -199,7 +199,7 @@ function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | und
   return yield* awaitValue(source.get(key));
 }
 
-/** Reads and decodes a value that MUST exist. `what` and `is` name it in errors. */
+/** Reads and decodes a value. Throws if it does not exist. `what` and `is` describe the value in errors. */
 function* readStored(
   source: ValueSource,
   key: string,
@@ -213,8 +213,8 @@ function* readStored(
 }
 
 /**
- * Adds the items of a list to `out`. The length of a segment gives the key of the next, so no range is read. Pauses after each segment, so
- * that a long list need not be read in one turn.
+ * Reads the items of a list into `out`. The key of the next segment follows from the length of the one before, so no range scan is needed. Can
+ * pause after each segment, so that a long list need not be read in one turn.
  */
 export function* readListItems(
   source: ValueSource,

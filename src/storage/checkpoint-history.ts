@@ -6,10 +6,10 @@ import { checkpointKey, checkpointPrefix, lastSegment, threadPrefix, prefixRange
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { readCheckpoint } from "./records.ts";
 
-/** Bytes of a stored checkpoint: a larger one begins a new page, so that it is not in memory while the ones before it are sent. */
+/** A stored checkpoint with more bytes than this begins a new page, so that it is not in memory while the ones before it are sent. */
 const LARGE = 256 * 1024;
 
-/** Checkpoints of a namespace, newest first. */
+/** Reads checkpoints of a namespace, newest first; with `after`, oldest first. */
 export async function readHistory(
   kv: KeyValueStore,
   key: ThreadKey,
@@ -20,7 +20,7 @@ export async function readHistory(
   const prefix = threadPrefix(key);
   const range = prefixRange(checkpointPrefix(prefix, ns));
   const lt = before === undefined ? range.lt : checkpointKey(prefix, ns, before);
-  // The smallest key after that of the checkpoint.
+  // The range begins after the key of the checkpoint `after`.
   const gte = after === undefined ? range.gte : `${checkpointKey(prefix, ns, after)} `;
   const reverse = after === undefined;
   let size = 0;
@@ -32,7 +32,7 @@ export async function readHistory(
   return reverse ? found : found.reverse();
 }
 
-/** The pending writes of tasks at a checkpoint, by the prefix of their keys. */
+/** Reads the pending writes of tasks at a checkpoint. `prefix`: the prefix of their keys. */
 export async function readWrites(
   kv: KeyValueStore,
   key: ThreadKey,

@@ -14,27 +14,27 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
- * The largest number of operations in a batch; about those of fifty runs. Each batch has a fixed cost, but the acknowledgements of a larger
- * one would make a long turn.
+ * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large ones are cheaper, but acknowledging a still
+ * larger one would make a turn too long.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
- * Bytes in the queue at which the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise
- * the disk idles during acknowledgements, and the event loop during writes. Runs that write a few hundred bytes are better collected in one
- * batch.
+ * If this many bytes are queued, the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise the disk
+ * would be idle during acknowledgements, and the event loop during writes. Writes of a few hundred bytes, in contrast, are better collected in
+ * one batch.
  */
 const AHEAD = 32 * 1024;
 
-/** Milliseconds that large writes wait for those of another tenant at most. */
+/** The most milliseconds for which large writes pause, so that other tenants can write. */
 const LONGEST_PAUSE = 100;
 
 /** Changes that are stored together or not at all. */
 export interface PendingWrite {
   readonly ops: readonly WriteOperation[];
-  /** Whether the write must survive a power cut: its batch is synced. Otherwise it only survives the end of the process. */
+  /** True: the write must survive a power cut, so its batch is synced. False: it only has to survive the end of the process. */
   readonly durable: boolean;
-  /** The key prefix of the thread that it changes, if it changes only one thread; undefined: the scopes are derived from its keys. */
+  /** The key prefix of the thread, if the write changes only one thread. Undefined: what it changes is derived from its keys. */
   readonly thread?: string;
   stored(): void;
   failed(error: ServiceError): void;
@@ -48,9 +48,9 @@ export interface CommitStats {
 }
 
 export interface CommitterListener {
-  /** A write failed. Called before any writer is informed. */
+  /** Called when a write failed, before any writer is notified. */
   failed(): void;
-  /** Called when the store is open again: its contents MUST be read again. Writes are refused until this resolves; it MUST NOT reject. */
+  /** Called when the store is open again. MUST read again what is cached of it, and MUST NOT reject. Writes are refused until it resolves. */
   reopened(): Promise<void>;
   /** Called when writes are accepted again. */
   healed(): void;
@@ -69,7 +69,7 @@ interface Batch {
   readonly writes: readonly PendingWrite[];
   readonly ops: number;
   readonly bytes: number;
-  /** Whether they come from the queue of large writes. */
+  /** True if the writes come from the queue of large writes. */
   readonly isLarge: boolean;
 }
 
@@ -77,8 +77,8 @@ interface Batch {
  * Collects the writes of all threads in one queue and stores them in batches: while one batch is in flight, the next one fills. A batch is
  * synced if one of its writes is durable. Acknowledgements are batched too, and may overlap with the next batch.
  *
- * After a failed write it is unknown what is stored. All queued and new writes are refused until the store has been closed and opened
- * again, since LevelDB's handle stays broken after a full disk, and has stored a write that tests it.
+ * After a failed write it is unknown what is stored. Then all queued and new writes are refused. The store is closed and opened again, because
+ * LevelDB stays broken after a full disk. When it has stored a test write, writes are accepted again.
  */
 export class Committer {
   readonly #kv: KeyValueStore;
@@ -89,22 +89,22 @@ export class Committer {
   readonly #acknowledgements: AcknowledgementQueue;
   readonly #large: LargeWriteQueue;
   #queue: PendingWrite[] = [];
-  /** Bytes of each write in the queue. */
+  /** The bytes of each write in the queue. */
   #sizes: number[] = [];
-  /** Bytes in the queue. */
+  /** The bytes of all writes in the queue. */
   #waiting = 0;
   /** The number of writes that were ever put into the queue. */
   #queued = 0;
-  /** The number of writes that were ever taken from it. */
+  /** The number of writes that were ever taken from the queue. */
   #taken = 0;
-  /** Whether the last batch was one of large writes. Batches of large writes alternate with ordinary ones. */
+  /** True if the last batch had large writes. Batches of large writes alternate with ordinary ones. */
   #wasLarge = false;
-  /** Whether a tenant other than that of the last large write has written since then. */
+  /** True if another tenant has written since the last large write. */
   #hasOthers = false;
   #isLargePaused = false;
-  /** Set while it waits for {@link #pauseEnd}. */
+  /** Ends the wait of {@link #pauseEnd}; undefined while nothing waits. */
   #go: (() => void) | undefined;
-  /** Writes of the batch in flight, and writes of the last batch that are not acknowledged yet. */
+  /** The number of writes in the batch in flight, plus those of the last batch that are not acknowledged yet. */
   #flying = 0;
   #busy = false;
   #outage: WriteOutage | undefined;
@@ -120,7 +120,7 @@ export class Committer {
   #ops = 0;
   #bytes = 0;
 
-  /** `chain` numbers the batches; only for stores that may lose some. */
+  /** `chain` numbers the batches, to notice lost ones. Absent for stores that lose none. */
   constructor(kv: KeyValueStore, deps: CommitterDeps, watch: CommitterListener, chain?: BatchNumbers) {
     this.#kv = kv;
     this.#chain = chain;
@@ -135,25 +135,25 @@ export class Committer {
     return { batches: this.#batches, synced: this.#synced, ops: this.#ops, bytes: this.#bytes };
   }
 
-  /** The error of every write at present; undefined when writes are accepted. */
+  /** The error with which every write fails at present; undefined when writes are accepted. */
   get refusal(): ServiceError | undefined {
     if (this.#closing) return unavailable("it is being closed", undefined);
     return this.#outage?.error;
   }
 
-  /** The {@link refusal} for a new write, which is counted; undefined: the write is accepted. */
+  /** Returns the {@link refusal} for a new write, and counts the refused write; undefined: the write is accepted. */
   refuse(): ServiceError | undefined {
     this.#outage?.refused();
     return this.refusal;
   }
 
-  /** Undefined while writes are accepted. Else a promise that resolves when they are again, or the committer is closed. It never rejects. */
+  /** Undefined while writes are accepted. Otherwise a promise that resolves when they are accepted again, or the committer is closed. It never rejects. */
   whenWritable(): Promise<void> | undefined {
     return this.#healing;
   }
 
   /**
-   * Stores operations together, or none. Resolves when they are stored. `durable` and `thread` as in {@link PendingWrite}.
+   * Stores all operations or none. Resolves when they are stored. For `durable` and `thread` see {@link PendingWrite}.
    * @throws ServiceError the {@link refusal}, or `storage.unavailable`
    */
   store(ops: readonly WriteOperation[], durable: boolean, thread?: string): Promise<void> {
@@ -178,24 +178,24 @@ export class Committer {
     }
     if (this.#busy) return;
     this.#busy = true;
-    // Deferred to the next turn: other writes of this turn share the batch.
+    // The batch starts in the next turn, so that other writes of this turn are in it too.
     this.#deps.scheduler.soon(this.#next);
   }
 
   /**
-   * Waits for the capacity to start something new, see {@link AdmissionControl.wait}. When writes fail, all callers are admitted, and then get the
-   * refusal.
+   * Waits for the capacity to start something new; see {@link AdmissionControl.wait}. When a write fails, all callers are admitted; their writes
+   * are then refused.
    */
   waitForCapacity(): Promise<void> | undefined {
     return this.#admission.wait();
   }
 
-  /** Called before a write that may be large is encoded, see {@link LargeWriteQueue.waitForBudget}. */
+  /** Called before a write that may be large is encoded; see {@link LargeWriteQueue.waitForBudget}. */
   waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
     return this.#large.waitForBudget(tenant, sizeOf);
   }
 
-  /** Resolves when an empty write is stored: only a write proves that the next one will succeed. */
+  /** Checks the storage: resolves when a test write is stored. Only a write shows that writes succeed. */
   check(): Promise<void> {
     if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return (this.#check ??= new Promise<void>((resolve, reject) => {
@@ -205,7 +205,7 @@ export class Committer {
 
   /** Refuses new writes. Resolves when all accepted ones are stored or refused. */
   async close(): Promise<void> {
-    // Writes that wait for the budget were accepted too.
+    // Waits for callers that wait for the budget of large writes: their writes were accepted too.
     while (this.#large.isWaitedFor) await new Promise<void>(this.#later);
     this.#closing = true;
     this.#admission.admitAll();
@@ -239,7 +239,8 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in the next turn: their writes share the next batch, and must count before other work is admitted.
+      // Runs whose start is stored begin in the next turn. Waits for that, so that their writes are in the next batch, and are counted before
+      // other work is admitted.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {
@@ -281,8 +282,8 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes for as long as the last one took, if other tenants have written meanwhile: a run stores its start and its end, and
-   * would otherwise wait for a large write both times.
+   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Otherwise a run, which stores its start
+   * and its end, would wait for a large write both times.
    */
   #pauseLarge(took: number): void {
     if (!this.#hasOthers) return;
@@ -295,7 +296,7 @@ export class Committer {
     this.#deps.scheduler.after(Math.min(took, LONGEST_PAUSE), end, true);
   }
 
-  /** While large writes are paused: resolves when the pause ends, or ordinary writes arrive. */
+  /** Called while large writes are paused: waits until the pause ends, or ordinary writes arrive. */
   #pauseEnd(): Promise<void> | undefined {
     if (this.#queue.length > 0) return undefined;
     return new Promise((resolve) => (this.#go = resolve));
@@ -317,7 +318,7 @@ export class Committer {
     return batch;
   }
 
-  /** Takes as many ordinary writes as fit, at least one, since a write cannot be split. */
+  /** Takes as many ordinary writes as fit into a batch, but at least one, because a write cannot be split. */
   #takeOrdinary(): Batch {
     let ops = 0;
     let bytes = 0;
@@ -368,7 +369,7 @@ export class Committer {
     );
   }
 
-  /** Stores an empty write while all others are refused. @throws ServiceError `storage.unavailable` */
+  /** Stores a test write while all other writes are refused. @throws ServiceError `storage.unavailable` */
   async #test(): Promise<void> {
     const write = { ...CHECK, stored: () => undefined, failed: () => undefined };
     const error = await this.#store({
@@ -389,13 +390,13 @@ export class Committer {
   }
 }
 
-/** A write that changes nothing: only a write proves that the next one will succeed. */
+/** The test write, which changes nothing. */
 const CHECK = { ops: [{ key: CHECK_KEY, value: null }], durable: true } as const;
 
 function opsOf(writes: readonly PendingWrite[]): readonly WriteOperation[] {
   if (writes.length === 1) return (writes[0] as PendingWrite).ops;
   const all: WriteOperation[] = [];
-  // Loops, because `flatMap` is slow: it handles every element in the runtime.
+  // Loops instead of `flatMap`, which is slow.
   for (const { ops } of writes) for (const op of ops) all.push(op);
   return all;
 }

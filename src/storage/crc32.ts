@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 
 /**
- * Bytes: from this length on `crc32` of Node is faster than the loop below. For fewer bytes its call, with a view of the buffer, costs more.
+ * From this number of bytes on, Node's `crc32` is faster than the loop below. For fewer bytes, calling it and making a view of the buffer costs
+ * more.
  */
 const LARGE = 192;
 
@@ -29,7 +30,7 @@ export function crcFrom(bytes: Buffer, from: number): number {
   if (length - from >= LARGE) return crc32(bytes.subarray(from));
   let sum = -1;
   let at = from;
-  // Four bytes at a time take five sixths of the time of single bytes.
+  // Handles four bytes at a time, which takes five sixths of the time of single bytes.
   for (; at + 4 <= length; at += 4) {
     sum ^=
       (bytes[at] as number) |

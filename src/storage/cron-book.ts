@@ -28,7 +28,7 @@ export class KeyValueCrons implements CronBook {
   readonly #changing = new Map<string, Changing>();
   readonly #order: WriteOrder;
 
-  /** Indexes of crons by thread, by tenant. A tenant's index is built by the first request for the crons of a thread. */
+  /** For each tenant, an index of its crons by thread. It is built by the tenant's first request for the crons of a thread. */
   readonly #byThread = new Map<string, ThreadCrons>();
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder) {
@@ -51,7 +51,7 @@ export class KeyValueCrons implements CronBook {
     let of = this.#byThread.get(tenant);
     if (of === undefined) {
       const made = new ThreadCrons();
-      // Registered before it is filled, so that changes made meanwhile are added too.
+      // Registered before it is filled, so that it also gets the changes that are made while it is filled.
       this.#byThread.set(tenant, made);
       made.filled = this.#fill(made, tenant).catch((cause: unknown) => {
         this.#byThread.delete(tenant);
@@ -87,7 +87,7 @@ export class KeyValueCrons implements CronBook {
     });
     const { before, after, mine } = submitted instanceof Promise ? await submitted : submitted;
     try {
-      // Waited for even if nothing changes: the record may be in flight, and the caller's next read must find it.
+      // Waits even if this call changes nothing: the record may be in flight, and the caller's next read must find it.
       await mine?.stored;
       if (after === null && before !== undefined) {
         this.#byThread.get(key.tenant)?.delete(before.thread_id, key.cron);
@@ -123,7 +123,7 @@ export class KeyValueCrons implements CronBook {
   }
 }
 
-/** The crons of one tenant by thread. It may contain crons that were deleted. */
+/** The ids of one tenant's crons, by thread. It may contain crons that were deleted. */
 class ThreadCrons {
   filled: Promise<void> = Promise.resolve();
   readonly #ids = new Map<string, Set<string>>();

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 
-/** A damage finding, stored until the operator accepts it. */
+/** A record of found damage. It is kept until the operator accepts the damage. */
 export interface DamageRecord {
-  /** ISO 8601. */
+  /** When the damage was found, in ISO 8601. */
   readonly found_at: string;
   readonly what: string;
-  /** Scopes that may have lost acknowledged writes: prefixes of threads, and keys that belong to no thread. */
+  /** What may have lost acknowledged writes: the key prefixes of threads, and keys that belong to no thread. */
   readonly touches: readonly string[];
   readonly ranges: readonly KeyRange[];
-  /** It is unknown what was lost: anything may be. */
+  /** True: it is unknown what was lost, so any data may be affected. */
   readonly unknown: boolean;
 }
 
@@ -20,7 +20,7 @@ export const DAMAGE_FILE = "damage.json";
 /** The file with accepted findings, for people to look up. */
 const ACCEPTED = "damage-accepted.json";
 
-/** The stored findings. LevelDB forgets what it has dropped as soon as it has opened; this file remembers it. */
+/** The stored findings, in a file outside the database. LevelDB itself does not record which data it has dropped. */
 export class DamageRecords {
   readonly #directory: string;
   #list: readonly DamageRecord[];
@@ -70,7 +70,7 @@ function read(path: string): readonly DamageRecord[] {
     )
       return list;
   } catch {
-    // The unreadable file is reported below.
+    // The file cannot be read. That is reported below.
   }
   throw new ServiceError(
     "journal.damaged",

@@ -23,7 +23,7 @@ import { buildTable, type DataBlock, type TableBounds } from "./leveldb/salvage.
 import { checkTable, WHOLE_KEY_RANGE, type TableDamage } from "./leveldb/table-check.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** The identity of a manifest at some time: its name and size. A manifest is append-only. */
+/** Identifies a manifest at a certain time, by its name, size and checksum. A manifest is append-only. */
 export interface ManifestMark {
   readonly name: string;
   readonly size: number;
@@ -43,12 +43,12 @@ export interface ManifestTable {
   readonly size: number | undefined;
 }
 
-/** Limits how much of the event loop the reading of a table takes. */
+/** Limits how much of the event loop the check of a table may take. */
 export interface ReadPace {
-  /** Milliseconds of work between two pauses. */
+  /** The most milliseconds of work between two pauses. */
   readonly work: number;
   readonly rest: () => Promise<void>;
-  /** Whether the result is no longer needed. */
+  /** Returns true when the result is no longer needed. */
   readonly isCancelled?: () => boolean;
 }
 
@@ -68,7 +68,7 @@ export class DatabaseFiles {
     this.#deps = deps;
   }
 
-  /** The name of the current manifest, as a list; empty when there is none. */
+  /** A list with the name of the current manifest; empty if there is none. */
   manifests(): readonly string[] {
     const name = readTextOrEmpty(join(this.#database, "CURRENT")).trim();
     return /^MANIFEST-\d+$/.test(name) && existsSync(join(this.#database, name)) ? [name] : [];
@@ -100,8 +100,8 @@ export class DatabaseFiles {
   }
 
   /**
-   * Damage in the tables of the database, or in all table files if the manifest cannot be read. Tables that `verified` knows are skipped.
-   * `read` is called for each table that was read.
+   * Finds the damage in the tables of the database, or in all table files if the manifest cannot be read. Skips tables that are in `verified`.
+   * Calls `read` for each table that was read.
    */
   async damage(
     mark: ManifestMark | undefined,
@@ -144,13 +144,13 @@ export class DatabaseFiles {
     return found;
   }
 
-  /** Damage in one table; undefined if the table is no longer part of the database, or the read was cancelled. */
+  /** Finds the damage in one table; undefined if the table is no longer part of the database, or the read was cancelled. */
   async check(
     table: ManifestTable,
     pace: ReadPace,
   ): Promise<{ readonly found: readonly FoundDamage[]; readonly stats: Stats } | undefined> {
     const checked = await this.#check(table, pace);
-    // LevelDB may have deleted the table meanwhile.
+    // If LevelDB has deleted the table during the check, its damage does not matter.
     if (checked === undefined || checked.found.length === 0) return checked;
     return this.tables().some(({ name }) => name === table.name) ? checked : undefined;
   }
@@ -187,7 +187,7 @@ export class DatabaseFiles {
     return this.names().map((name) => ({ name, bounds: undefined, size: undefined }));
   }
 
-  /** Makes a block unreadable for LevelDB. First copies its table to the directory of lost files. */
+  /** Makes a damaged block unreadable for LevelDB. Before that, copies the table to the directory of lost files. */
   disable(table: string, kindAt: number): void {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
@@ -200,8 +200,8 @@ export class DatabaseFiles {
   }
 
   /**
-   * Rebuilds a table without an index from its readable blocks, since LevelDB cannot read such a table at all. First copies it to the
-   * directory of lost files.
+   * Rebuilds a table that has lost its index from its readable blocks, because LevelDB cannot read such a table at all. Before that, copies the
+   * table to the directory of lost files.
    */
   rebuild(table: string, blocks: readonly DataBlock[]): void {
     const path = this.#putAside(table);

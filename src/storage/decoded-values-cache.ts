@@ -2,16 +2,19 @@ import type { JsonObject } from "../model/json.ts";
 import { WeakCache } from "../model/weak-cache.ts";
 import { checksumOf } from "./envelope.ts";
 
-/** Bytes of a stored value from which readers share one decoded copy. */
+/** If a stored value has this many bytes or more, readers share one decoded copy. */
 const LARGE = 64 * 1024;
 
-/** Large decoded values, shared by states that are read at the same time: checkpoints of a thread have most of their values in common. */
+/** A cache of large decoded values. States that are read at the same time share them: checkpoints of a thread have most of their values in common. */
 export class DecodedValues {
   readonly #entries = new WeakCache<{ readonly value: unknown }>();
-  /** Ties the lifetime of cache entries to that of the state: a `WeakRef` cannot refer to a string. */
+  /** Keeps the cache entries of a state alive as long as the state. The entries are objects, because a `WeakRef` cannot refer to a string. */
   readonly #byState = new WeakMap<JsonObject, object[]>();
 
-  /** The value of `state` that is stored under `key` in `bytes`. The checksum distinguishes it from values of an earlier thread with the same id. */
+  /**
+   * Decodes `bytes`, the value of `state` that is stored under `key`, or returns the cached value. The checksum in the cache key distinguishes the
+   * value from one of an earlier thread with the same id.
+   */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
     if (bytes.length < LARGE) return decode();
     const name = `${key} ${bytes.length} ${checksumOf(bytes)}`;

@@ -15,26 +15,26 @@ import {
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** Keys deleted at a time. */
+/** How many keys are deleted at a time. */
 const PIECE = 200;
 
 /**
- * Deletes what does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that removed it stored a mark.
- * While the mark exists, readers do not see any of the keys; after a crash the sweep continues.
+ * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that removes them stores a mark.
+ * While the mark exists, readers do not see any of the keys. After a crash, the marks show which sweeps have to continue.
  */
 export class DeletionSweeper {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
   readonly #order: WriteOrder;
   readonly #logger: Logger;
-  /** Keys of the stored marks. */
+  /** The keys of the marks that are stored. */
   readonly #marks = new Set<string>();
-  /** Marks in flight: nothing more may be written in their scope, but readers still see it until the mark is stored. */
+  /** Marks in flight. Nothing may be written to their thread or run any more, but readers still see it until the mark is stored. */
   readonly #refusing = new Set<string>();
-  /** Marks of threads that are written in pieces, hidden until they are complete. */
+  /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
   readonly #reserved = new Set<string>();
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
@@ -44,7 +44,7 @@ export class DeletionSweeper {
     this.#logger = logger;
   }
 
-  /** Whether the thread, or this run's log, is deleted for readers. */
+  /** True when readers must not see the thread, or this run's log, because it is deleted. */
   isDeleted(key: ThreadKey, run: string | null = null): Eventually<boolean> {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     return andThen(
@@ -53,20 +53,20 @@ export class DeletionSweeper {
     );
   }
 
-  /** A batch is stored before its writer is acknowledged. In between, only the store knows whether the mark is there. */
+  /** True when the mark is stored. A batch is stored before its writer is acknowledged; for a mark in flight, the store is read to find out. */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
     return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);
   }
 
-  /** Whether writes to it are refused. */
+  /** True when writes to the thread, or to this run's log, are refused. */
   refusesWrites(key: ThreadKey, run: string | null = null): boolean {
     if (this.#marks.size === 0 && this.#refusing.size === 0) return false;
     const isRefused = (mark: string) => this.#marks.has(mark) || this.#refusing.has(mark);
     return isRefused(sweepKey(key, null)) || (run !== null && isRefused(sweepKey(key, run)));
   }
 
-  /** Refuses writes to it from now on. Called with the append whose batch has the mark. */
+  /** Refuses writes to the thread or run from now on. Called when the batch with the mark is submitted. */
   refuseWrites(key: ThreadKey, run: string | null): void {
     this.#refusing.add(sweepKey(key, run));
   }
@@ -80,13 +80,13 @@ export class DeletionSweeper {
     await this.sweep(key, run);
   }
 
-  /** Hides it from all readers from now on. */
+  /** Hides the thread or run from all readers from now on. Called when the mark is stored. */
   hide(key: ThreadKey, run: string | null): void {
     this.#refusing.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
   }
 
-  /** Marks a thread that is written in pieces: nobody reads it, and its parts are deleted after a crash. */
+  /** Marks a thread that will be written in pieces. Until {@link publish}, nobody can read it, and after a crash its pieces are deleted. */
   async reserve(key: ThreadKey): Promise<void> {
     const mark = sweepKey(key, null);
     this.#marks.add(mark);
@@ -95,15 +95,15 @@ export class DeletionSweeper {
   }
 
   /**
-   * Writes a piece of a reserved thread. @throws ServiceError `storage.unavailable`, also when the storage has failed since {@link reserve}
+   * Writes a piece of a reserved thread. @throws ServiceError `storage.unavailable`, also if the storage has failed since {@link reserve}
    */
   async writePiece(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
-    // The pieces written before the failure may have been deleted.
+    // If a write has failed, the thread is not reserved any more, and its earlier pieces may have been deleted.
     if (!this.#reserved.has(sweepKey(key, null))) throw unavailable("a write failed", undefined);
     await this.#write(ops);
   }
 
-  /** Writes the last piece and makes the thread visible. Throws as {@link writePiece} does. */
+  /** Writes the last piece and makes the thread visible. Throws the errors of {@link writePiece}. */
   async publish(key: ThreadKey, ops: readonly WriteOperation[]): Promise<void> {
     const mark = sweepKey(key, null);
     if (!this.#reserved.delete(mark)) throw unavailable("a write failed", undefined);
@@ -111,7 +111,7 @@ export class DeletionSweeper {
     this.#marks.delete(mark);
   }
 
-  /** Forgets all marks after a failed write: then only the stored marks count, see {@link readMarks}. */
+  /** Forgets all marks after a failed write. The marks that are stored are then read again: see {@link readMarks}. */
   clear(): void {
     this.#marks.clear();
     this.#refusing.clear();
@@ -119,16 +119,16 @@ export class DeletionSweeper {
   }
 
   /**
-   * Reads the stored marks. MUST have ended before the first write is accepted: without its mark, a thread could be created
-   * in the middle of what the sweep deletes.
+   * Reads the stored marks. MUST have resolved before the first write is accepted: otherwise a thread could be created while
+   * the sweep of an earlier thread with the same id deletes its keys.
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
   }
 
   /**
-   * Continues the sweeps that an earlier process, or a failure, interrupted. Unlike after a deletion, no request waits for their end.
-   * Writes to such a thread wait here until all of it is deleted and it can be created again.
+   * Continues the sweeps that the end of an earlier process, or a failure, interrupted. Unlike after a deletion, no request waits for their end.
+   * Writes to such a thread wait until the sweep has ended; then the thread can be created again.
    */
   resume(): void {
     for (const mark of this.#marks) {
@@ -143,8 +143,8 @@ export class DeletionSweeper {
   }
 
   /**
-   * Deletes all keys in the scope, including index entries of its runs, then the mark. Rejects if the storage fails; then the mark remains.
-   * `isIndexed`: false if its runs are known to be in no index.
+   * Deletes all keys of the thread, including the index entries of its runs, or the events of the run; then deletes the mark. Rejects if the
+   * storage fails; then the mark stays. `isIndexed`: false if the thread's runs are known to be in no index.
    */
   async sweep(key: ThreadKey, run: string | null, isIndexed = true): Promise<void> {
     const prefix = threadPrefix(key);
@@ -155,7 +155,7 @@ export class DeletionSweeper {
     )) {
       ops.push({ key: found, value: null });
       if (isIndexed && found.startsWith(runs)) {
-        const stored = runAt(bytes, key, found);
+        const stored = tryDecodeRun(bytes, key, found);
         if (stored !== undefined)
           for (const at of runIndexKeys(key, stored)) ops.push({ key: at, value: null });
       }

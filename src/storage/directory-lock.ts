@@ -15,21 +15,21 @@ import { directoryError } from "./make-directory.ts";
 import { ServiceError } from "../model/errors.ts";
 
 /**
- * Directories that this process has open. This is the module's only state. It has to be global, because the operating system's lock belongs
- * to the process too: a second open of the same LevelDB in one process silently drops the lock. Worker threads have their own set, but meet
- * the lock file.
+ * The directories that this process has open. This state has to be global, because the lock of the operating system belongs to the whole process:
+ * if one process opens the same LevelDB a second time, the lock is silently dropped. Worker threads have their own set, but are stopped by the
+ * lock file.
  */
 const heldPaths = new Set<string>();
 
-/** The holder of a lock. A process id alone does not identify it, since ids are reused. */
+/** The process that holds a lock. A process id alone does not identify it, because ids are reused. */
 interface Holder {
   readonly pid: number;
-  /** When the process started, in ticks since the boot; empty where the system does not say. */
+  /** When the process started, in ticks since the boot; empty if the system does not say. */
   readonly start: string;
   readonly boot: string;
-  /** The process id namespace, such as a container's. */
+  /** The namespace of process ids: a container has its own. */
   readonly space: string;
-  /** The inode of the lock file: in a copied data directory it differs, and the copied lock is void. */
+  /** The inode of the lock file. In a copy of the data directory it differs, so the copied lock does not count. */
   readonly ino: number;
   /** Identifies this lock. */
   readonly id: string;
@@ -40,7 +40,7 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks an existing directory for this process and, within it, for one caller. The lock of a dead process is taken over.
+ * Locks an existing directory for this process, and for one caller in it. The lock of a dead process is taken over.
  * @throws ServiceError `storage.locked`, naming the directory and the process that has it; `storage.unavailable` when the directory cannot
  *   be written to
  */
@@ -70,7 +70,7 @@ export function lockDirectory(directory: string): DirectoryLock {
 
 /** Acquires the lock `file`, and returns the lock's id. */
 function acquire(directory: string, file: string): string {
-  // A unique directory for the new lock file, so that the complete file appears under the lock's name at once.
+  // The lock file is first written in a unique directory, and then linked: so it is complete when it appears under its name.
   const temporaryFolder = mkdtempSync(join(directory, "lock-"));
   try {
     const id = basename(temporaryFolder);
@@ -85,7 +85,7 @@ function acquire(directory: string, file: string): string {
   }
 }
 
-/** One attempt. Returns false when the lock changed hands meanwhile. */
+/** Makes one attempt to take the lock. Returns false if the holder changed during it. */
 function take(directory: string, file: string, draft: string): boolean {
   try {
     linkSync(draft, file);
@@ -96,7 +96,7 @@ function take(directory: string, file: string, draft: string): boolean {
   const holder = read(file);
   if (holder === undefined) return false;
   if (isAlive(holder, file)) throw locked(directory, holder.pid);
-  // Only one process may replace a dead lock: otherwise two that saw it would take it from each other.
+  // Only one process may replace the lock of a dead process. Otherwise two processes could take it from each other.
   const claim = `${file}.${holder.id}`;
   acquire(directory, claim);
   try {
@@ -120,7 +120,7 @@ function read(file: string): Holder | undefined {
   const nobody: Holder = { pid: 0, start: "", boot: "", space: "", ino: 0, id: "unreadable" };
   try {
     const found = JSON.parse(text) as Partial<Holder> | null;
-    // The id becomes part of a file name, so it is checked.
+    // The id is checked, because it becomes part of a file name.
     return typeof found?.id === "string" && /^lock-\w+$/.test(found.id) ? { ...nobody, ...found } : nobody;
   } catch {
     return nobody;
@@ -131,13 +131,13 @@ function isAlive(holder: Holder, file: string): boolean {
   if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
   const own = identity();
   if (holder.boot !== own.boot) return false;
-  // A process id of another container means nothing here. LevelDB's own lock still protects the database.
+  // The process ids of another container mean nothing here, so its lock does not count. LevelDB's own lock still protects the database.
   if (holder.space !== own.space) return false;
   if (statSync(file, { throwIfNoEntry: false })?.ino !== holder.ino) return false;
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: the process exists, and belongs to another user.
+    // With ESRCH, the process does not exist. With EPERM, it exists and belongs to another user.
     if (hasCode(error, "ESRCH")) return false;
   }
   const start = startOf(holder.pid);
@@ -162,9 +162,9 @@ export function machineBoot(): string {
 function startOf(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (stat === undefined) return undefined;
-  // The name, in brackets, may hold anything; the state and the rest follow the last bracket.
+  // The process name in parentheses may contain any characters. The state and the other fields follow the last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie: a dead process whose parent has not collected its status still has its id.
+  // A zombie counts as dead: it keeps its id only until its parent has read its exit status.
   return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
 }
 

@@ -10,7 +10,7 @@ type Delayed = ThreadRecord["delayed"];
 export const readDelayed = (kv: KeyValueStore, limit: number): Promise<readonly KeyedDelayedRun[]> =>
   readFirst(kv, DELAYED_RANGE, limit, parseDelayedKey);
 
-/** The timers of all threads that are due first, one of each thread. */
+/** The timers of all threads that are due first; of each thread only the next one. */
 export const readTimers = (kv: KeyValueStore, limit: number): Promise<readonly KeyedTimer[]> =>
   readFirst(kv, TIMERS_RANGE, limit, parseTimerKey);
 
@@ -26,7 +26,7 @@ async function readFirst<T>(
   return found;
 }
 
-/** The changes of the index of delayed runs for a thread. */
+/** The operations that update the index of delayed runs after a thread has changed. */
 export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): WriteOperation[] {
   const marked = new Set(before?.map(({ run, due }) => dueRunKey(key, due, run)));
   const ops: WriteOperation[] = [];

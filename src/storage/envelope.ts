@@ -4,8 +4,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import { crcFrom } from "./crc32.ts";
 
 /**
- * Bytes of the envelope: length and CRC-32 of the value, both 32 bits, little-endian. They show that a value is complete, since LevelDB
- * may return less than was written.
+ * The bytes of the envelope in front of each value: the value's length and CRC-32, each with 32 bits, little-endian. They show whether the value
+ * is complete: LevelDB may return less than was written.
  */
 const HEAD = 8;
 const NOT_DECODABLE = "it cannot be decoded";
@@ -18,10 +18,10 @@ export function seal(value: unknown): Buffer {
   return bytes;
 }
 
-/** The checksum that the envelope states. */
+/** The checksum in the envelope. */
 export const checksumOf = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
-/** The flaw of stored bytes; undefined if they are intact. */
+/** What is wrong with stored bytes; undefined if they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
@@ -30,7 +30,7 @@ export function envelopeFlaw(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-/** The flaw in bytes that {@link unseal} has refused. */
+/** What is wrong with bytes that {@link unseal} has refused. */
 export function decodingFlaw(bytes: Buffer): string {
   return envelopeFlaw(bytes) ?? NOT_DECODABLE;
 }

@@ -26,8 +26,8 @@ interface Expiring {
 }
 
 /**
- * Deletes the events of runs that ended before `before`, thread by thread. It jumps from thread to thread without reading their other keys,
- * so that a pass costs one lookup for each thread. Returns the last thread that was checked; null at the end.
+ * Deletes the events of runs that ended before `before`, thread by thread. It skips the other keys of each thread, so that a pass costs one lookup
+ * per thread. Returns the last thread that was checked; null when all were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,
@@ -53,7 +53,7 @@ export async function nextThread(kv: KeyValueStore, at: string): Promise<ThreadK
     if (found === undefined) return null;
     const thread = splitThread(found);
     if (thread !== undefined) return thread.key;
-    // The key is in another part of the tenant's keys: skip that part.
+    // The key belongs to another part of the tenant's data. Skips that part.
     const [tenant = "", kind = ""] = found.split("/", 2);
     from = prefixRange(`${tenant}/${kind}/`).lt;
   }
@@ -78,7 +78,7 @@ async function expireThread(
   }
 }
 
-/** When the run ended; null if it has not ended. Also null if its record is damaged: its events stay for a repair. */
+/** When the run ended; null if it has not ended, or if its record is damaged: then its events are kept for a repair. */
 async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<number | null> {
   try {
     const stored = await readStoredRun((at) => kv.get(at), key, threadPrefix(key), run);
@@ -90,7 +90,7 @@ async function endOf(kv: KeyValueStore, key: ThreadKey, run: string): Promise<nu
 }
 
 async function firstKey(kv: KeyValueStore, gte: string, lt: string): Promise<string | undefined> {
-  // Reads only the key: the value may be large, and LevelDB's iterator frees its copy only by garbage collection.
+  // Reads only the key: the value may be large, and the copy that LevelDB's iterator makes of it is freed only by garbage collection.
   for await (const [key] of kv.keys({ gte, lt, limit: 1 })) return key;
   return undefined;
 }

@@ -2,33 +2,33 @@ import type { Fact } from "../model/run-event.ts";
 import { stringifyJson } from "../model/stringify-json.ts";
 import { seal } from "./envelope.ts";
 
-/** Consecutive custom events of one namespace: the JSON text of their data, one line each. */
+/** Consecutive custom events of one namespace, stored as one text: one line with the JSON of each. */
 interface Lines {
   readonly t: "lines";
   readonly ns: string;
   readonly text: string;
 }
 
-/** A custom event in storage format 3. */
+/** A custom event as storage format 3 has it. */
 interface Older {
   readonly t: "custom";
   readonly ns: string;
   readonly data: unknown;
 }
 
-/** The most common first chunk, encoded once: the first attempt has started. */
+/** The most common first chunk of a run: its first attempt has started. It is encoded only once. */
 const START = { t: "start", attempt: 1 } as const satisfies Fact;
 const FIRST_START: Buffer = seal([START]);
 
-/** Encodes the facts of a chunk for storage. */
-export function sealFacts(facts: readonly Fact[]): Buffer {
+/** Encodes a chunk of a run's log, given by its facts, for storage. */
+export function sealChunk(facts: readonly Fact[]): Buffer {
   const [first] = facts;
   const isStart =
     facts.length === 1 && first?.t === "start" && first.attempt === START.attempt && first.events !== true;
   return isStart ? FIRST_START : seal(folded(facts));
 }
 
-/** Joins consecutive custom events into one string: encoding each alone takes a quarter of the total cost of sending them. */
+/** Joins consecutive custom events into one string, because encoding each of them alone takes a quarter of the total cost of sending them. */
 function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   const stored: (Fact | Lines)[] = [];
   for (let i = 0; i < facts.length; i++) {
@@ -48,7 +48,7 @@ function folded(facts: readonly Fact[]): readonly (Fact | Lines)[] {
   return stored;
 }
 
-/** The facts of a decoded chunk; the inverse of {@link sealFacts}. */
+/** The facts of a decoded chunk; the inverse of {@link sealChunk}. */
 export function unpackFacts(stored: unknown): Fact[] {
   const facts: Fact[] = [];
   for (const one of stored as readonly (Fact | Lines | Older)[]) {

@@ -21,12 +21,12 @@ import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/** Segments of lists read in one turn: some milliseconds at most. */
+/** The most segments of lists that are read in one turn. They take some milliseconds. */
 const SEGMENTS = 256;
 
 /**
- * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: cache of large values
- * that other reads have decoded.
+ * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: a cache of large values that
+ * other reads have decoded.
  */
 export function readValues(
   source: ValueSource,
@@ -44,7 +44,7 @@ class Reading {
   readonly values: Record<string, unknown> = {};
   readonly #source: ValueSource;
   readonly #segments: PausableRead<void>;
-  /** Bytes read in this turn. */
+  /** The bytes that were read in this turn. */
   #bytes = 0;
 
   constructor(
@@ -81,7 +81,7 @@ class Reading {
     }
   }
 
-  /** Reads until the turn is used up or a promise has to be waited for. `value`: the result of the last promise. */
+  /** Reads until the turn is used up, or the read has to wait for a promise. `value`: the result of the promise that it waited for last. */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
     let step = this.#segments.next(value);
@@ -104,7 +104,7 @@ class Reading {
   }
 }
 
-/** The chunks of one read. If they have used up the share of the turn, the caller should wait for a later turn. */
+/** The result of one read. `isShareSpent`: the read has used up its share of the turn, so the caller should wait for a later turn. */
 export interface EventRead {
   readonly chunks: readonly EventChunk[];
   readonly isShareSpent: boolean;
@@ -123,8 +123,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `share`: limits how much of a turn the read takes. `shared`: cached chunks whose decoding took long. `slowKeys`: prefixes of threads
-   * whose small chunks are slow to read.
+   * `share`: limits how much of a turn the read takes. `shared`: a cache of chunks that took long to decode. `slowKeys`: the key prefixes of
+   * threads whose small chunks are slow to read.
    */
   constructor(
     kv: KeyValueStore,
@@ -145,14 +145,14 @@ export class EventReader {
     this.#prefix = eventsPrefix(prefix, run);
   }
 
-  /** The chunks from the one that contains event `id` on. Usually `id` is a chunk's first event; then no search is needed. */
+  /** Reads the chunk that contains event `id`, and those after it. Usually `id` is the first event of a chunk; then no search is needed. */
   from(id: number, limit: number): Eventually<EventRead> {
     return andThen(this.#chain(id, limit), (read) =>
       read.chunks.length > 0 ? read : this.#search(id, limit),
     );
   }
 
-  /** Consecutive chunks, up to the first gap. Fewer if they take long to read. */
+  /** Reads consecutive chunks, up to the first gap; fewer if they take long to read. */
   #chain(first: number, limit: number): Eventually<EventRead> {
     return runSteps(this.#read(first, limit));
   }
@@ -185,7 +185,7 @@ export class EventReader {
   async #search(id: number, limit: number): Promise<EventRead> {
     const before = await this.#last(this.#prefix + ordinal(id));
     if (before !== undefined && chunkEnd(before) > id) return this.#chain(before.first, limit);
-    // No chunk contains it. A later attempt may have started at a higher id.
+    // No chunk contains the event. A later attempt may have started at a higher id, so the next chunk is searched.
     const range = { gte: this.#prefix + ordinal(id), lt: prefixRange(this.#prefix).lt, limit: 1 };
     for await (const [key] of this.#kv.entries(range)) return this.#chain(this.#first(key), limit);
     return { chunks: [], isShareSpent: false };

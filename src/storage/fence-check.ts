@@ -21,7 +21,7 @@ export function fencedError(head: Pick<ThreadHead, "key" | "epoch">, epoch: numb
   );
 }
 
-/** Checks that a record's numbers follow its fence. Otherwise the next append's fence would be wrong. */
+/** Checks that the `seq` and `epoch` of an append's record follow those of its fence. Otherwise the fence of the next append would be wrong. */
 export function checkNumbers({ key, fence, thread }: Append): ServiceError | undefined {
   const next = thread.epoch === fence.epoch || thread.epoch === fence.epoch + 1;
   if (thread.seq === fence.seq + 1 && next && thread.thread_id === key.thread) return undefined;
@@ -33,8 +33,8 @@ export function checkNumbers({ key, fence, thread }: Append): ServiceError | und
 }
 
 /**
- * Rejects with `error` once the writes in flight are stored, so that a caller that then reads the thread sees the write that replaced its
- * own.
+ * Rejects with `error`, but only when the writes in flight are stored. So if the caller then reads the thread, it sees the write that was made
+ * instead of its own.
  */
 export function rejectAfterFlights(head: ThreadHead, error: ServiceError): Promise<never> {
   const fail = (): never => {

@@ -7,22 +7,22 @@ import { ALL_KEYS, RUN_ENDS_COMPLETE_KEY, RUN_INDEX_COMPLETE_KEY, FORMAT_KEY } f
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK } from "./records.ts";
 
-/** The storage format that this version writes. It is raised when older versions cannot read the data. */
+/** The storage format that this version writes. It is raised when older versions could not read the data. */
 const FORMAT = 4;
-/** The formats that this version reads. In format 3 all values are MessagePack without short forms, or text; both are still read. */
+/** The formats that this version reads. In format 3, all values are text or MessagePack without short forms; both can still be decoded. */
 const READ: readonly unknown[] = [3, FORMAT];
 
 /** The marker file, outside the database. */
 export const MARKER_FILE = "heddle.json";
 
-/** A file outside the database that records its existence: without it, a lost database would look like a new one. */
+/** A file outside the database, which records that the database exists. Without it, a lost database would look like a new one. */
 export class FormatMarker {
   readonly #path: string;
-  /** The format in the marker; undefined when there is no marker, or when it is damaged. */
+  /** The format that the marker names; undefined when there is no marker, or it is damaged. */
   readonly format: number | undefined;
   readonly exists: boolean;
 
-  /** @throws ServiceError `storage.version` when the marker names another format; `config.invalid` when it is no marker at all */
+  /** @throws ServiceError `storage.version` when the marker names an unsupported format; `config.invalid` when the file is a configuration file */
   constructor(directory: string) {
     this.#path = join(directory, MARKER_FILE);
     this.exists = existsSync(this.#path);
@@ -51,7 +51,7 @@ export class FormatMarker {
 
   write(): void {
     if (this.format === FORMAT) return;
-    // Written under another name first, because a torn marker would be refused.
+    // Written under another name first and then renamed, so that a crash leaves no incomplete marker.
     const made = `${this.#path}.tmp`;
     writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
     renameSync(made, this.#path);
@@ -67,7 +67,7 @@ function readJson(path: string): unknown {
   }
 }
 
-/** A project's configuration file has the same name as the marker. It MUST NOT be taken for a damaged one, which a repair replaces. */
+/** The error for a project's configuration file, which has the same name as the marker. A repair would replace it if it counted as a damaged marker. */
 function isConfiguration(path: string): ServiceError {
   return new ServiceError(
     "config.invalid",
@@ -76,8 +76,8 @@ function isConfiguration(path: string): ServiceError {
 }
 
 /**
- * Refuses a store in an unsupported format. Marks a new store, and a store of an older format, which older versions cannot read from then
- * on.
+ * Refuses a store in an unsupported format. Stores the format in a new store, and raises it in a store of an older format: from then on, older
+ * versions cannot read it.
  * @throws ServiceError `storage.version`
  */
 export async function checkFormat(kv: KeyValueStore, where: string, marked: boolean): Promise<void> {
@@ -88,9 +88,9 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
     check(format, where);
     if (format === FORMAT) return;
   } else if (!marked) {
-    // LevelDB may have lost this key with others. Then the marker file counts, and `verify` reports what is missing.
+    // LevelDB may have lost this key together with others. If so, the format in the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs, so all of them have ended and all are in the index of runs: later starts need not look.
+    // A new store has no runs, so none lacks its end or its index entries. These marks say so, and later starts need not search.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }

@@ -6,7 +6,7 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** The record of a request with an idempotency key that was carried out. */
+/** Reads the record of a request that was carried out under an idempotency key. */
 export function readIdempotencyRecord(
   kv: KeyValueStore,
   tenant: string,
@@ -42,7 +42,7 @@ export async function expireIdempotencyRecords(
   const submitted = order.run(keys, () =>
     andThen(allOf(expired.map(({ tenant, name }) => readIdempotencyRecord(kv, tenant, name))), (found) => {
       const ops: WriteOperation[] = expired.map(({ mark }) => ({ key: mark, value: null }));
-      // The idempotency key may have been used again since then, with a newer record.
+      // Keeps a record with another time: the idempotency key was used again.
       for (const [i, { at }] of expired.entries())
         if (found[i]?.at === at) ops.push({ key: keys[i] as string, value: null });
       return { stored: committer.store(ops, false) };

@@ -1,13 +1,13 @@
 /** A thread that may match a search. */
 export interface Candidate {
   readonly thread: string;
-  /** Its sort key in the scanned index, if that is a number. */
+  /** The thread's sort key in the scanned index, if it is a number. */
   readonly at: number;
-  /** Set when the thread may not match although its scan is exact. */
+  /** Set when the thread's record has to be read, although for other candidates of the scan the key is enough ({@link IndexScan.sure}). */
   readonly doubtful?: true;
 }
 
-/** Candidates found together. `seen`: the number of keys that were read for them. */
+/** A page of candidates. `seen`: the number of keys that were read to find them. */
 export interface CandidatePage {
   readonly found: readonly Candidate[];
   readonly seen: number;

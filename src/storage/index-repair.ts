@@ -22,16 +22,16 @@ import { allOf } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./run-index-repair.ts";
 import { indexKeysOf } from "./thread-index.ts";
 
-/** Changes that are written at a time. */
+/** How many changes are written at a time. */
 const BATCH = 1_000;
 
 /**
- * Rebuilds the indexes of threads and of runs, and the marks of threads with work, from the threads' records. Nothing else may write meanwhile. Threads
- * with an unreadable record are left alone: a check reports them.
+ * Rebuilds the indexes of threads and of runs, and the marks of threads with work, from the stored records. Nothing else may write during the
+ * repair. Threads with an unreadable record are skipped: a check reports them.
  */
 export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   let ops: WriteOperation[] = [];
@@ -58,7 +58,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
   await kv.batch(ops, { sync: true });
 }
 
-/** The missing index keys of a thread, and its mark if that is wrong. */
+/** The operations that add a thread's missing index keys, and correct its mark if it is wrong. */
 async function missingIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,
@@ -76,8 +76,8 @@ async function missingIndexOps(
 }
 
 /**
- * The thread in an index key whose record does not exist; undefined for every other key. Also undefined for a thread that has lost only its
- * record: that is reported as damage of the thread.
+ * The thread that an index key names, if that thread does not exist; undefined for every other key. A thread that has only lost its record counts
+ * as existing, because that is reported as damage of the thread.
  */
 export async function strayThreadOf(kv: KeyValueStore, at: string): Promise<ThreadKey | undefined> {
   const key = listedBy(at);
@@ -96,7 +96,7 @@ function listedBy(at: string): ThreadKey | undefined {
   return at.startsWith(THREAD_EXPIRIES_RANGE.gte) ? parseThreadExpiryKey(at).key : undefined;
 }
 
-/** Whether the index key is right. The key and the record may be read at different moments, so callers check twice. */
+/** True if the index key is right. The key and the record may be read at different moments, so callers check twice. */
 async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<boolean> {
   if ((await kv.get(at)) === undefined) return true;
   const thread = await recordAt(kv, key);
@@ -104,13 +104,13 @@ async function isListed(kv: KeyValueStore, key: ThreadKey, at: string): Promise<
   if (run !== undefined && thread !== undefined && thread !== "damaged") {
     const place = runKey(threadPrefix(key), run);
     const bytes = await kv.get(place);
-    const stored = bytes && runAt(bytes, key, place);
+    const stored = bytes && tryDecodeRun(bytes, key, place);
     // A run that has lost only its record is reported as damage of its thread.
     if (stored === undefined)
       return bytes !== undefined || (await kv.get(kwargsKey(threadPrefix(key), run))) !== undefined;
     return thread.temporary === null && runIndexKeys(key, stored).includes(at);
   }
-  // Damage is reported with the thread.
+  // A damaged record counts as right here, because it is reported with the thread.
   return thread === "damaged" || (thread !== undefined && indexKeysOf(key, thread).includes(at));
 }
 

@@ -30,13 +30,13 @@ import { memberKey } from "./metadata-keys.ts";
 import { type PostingList, PostingLists } from "./posting-lists.ts";
 import { MANY_MEMBERS } from "./thread-index.ts";
 
-/** An index scan that finds all threads of a search. */
+/** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
-  /** Whether it yields in the requested order. Otherwise all of it is read before the first result. */
+  /** True: it yields candidates in the requested order. False: all of it has to be read before the first result. */
   readonly ordered: boolean;
-  /** Whether each candidate matches. Otherwise each record has to be read. */
+  /** True: each candidate matches. False: the record of each candidate has to be read. */
   readonly sure: boolean;
-  /** Set if all later threads sort after the current `at`, in the requested order. */
+  /** Set if all later candidates come after the current one's `at` in the requested order. */
   readonly bounded?: true;
   candidates(): AsyncIterable<CandidatePage>;
 }
@@ -45,11 +45,11 @@ export interface ScanQuery {
   readonly filter: ThreadFilter;
   readonly sort_by: ThreadOrder;
   readonly reverse: boolean;
-  /** Whether there are conditions beside the filter. */
+  /** True if there are conditions besides the filter. */
   readonly isPartial: boolean;
 }
 
-/** Metadata members of a filter whose index is scanned; the others are checked in the record. */
+/** The most metadata members of a filter whose index is scanned; further ones are checked in the record. */
 const MAX_SCANNED_MEMBERS = 3;
 
 const STATUSES = ["busy", "error", "idle", "interrupted"] as const satisfies ThreadStatus[];
@@ -76,7 +76,7 @@ export class IndexScans {
     this.#reverse = reverse;
   }
 
-  /** All scans that can answer the search, each the best one for some data. Scans that are likely to be short come first. */
+  /** All scans that can answer the search; which one is fastest depends on the data. Scans that are probably short come first. */
   plan({ filter, sort_by, isPartial }: ScanQuery): readonly IndexScan[] {
     const { ids, status, metadata = {} } = filter;
     if (ids !== undefined) return [{ ordered: false, sure: false, candidates: () => candidatesById(ids) }];
@@ -85,9 +85,9 @@ export class IndexScans {
     const isByCreation = sort_by === "created_at" || (sort_by === "status" && status !== undefined);
     const scans: IndexScan[] = [];
     const members = membersAsked(metadata);
-    // Whether the index keys alone decide which threads match.
+    // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
-    // Each match has a key under each of these prefixes; a busy thread is under the status it had last.
+    // Each match has a key in each of these lists. A busy thread is listed under its last status.
     const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
@@ -114,7 +114,7 @@ export class IndexScans {
       );
       scans.push({ ordered: isByCreation, sure: isAll, candidates });
     }
-    // The index by status has the same order, and fewer keys.
+    // Not needed for a status sorted by creation: the index by status has the same order and fewer keys.
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
@@ -134,7 +134,7 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A thread's state changes between its creation and its last change, which bounds the range.
+        // A thread's state changes after its creation and not after its last change, so the index of these times bounds the order.
         return {
           ordered: false,
           bounded: true,
@@ -166,11 +166,11 @@ export class IndexScans {
     yield* this.#merged(own, asDoubtful(this.#range(threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS))));
   }
 
-  /** Settled threads are found in the index. Busy threads are few and are all read. */
+  /** Threads with a status. Settled threads are found in the index; busy threads are few, and all of them are read. */
   async *#inStatus(status: ThreadStatus): CandidatePages {
     const busy = await this.#busyThreads();
     if (status === "busy") yield this.#sorted(busy, "created_at");
-    // A busy thread is in the index under the status it had last.
+    // Excludes busy threads, which are in the index under their last status.
     else yield* excluding(this.#range(threadsByStatusPrefix(this.#tenant, status)), busy);
   }
 
@@ -211,7 +211,7 @@ export class IndexScans {
     return this.#reverse ? -ascending : ascending;
   }
 
-  /** Merges two scans of the same order. */
+  /** Merges two scans that have the same order. */
   async *#merged(one: CandidatePages, other: CandidatePages): CandidatePages {
     try {
       let [a, b] = [await nextCandidates(one), await nextCandidates(other)];

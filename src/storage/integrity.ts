@@ -25,20 +25,20 @@ interface Deps {
   readonly onProgress?: OnProgress;
 }
 
-/** The file with the last known state of the database's files. */
+/** The last known state of the database's files, as stored in the file {@link MARK}. */
 interface Mark {
   /** The manifest, which is append-only. */
   readonly manifest?: ManifestMark;
-  /** Time of the last reported LevelDB message about dropped bytes. */
+  /** The time of LevelDB's last message about dropped bytes that was reported. */
   readonly dropped?: string;
 }
 
 const MARK = "database.json";
 const LEDGER = "batches";
 const NO_LEDGER = `the ledger of batches (${LEDGER}/) is missing or empty, so nobody can tell whether acknowledged writes are lost at the end of the log`;
-/** The file with the verified tables; outside the database too. */
+/** The file with the list of verified tables. It is outside the database too. */
 const VERIFIED = "tables.json";
-/** The number of names in one log line. */
+/** The most names in one log line. */
 const MAX_NAMES = 20;
 
 /** Detects damage of the database, and quarantines the data that may be wrong. */
@@ -55,7 +55,7 @@ export class Integrity {
   readonly #read = new Set<string>();
   #verifier: TableVerifier | undefined;
   /**
-   * The mark that a ledger was written: it is stored after the ledger. A backup has neither, and directories of older versions had neither.
+   * True if a ledger was written before. The mark that says so is stored after the ledger; backups and directories of older versions have neither.
    */
   readonly #hadLedger: boolean;
   #mark: Mark;
@@ -73,13 +73,13 @@ export class Integrity {
     for (const finding of this.findings.list) this.#quarantine(finding);
   }
 
-  /** The progress of the verification after the start; undefined when it is complete. */
+  /** The progress of the verification that continues after the start; undefined when it is complete. */
   get verifying(): VerificationProgress | undefined {
     return this.#verifier?.left;
   }
 
   /**
-   * Checks the files before LevelDB opens, because LevelDB deletes tables that a damaged manifest does not name. `isFull`: also reads
+   * Checks the files. Called before LevelDB opens them, because LevelDB deletes tables that a damaged manifest does not name. `isFull`: also reads
    * tables that were verified before.
    * @throws ServiceError `journal.damaged`: the database must be rebuilt
    */
@@ -112,9 +112,9 @@ export class Integrity {
   }
 
   /**
-   * Prepares a repair: records which keys the damaged blocks may have held, and makes these blocks unreadable, keeping a copy of the table.
-   * Tables without an index are built again from their readable blocks. Otherwise LevelDB would use whatever it can decode, and would end
-   * the process if keys are out of order.
+   * Prepares a repair. Records which keys the damaged blocks may have contained, keeps copies of the damaged tables, and makes the damaged blocks
+   * unreadable. Otherwise LevelDB would use whatever it can decode, and would end the process if keys are out of order. Tables without an index
+   * are rebuilt from their readable blocks.
    */
   async record(): Promise<void> {
     const found = await this.#files.damage(this.#mark.manifest);
@@ -132,8 +132,8 @@ export class Integrity {
   }
 
   /**
-   * Checks the batches after each opening of the database. Reports each loss, and returns the numbers for further batches. `isForced`:
-   * continues even if it is unknown what was lost.
+   * Checks that no batches are missing. Called each time the database was opened. Reports each loss, and returns the numbering for further
+   * batches. `isForced`: continues even if it is unknown what was lost.
    * @throws ServiceError `journal.damaged` if it is unknown what was lost
    */
   async begin(kv: KeyValueStore, boot: string, isForced = false): Promise<BatchNumbers> {
@@ -181,8 +181,8 @@ export class Integrity {
   }
 
   /**
-   * Records the manifest of the closed database. If that fails, as on a full disk, the next start uses the record of the last start, as
-   * after a crash.
+   * Records the manifest of the closed database. If that fails, for example on a full disk, the next start uses the record of the last start, as it
+   * does after a crash.
    */
   rememberAtClose(): void {
     try {
@@ -194,7 +194,7 @@ export class Integrity {
     }
   }
 
-  /** Logged at each start, because a finding itself is logged only by the start that found it. */
+  /** Logs at each start how many findings there are. A finding itself is logged only at the start that found it. */
   #warnOfFindings(): void {
     const findings = this.findings.list.length;
     if (findings === 0) return;
@@ -224,7 +224,7 @@ export class Integrity {
         this.#finding(`LevelDB dropped a part of its log: ${dropped.join("; ")}`, { unknown: true }),
       );
     }
-    // Nothing is quarantined, because perhaps nothing was lost.
+    // A missing ledger is reported, but nothing is quarantined, because perhaps nothing was lost.
     if (report.isLedgerEmpty && this.#hadLedger && found.length === 0)
       found.push(this.#finding(NO_LEDGER, {}));
     return found;
@@ -265,7 +265,7 @@ export class Integrity {
   }
 }
 
-/** The names of what a finding may affect: at most 20, and the number of further ones. */
+/** The names of the threads and keys that a finding may affect: at most {@link MAX_NAMES}, and the number of further ones. */
 export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
   readonly names: readonly string[];
   readonly more: number;
@@ -276,12 +276,12 @@ export function affectedBy({ touches, ranges, unknown }: DamageRecord): {
   return { names, more: all.length - names.length };
 }
 
-/** Whether a key is a mark or an index, which are rebuilt from the threads' records. */
+/** True if a key is a mark or an index entry. Those are rebuilt from the threads' records. */
 function isMark(touched: string): boolean {
   return touched.startsWith("!");
 }
 
-/** E.g. `5 batches between 3 and 9 are`, `batch 5 is`. */
+/** Describes batch numbers as the start of a sentence, such as `5 batches between 3 and 9 are` or `batch 5 is`. */
 function rangesOf(numbers: readonly number[]): string {
   const sorted = numbers.toSorted((a, b) => a - b);
   const [first, last] = [sorted[0] ?? 0, sorted.at(-1) ?? 0];

@@ -50,7 +50,7 @@ import { pruneThread } from "./thread-pruning.ts";
 import { EventReader, readValues, type EventRead } from "./event-reader.ts";
 import { readCheckpoint, readRun } from "./records.ts";
 import { DecodedValues } from "./decoded-values-cache.ts";
-import { RunLists } from "./run-lists.ts";
+import { ThreadRunsReader } from "./thread-runs-reader.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import type { IsDeleted } from "./thread-check.ts";
 import { verifyAll } from "./verify-all.ts";
@@ -58,7 +58,7 @@ import { unavailable } from "./abstract-level-store.ts";
 import type { WriteOrder } from "./write-order.ts";
 import { removalOps, writeAppend, writeEvents } from "./append-operations.ts";
 
-/** The number of keys that are remembered as slow to read. */
+/** The most keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
 
 export class KeyValueJournal implements Journal {
@@ -119,16 +119,16 @@ export class KeyValueJournal implements Journal {
   }
 
   async runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]> {
-    return this.#unlessDeleted(key, null, [], () => this.#lists(key).newest(query));
+    return this.#unlessDeleted(key, null, [], () => this.#runsOf(key).newest(query));
   }
 
   async countRuns(key: ThreadKey, filter: RunsFilter = {}): Promise<number> {
-    return this.#unlessDeleted(key, null, 0, () => this.#lists(key).count(filter));
+    return this.#unlessDeleted(key, null, 0, () => this.#runsOf(key).count(filter));
   }
 
   async started(key: ThreadKey, seq: number, limit: number): Promise<readonly RunRecord[]> {
     const { next_run = 0 } = (await this.thread(key)) ?? {};
-    return this.#unlessDeleted(key, null, [], () => this.#lists(key).begun(seq, next_run - 1, limit));
+    return this.#unlessDeleted(key, null, [], () => this.#runsOf(key).begun(seq, next_run - 1, limit));
   }
 
   delayed(limit: number): Promise<readonly KeyedDelayedRun[]> {
@@ -143,8 +143,8 @@ export class KeyValueJournal implements Journal {
     return readIdempotencyRecord(this.#kv, tenant, name);
   }
 
-  #lists(key: ThreadKey): RunLists {
-    return new RunLists(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
+  #runsOf(key: ThreadKey): ThreadRunsReader {
+    return new ThreadRunsReader(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
   }
 
   // --- checkpoints ---
@@ -155,7 +155,7 @@ export class KeyValueJournal implements Journal {
     );
   }
 
-  /** Concurrent readers of a large checkpoint, which includes its graph's input, share one read and one decoded copy. */
+  /** Reads a checkpoint. Concurrent readers of a large one (it may contain a large input) share one read and one decoded copy. */
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
     const decode = (bytes: Buffer | undefined) => bytes && readCheckpoint(bytes, key, id);
     if (!this.#slowKeys.has(at)) return andThen(this.#getValue(at), decode);
@@ -192,7 +192,7 @@ export class KeyValueJournal implements Journal {
   ): Eventually<JsonObject> {
     const { ns } = checkpoint;
     const source = { prefix: threadPrefix(key), key, ns, get: this.#getValue, slowKeys: this.#slowKeys };
-    // Data that was deleted during the read is not damage.
+    // A missing value is damage only if the checkpoint still exists: both may have been deleted during the read.
     const missing = (cause: unknown): Eventually<never> => {
       const { id, ns } = checkpoint;
       return andThen(this.checkpoint(key, ns, id), (found) => {
@@ -211,7 +211,7 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. Reading the mark shows that at once; a range scan would take another turn of the event loop.
+      // Most checkpoints have no pending writes. Reading the mark shows that at once; a range scan would take a further turn of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
@@ -231,7 +231,7 @@ export class KeyValueJournal implements Journal {
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
-    // Chunks that were read are returned even if they are deleted before the next turn, as if the reader had not waited.
+    // If the turn is used up, waits for the next one. The chunks are returned even if they are deleted during this wait.
     return andThen(found, ({ chunks, isShareSpent }) =>
       isShareSpent ? share.next().then(() => chunks) : chunks,
     );
@@ -270,14 +270,14 @@ export class KeyValueJournal implements Journal {
         updateHead();
         for (const run of forget) this.#sweeper.refuseWrites(key, run);
         const stored = this.#submitAppend(draft, append);
-        // While the request's record is in flight, it is not deleted as an expired one.
+        // Makes the expiry of idempotency records wait while the record of this request is in flight.
         if (once !== undefined) this.#order.hold(records.slice(1), stored);
         return { stored: forget.length === 0 ? stored : stored.then(() => this.#sweepRuns(key, forget)) };
       });
     });
   }
 
-  /** Makes the operations of an append, once the budget of large writes allows it. */
+  /** Makes the operations of an append, as soon as the memory budget of large writes allows it, and submits them. */
   #encode(
     head: ThreadHead,
     append: Append,
@@ -297,8 +297,8 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Deletes the events of deleted runs, but only once the deletion is stored: until then a crash may restore the runs, and readers may read
-   * them.
+   * Deletes the events of deleted runs. Called only when the deletion is stored: before that, a crash may restore the runs, and readers may still
+   * read them.
    */
   async #sweepRuns(key: ThreadKey, runs: readonly string[]): Promise<void> {
     for (const run of runs) this.#sweeper.hide(key, run);
@@ -321,7 +321,7 @@ export class KeyValueJournal implements Journal {
   }
 
   release(key: ThreadKey): void {
-    // After the writes that were called but not submitted yet, since they need the head.
+    // Waits for writes that were called but are not submitted yet, because they need the head.
     void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
@@ -375,14 +375,14 @@ export class KeyValueJournal implements Journal {
 
   readonly #get = (key: string): Eventually<Buffer | undefined> => this.#kv.get(key);
 
-  /** Reads large values in another thread, once they are known to be large. */
+  /** Reads a value: in another thread if it is already known to be large. */
   readonly #getValue = (key: string): Eventually<Buffer | undefined> =>
     andThen(this.#kv.get(key, this.#slowKeys.has(key)), (bytes) => {
       if (bytes !== undefined && bytes.length > LARGE_VALUE_BYTES) this.#slowKeys.add(key);
       return bytes;
     });
 
-  /** Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, even if that happens during the read. */
+  /** Reads data of a thread. Returns `none` if the thread, or the log of `run`, is deleted, also if it is deleted during the read. */
   #unlessDeleted<T>(key: ThreadKey, run: string | null, none: T, read: () => Eventually<T>): Eventually<T> {
     return andThen(this.#sweeper.isDeleted(key, run), (isDeleted) => {
       if (isDeleted) return none;
@@ -401,8 +401,8 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's head; until it ends, nothing else is written to the
-   * thread, nor to the other `records`. Resolves when the write is stored.
+   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's head. Until it has settled, nothing else is written to the
+   * thread or to the other `records`. Resolves when the write is stored.
    */
   #write(
     key: ThreadKey,
@@ -422,7 +422,7 @@ export class KeyValueJournal implements Journal {
     }
   }
 
-  /** The head on which to base a write. */
+  /** The head on which a write is based. @throws ServiceError if writes are refused at present */
   #open(key: ThreadKey): Eventually<ThreadHead> {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
@@ -467,7 +467,7 @@ export class KeyValueJournal implements Journal {
   }
 }
 
-/** The parts that can make an append large. */
+/** The parts of an append that may be large. */
 const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
   runs?.map(({ kwargs }) => kwargs),
   checkpoints?.map(({ changes }) => changes),
@@ -475,7 +475,7 @@ const contentOf = ({ runs, checkpoints, writes, events }: Append) => [
   events?.facts,
 ];
 
-/** A write in flight, wrapped in an object so that returning it does not wait for the promise. */
+/** A write in flight. The promise is wrapped in an object, because an async function that returned the promise itself would wait for it. */
 interface Submitted {
   readonly stored: Promise<void>;
 }

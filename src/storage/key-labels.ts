@@ -13,9 +13,9 @@ import { threadOf } from "./quarantine.ts";
 import { parseOrdinal } from "./sortable-numbers.ts";
 import { itemLabel } from "./store-items.ts";
 
-// Labels of the contents of keys, for messages to people, who do not know the keys of the database.
+// Labels say in words what a key contains, for messages to people who do not know the keys of the database.
 
-/** The thread of a key, or its other content, e.g. `thread 0199...`, `cron 0199... of tenant acme`. */
+/** The label of a key: its thread, or else its content, such as `thread 0199...` or `cron 0199... of tenant acme`. */
 export function keyLabel(key: string): string {
   const thread = threadOf(key);
   if (thread !== undefined)
@@ -31,7 +31,7 @@ export function threadLabel({ tenant, thread }: ThreadKey): string {
   return `thread ${thread}${ofTenant(tenant)}`;
 }
 
-/** The labels of everything that a range of keys may contain. */
+/** Says in words what a range of keys may contain. */
 export function rangeLabel({ from, to }: KeyRange): string {
   const isFromStart = from === "";
   const isToEnd = to === "~";
@@ -41,7 +41,7 @@ export function rangeLabel({ from, to }: KeyRange): string {
   return first === last ? first : `everything from ${first} to ${last}`;
 }
 
-/** The content of a key of a thread. `rest` is the key without the thread's prefix. */
+/** Says in words what a key of a thread contains. `rest`: the key without the thread's prefix. */
 export function threadPartLabel(rest: string): string {
   const [kind, first = "", second = ""] = rest.split("/").map(unescapeSegment);
   switch (kind) {

@@ -5,13 +5,13 @@ import type { ScanRange } from "../ports/key-value-store.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 
 /**
- * The keys of the storage; no other file builds one. A key consists of segments between slashes, the tenant's first. All keys of a thread
- * begin with `<tenant>/t/<thread>/`. The server's own keys begin with `!`, which no tenant can.
+ * The keys of the storage. No other file builds keys. A key consists of segments with slashes between them; the first one is the tenant. All keys
+ * of a thread begin with `<tenant>/t/<thread>/`; the list below has what follows. The server's own keys begin with `!`, as no tenant does.
  *
  *   h                                 the thread
  *   j/<seq>                           a journal entry (an append): contiguous from 1
  *   r/<run>  k/<run>  o/<order>/<run> a run; its kwargs; its place in the order of admission
- *   s/<seq>/<run>                     a delayed run, by the entry at which it started
+ *   s/<seq>/<run>                     a delayed run that has started, by the thread's event number at its start
  *   c/<ns>/<id>                       a checkpoint
  *   b/<ns>/<channel>/<at>             the whole value of a channel
  *   l/<ns>/<channel>/<at>/<start>     items of a list, from index `start` on
@@ -24,8 +24,8 @@ const PLAIN = /^[0-9A-Za-z_.:|-]*$/;
 const OTHER = /[^0-9A-Za-z_.:|-]/g;
 
 /**
- * Escapes a string as one segment of a key. Different strings give different segments, and none contains a separator. Other characters
- * become `%` and four hexadecimal digits, one UTF-16 unit at a time, so that half a surrogate pair is kept.
+ * Escapes a string as one segment of a key. Different strings give different segments, and none contains a separator. Special characters become
+ * `%` and four hexadecimal digits, one UTF-16 unit at a time, so that a lone surrogate is preserved.
  */
 export function escapeSegment(text: string): string {
   return PLAIN.test(text)
@@ -40,7 +40,7 @@ export function unescapeSegment(text: string): string {
     : text;
 }
 
-/** The range of keys that begin with `prefix`, which MUST end with a slash: `0` is the character after it. */
+/** The range of keys that begin with `prefix`, which MUST end with a slash. (`0` is the character after the slash.) */
 export function prefixRange(prefix: string): { readonly gte: string; readonly lt: string } {
   return { gte: prefix, lt: `${prefix.slice(0, -1)}0` };
 }
@@ -97,11 +97,11 @@ export const threadIdsPrefix = (tenant: string): string => `${escapeSegment(tena
 export const threadIdKey = (key: ThreadKey): string =>
   threadIdsPrefix(key.tenant) + escapeSegment(key.thread);
 
-/** Sort indexes of threads: each key has the name of the order, a number to sort by, and the thread's id. */
+/** Sort indexes of threads. A key consists of the name of the order, the number to sort by, and the thread's id. */
 const sortPrefix = (tenant: string, order: string): string => `${escapeSegment(tenant)}/${order}/`;
 export const threadsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ic");
 export const threadsByUpdatePrefix = (tenant: string): string => sortPrefix(tenant, "iu");
-/** Threads by their status (for a busy thread, the last one), sorted by creation. */
+/** Threads by their status, sorted by creation. A busy thread is listed under its last status. */
 export const threadsByStatusPrefix = (tenant: string, status: string): string =>
   sortPrefix(tenant, `is/${status}`);
 /** Threads by a member of their metadata (name and value as `memberKey` writes them), sorted by creation. */
@@ -116,14 +116,14 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
   return { at, thread: unescapeSegment(key.slice(end + 1)) };
 }
 
-/** Runs of all threads by their creation: all of them (`ir`), those that failed (`if`), and those that were interrupted (`ii`). */
+/** Runs of all threads, sorted by creation: all runs (`ir`), failed runs (`if`), and interrupted runs (`ii`). */
 export const runsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
 export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "if");
 export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ii");
-/** The run before the thread: a thread's id is the last segment of every index key. */
+/** A key of these indexes. The run comes before the thread, because the last segment of every index key is the thread's id. */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
-/** The run in such a key; undefined for any other key. */
+/** The thread and the run in a key of {@link runSortKey}; undefined for any other key. */
 export function parseRunSortKey(key: string): { readonly thread: string; readonly run: string } | undefined {
   const [, kind, , run = "", thread = ""] = key.split("/");
   return kind === "ir" || kind === "if" || kind === "ii"
@@ -131,7 +131,7 @@ export function parseRunSortKey(key: string): { readonly thread: string; readonl
     : undefined;
 }
 
-/** The second segments of keys that are indexes of threads, and of their runs. */
+/** The second segments of index keys of threads and runs. */
 const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if", "ii"]);
 /** The thread that an index key names; undefined for any other key. */
 export function threadOfIndexKey(key: string): ThreadKey | undefined {
@@ -158,8 +158,8 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Items of the store. A label ends with `#` and a namespace with `!`, which sort before all characters of a segment. So a namespace sorts
- * before the namespaces below it, and these before its next sibling.
+ * Items of the store. Each label ends with `#`, and the namespace with `!`. These sort before all characters of a segment, so a namespace sorts
+ * before the namespaces below it, and these sort before its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
@@ -171,16 +171,16 @@ export const itemRowKey = (tenant: string, kind: ItemKeyKind, { namespace, key }
 /** The range of items whose namespace begins with this one. */
 export function itemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
-  // `$` is the character after `#`.
+  // The range ends with `$`, the character after `#`.
   return namespace.length === 0 ? prefixRange(prefix) : { gte: prefix, lt: `${prefix.slice(0, -1)}$` };
 }
-/** The range of items of exactly this namespace: `"` is the character after `!`. */
+/** The range of items in exactly this namespace. (`"` is the character after `!`.) */
 export function itemsIn(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   return { gte: `${prefix}!`, lt: `${prefix}"` };
 }
 
-/** The item of such a key; undefined for any other key. */
+/** The item in a key of {@link itemRowKey}; undefined for any other key. */
 export function parseItemKey(
   at: string,
 ): (ItemKey & { readonly tenant: string; readonly kind: ItemKeyKind }) | undefined {
@@ -206,21 +206,21 @@ export const cronRowKey = (tenant: string, id: string): string => cronPrefix(ten
 
 export const FORMAT_KEY = "!format";
 
-/** Present if no run of an older version lacks its end. */
+/** Present if it is known that no run of an older version lacks its end. */
 export const RUN_ENDS_COMPLETE_KEY = "!ended";
 
-/** Has the current mark when the index of runs is complete: older versions stored runs without it, or with less in it. */
+/** Has the value {@link RUN_INDEX_MARK} if the index of runs is complete: older versions stored runs without the index, or with less in it. */
 export const RUN_INDEX_COMPLETE_KEY = "!runs";
 
-/** Never present: deleting it is a write without effect, which tests whether writes work. */
+/** A key that never exists. Deleting it has no effect, and tests whether writes work. */
 export const CHECK_KEY = "!check";
 
-/** Batch numbers; each batch stores its own. */
+/** The numbers of stored batches. Each batch stores its own number. */
 export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
-/** Threads with work, of all tenants: read at the start. */
+/** Marks of the threads of all tenants that have work. They are read when the server starts. */
 export const ACTIVE_RANGE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);
@@ -229,7 +229,7 @@ export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + 
 export const THREAD_EXPIRIES_RANGE = prefixRange("!ttl/");
 export const threadExpiryKey = (key: ThreadKey, due: number): string =>
   `!ttl/${ordinal(Math.max(0, Math.trunc(due)))}/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}`;
-/** The expiry and the thread in such a key. */
+/** The expiry and the thread in a key of {@link threadExpiryKey}. */
 export function parseThreadExpiryKey(key: string): { readonly due: number; readonly key: ThreadKey } {
   const [, due = "", tenant = "", thread = ""] = key.split("/");
   return {
@@ -260,7 +260,7 @@ export function parseTimerKey(key: string): Timer & { readonly key: ThreadKey } 
   return { key: { tenant, thread }, id, due: parseOrdinal(due) };
 }
 
-/** Crons of all tenants, by their next slot. */
+/** Crons of all tenants, by the time at which they fire next (their next slot). */
 export const CRON_SLOTS_RANGE = prefixRange("!cron/");
 export const cronSlotKey = (slot: number, tenant: string, id: string): string =>
   `!cron/${ordinal(slot)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
@@ -286,17 +286,17 @@ export function parseIdempotencyExpiryKey(key: string): {
   return { at: parseOrdinal(at), tenant, name };
 }
 
-/** Marks of deleted data that has still to be swept: a thread's keys, or the events of one run. */
+/** Marks of deleted data whose keys still have to be deleted: those of a thread, or the events of one run. */
 export const SWEEPS_RANGE = prefixRange("!sweep/");
 export const sweepKey = (key: ThreadKey, run: string | null): string =>
   `!sweep/${escapeSegment(key.tenant)}/${escapeSegment(key.thread)}/${run === null ? "" : escapeSegment(run)}`;
 
-/** Pending deliveries of all tenants, by target and time: read at the start. */
+/** Pending webhook deliveries of all tenants, by target and due time. They are read when the server starts. */
 export const PENDING_DELIVERIES_RANGE = prefixRange("!outbox/");
 export const pendingDeliveriesPrefix = (target: string): string => `!outbox/${escapeSegment(target)}/`;
 export const pendingDeliveryKey = (target: string, due: number, tenant: string, id: string): string =>
   `${pendingDeliveriesPrefix(target)}${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;
-/** Dead letters, by the time of their deletion. */
+/** Dead letters, by the time when they will be deleted. */
 export const DEAD_LETTERS_RANGE = prefixRange("!dead/");
 export const deadLetterKey = (due: number, tenant: string, id: string): string =>
   `!dead/${ordinal(due)}/${escapeSegment(tenant)}/${escapeSegment(id)}`;

@@ -2,38 +2,39 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { PendingWrite } from "./committer.ts";
 
 export interface LargeWriteLimits {
-  /** Bytes: a write of this size or more counts as large. */
+  /** A write of this many bytes or more counts as large. */
   readonly large: number;
-  /** Bytes of large writes, queued or in flight: at this size no further one is encoded. A single write may exceed it. */
+  /** When this many bytes of large writes are queued or in flight, no further one is encoded. A single write may exceed it. */
   readonly most: number;
 }
 
-/** From a quarter of a megabyte on, a write takes the store and the event loop some milliseconds: it counts as large. */
+/** A write of a quarter of a megabyte takes some milliseconds of the store and of the event loop. */
 const LIMITS: LargeWriteLimits = { large: 256 * 1024, most: 8 * 1024 * 1024 };
 
 interface QueuedWrite {
   readonly write: PendingWrite;
   readonly bytes: number;
-  /** The number of ordinary writes submitted before it. */
+  /** The number of ordinary writes that were submitted before this one. */
   readonly ordinaryBefore: number;
 }
 
 /**
- * Queues large writes apart from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it. Writes
- * of one thread keep their order, so a thread's later writes join its large one here. Tenants take turns, one write each.
+ * Queues large writes separately from ordinary ones, so that a write of a few hundred bytes does not wait for all large ones before it. Writes of
+ * one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too. Tenants take turns,
+ * one write each.
  *
- * Also bounds the memory of large writes: {@link waitForBudget} is called before one is encoded.
+ * It also limits the memory of large writes: {@link waitForBudget} is called before one is encoded.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
   readonly #limits: LargeWriteLimits;
-  /** By tenant; the tenant whose turn it is comes first. */
+  /** The queued writes by tenant. The tenant whose turn it is comes first. */
   readonly #queues = new Map<string, QueuedWrite[]>();
   /** The number of writes in the queues, by thread. */
   readonly #threads = new Map<string, number>();
   /** Callers that wait for the budget, by tenant; the tenant whose turn it is comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** Bytes queued or in flight. */
+  /** The bytes of large writes that are queued or in flight. */
   #bytes = 0;
   #queuedBytes = 0;
   #isAdmitting = false;
@@ -56,8 +57,7 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Whether a write must go through this queue. A write that names no thread never does: it stays among the ordinary ones. `bytes`: its
-   * size.
+   * True if a write must go through this queue. A write that names no thread never does. `bytes`: the size of the write.
    */
   accepts({ thread }: PendingWrite, bytes: number): boolean {
     return (
@@ -79,8 +79,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Takes the writes of a batch: at least one, and more up to `maxBytes`. Empty if none may be taken yet, because a write does not overtake
-   * the ordinary writes submitted before it. `ordinaryTaken`: the number of ordinary writes taken so far.
+   * Takes the writes of a batch: at least one, and more up to `maxBytes`. Returns an empty list if no write may be taken yet: a write does not
+   * overtake the ordinary writes that were submitted before it. `ordinaryTaken`: the number of ordinary writes that were taken so far.
    */
   take(ordinaryTaken: number, maxBytes: number): readonly PendingWrite[] {
     const writes: PendingWrite[] = [];
@@ -94,7 +94,7 @@ export class LargeWriteQueue {
     }
   }
 
-  /** Whether one of these writes belongs to a tenant other than that of the next large write. */
+  /** True if one of these writes belongs to another tenant than the next large write. */
   isOtherTenantIn(writes: readonly PendingWrite[]): boolean {
     for (const tenant of this.#queues.keys()) {
       return writes.some(({ thread }) => thread !== undefined && tenantOf(thread) !== tenant);
@@ -117,7 +117,7 @@ export class LargeWriteQueue {
     if (left > 0) this.#threads.set(thread, left);
     else this.#threads.delete(thread);
     this.#queuedBytes -= bytes;
-    // The tenant goes behind the others.
+    // Moves the tenant behind the others.
     this.#queues.delete(tenant);
     if (queue.length > 0) this.#queues.set(tenant, queue);
   }
@@ -128,7 +128,7 @@ export class LargeWriteQueue {
     this.#scheduleAdmission();
   }
 
-  /** After a failed write: returns the queued writes, to be refused, and releases all callers that wait. */
+  /** Called after a failed write. Returns the queued writes, which the caller refuses, and releases all callers that wait for the budget. */
   clear(): readonly PendingWrite[] {
     const writes = [...this.#queues.values()].flatMap((queue) => queue.map(({ write }) => write));
     this.#queues.clear();
@@ -142,8 +142,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Called before a write is encoded; `sizeOf` estimates its bytes. Returns a promise when it is large and the budget is used up; undefined when
-   * it may be encoded at once.
+   * Called before a write is encoded. `sizeOf` estimates its bytes. Returns a promise to wait for if the write is large and the budget is used up;
+   * undefined if it may be encoded at once.
    */
   waitForBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
     if (this.#bytes < this.#limits.most && this.#waiting.size === 0) return undefined;
@@ -157,8 +157,8 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Admits one caller in each turn, so that the event loop can do other work in between. Its bytes are known when it is encoded; with a
-   * storage that answers reads later, several may be encoded at once.
+   * Admits one caller per turn, so that the event loop can do other work in between, and the bytes of its write count before the next one is
+   * admitted. With a storage that answers reads later, several writes may be encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;
@@ -180,5 +180,5 @@ export class LargeWriteQueue {
   };
 }
 
-/** The tenant in a thread's prefix, still escaped. */
+/** The tenant in a thread's key prefix, in its escaped form. */
 const tenantOf = (thread: string): string => thread.slice(0, thread.indexOf("/"));

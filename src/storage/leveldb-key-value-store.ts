@@ -10,24 +10,24 @@ import type { WriteOperation } from "../ports/key-value-store.ts";
 type Db = Level<string, Buffer>;
 
 /**
- * Bytes of the log that LevelDB also keeps in memory before it writes a table. Twice as much would halve the merging of tables. But the log
- * is read again at the start after a crash, 20 ms per megabyte, so no more than this.
+ * The bytes of the log that LevelDB also keeps in memory before it writes a table. With twice as much, tables would be merged half as often. But
+ * after a crash, the start has to read the log again, which takes 20 ms per megabyte.
  */
 const WRITE_BUFFER = 32 * 1024 * 1024;
-/** Bytes of a table's block. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
+/** The bytes of a block in a table. With LevelDB's default of 4 KiB, merging tables takes almost twice the time. */
 const BLOCK = 8 * 1024;
 /**
- * No cache of blocks. A large value is a block of its own, and each of the cache's 16 parts may keep one: 240 MiB of states of 15 MiB that
- * nobody reads any more. Without a cache a read takes 0.7 us more, since tables are read from the system's page cache.
+ * The bytes of the block cache: none. A large value is a block of its own, and each of the cache's 16 parts may keep one: with states of 15 MiB,
+ * that would be 240 MiB that nobody reads any more. Without a cache a read takes only 0.7 us more, because tables are in the system's page cache.
  */
 const CACHE = 0;
-/** Bytes of disk space that opening after a failure may need: LevelDB then writes its log as a table. */
+/** The disk space in bytes that opening the database after a failure may need: LevelDB then writes its log as a table. */
 const ROOM = WRITE_BUFFER;
 
 /**
- * A batch of abstract-level's interface for implementers (its manual, "Private API"), which takes keys and values in their stored form. The
- * public methods look up encodings and copy each operation, which takes as long as passing on the batch; an array of operations takes twice
- * as long.
+ * A batch of abstract-level's interface for implementers (in its manual: "Private API"), which takes keys and values in their stored form. The
+ * public methods also look up encodings and copy each operation: this takes as long as the rest of writing a batch, and twice as long for an
+ * array of operations.
  */
 interface NativeBatch {
   _put(key: string, value: Buffer): void;
@@ -35,7 +35,7 @@ interface NativeBatch {
   _write(options: { readonly sync: boolean }): Promise<void>;
 }
 
-/** The same for an array of operations. */
+/** The method of the same private interface that takes an array of operations. */
 interface NativeDb {
   _batch(
     ops: readonly { readonly type: "put" | "del"; readonly key: string; readonly value?: Buffer }[],
@@ -44,15 +44,15 @@ interface NativeDb {
 }
 
 /**
- * Bytes of values from which a batch is passed as an array. LevelDB's copy of an array is freed as soon as it is written; that of a {@link
- * NativeBatch} is freed by the garbage collector, which does not know how large it is.
+ * A batch with this many bytes of values or more is passed as an array. LevelDB's copy of an array is freed as soon as it is written. The copy of a
+ * {@link NativeBatch} is freed only by the garbage collector, which does not know how large it is.
  */
 const LARGE_BATCH = 256 * 1024;
 
-/** LevelDB in a directory. It MUST be opened only once at a time: see `directory-lock.ts`. */
+/** A LevelDB database in a directory. It MUST NOT be opened twice at the same time: see `directory-lock.ts`. */
 export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
   readonly #directory: string;
-  /** Whether a database exists already. Then a missing one is damage, and no new one is created. */
+  /** True if a database exists already. If it is then missing, that is damage, and no new one is created. */
   readonly #existing: boolean;
 
   /** `existing`: refuses to create a new database. */
@@ -97,13 +97,13 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     this.db = db;
   }
 
-  /** Merges all tables. After a repair the tables overlap, and a lookup would take the one with the highest number. */
+  /** Merges all tables. Called after a repair, when tables overlap and lookups would use the table with the highest number. */
   async compact(): Promise<void> {
     const { db } = this;
     if (db instanceof ClassicLevel) await db.compactRange("", "~");
   }
 
-  /** Bytes of memory that LevelDB reports: its log buffers. 0 while it is closed. */
+  /** The bytes of memory that LevelDB reports for its log buffers; 0 while it is closed. */
   memory(): number {
     const { db } = this;
     // In Node, `level` is a ClassicLevel.
@@ -144,7 +144,7 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     }
   }
 
-  /** Checks with a file of its own whether the disk is still full. Closing the database to find out would interrupt reads. */
+  /** Checks whether the disk is still full, by writing a separate file. To find out with the database, it would have to be closed, which interrupts reads. */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
     try {

@@ -35,7 +35,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     this.areNone = areNone;
   }
 
-  /** `isHidden`: true while a thread is quarantined; then the search counts as incomplete. */
+  /** `isHidden`: returns true while any thread is quarantined. Then the search counts as incomplete. */
   static async open(
     kv: KeyValueStore,
     budget: TimeBudget,
@@ -54,7 +54,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
       try {
         yield* this.#findIn(key);
       } catch {
-        // Other damage is reported by a check and fixed by a repair.
+        // The thread is damaged. A check reports that, and a repair fixes it.
         this.#hasMissedSome = true;
       }
       if (stop?.aborted === true) {
@@ -78,7 +78,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
       if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
       const thread = await this.#thread(key, prefix);
-      // The start deletes temporary threads, with their runs.
+      // Skips temporary threads: the start of the server deletes them with their runs.
       if (thread === undefined || thread.temporary !== null || listsRun(thread, id)) continue;
       const run = await readRun((of) => this.#kv.get(of), key, prefix, id);
       if (run !== undefined) yield { key, run, end: await this.#endOf(key, prefix, run) };

@@ -4,7 +4,7 @@ import type { WriteOperation } from "../ports/key-value-store.ts";
 
 type Db = MemoryLevel<string, Buffer>;
 
-/** A store in the memory of this process, for tests and for servers that need not persist. Its contents survive a close and an open. */
+/** A store in the memory of this process, for tests and for servers that need not keep their data. Closing and opening it again keeps its contents. */
 export class MemoryKeyValueStore extends AbstractLevelStore<Db> {
   async open(): Promise<void> {
     this.db ??= new MemoryLevel<string, Buffer>({ keyEncoding: "utf8", valueEncoding: "buffer" });

@@ -2,8 +2,8 @@ import { md5Hex } from "../model/ids.ts";
 import { MAX_INDEXED_LENGTH } from "../model/thread-search.ts";
 
 /**
- * The index key of a metadata member: short, and practically unique. Undefined for a value that is not indexed: an object, a list, or a
- * text that is too long to be searched for.
+ * The index key of a metadata member: a short hash, which is practically unique. Undefined for values that are not indexed: objects, lists, and
+ * texts that are too long.
  */
 export function memberKey(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === "object" && value !== null)) return undefined;
@@ -11,12 +11,12 @@ export function memberKey(name: string, value: unknown): string | undefined {
   return md5Hex(JSON.stringify([name, value])).slice(0, 16);
 }
 
-/** The number of cached keys. It is limited, because keys come from clients. */
+/** The most cached keys. The number is limited, because the members come from clients. */
 const MAX_CACHED_KEYS = 256;
-/** Characters of a cached name or value. */
+/** The most characters of a cached name or value. */
 const LONGEST_KNOWN = 128;
 
-/** A cache of metadata index keys: nearly every thread has the members of its graph and its assistant. */
+/** A cache of metadata index keys. Nearly every thread has members with the ids of its graph and its assistant, which repeat often. */
 export class MemberKeyCache {
   readonly #known = new Map<string, Map<string, string | undefined>>();
   #count = 0;

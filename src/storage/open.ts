@@ -33,7 +33,7 @@ import { DeletionSweeper } from "./deletion-sweeper.ts";
 import { KeyValueLostRunEnds } from "./lost-run-ends.ts";
 import { WriteOrder } from "./write-order.ts";
 
-/** The size of the files in a folder, in bytes. Files that are deleted meanwhile, as LevelDB does, count as 0. */
+/** The size of the files in a folder, in bytes. Files that LevelDB deletes while they are counted count as 0. */
 async function folderSize(folder: string): Promise<number> {
   const names = await readdir(folder);
   const sizes = await Promise.all(
@@ -51,14 +51,14 @@ export type StorageOptions =
   | {
       readonly kind: "level";
       readonly directory: string;
-      /** Reads all tables before the storage is open, including those verified before. Otherwise they are verified after the start. */
+      /** True: all tables are verified before the storage is open. Otherwise, tables that were verified before are verified again after the start. */
       readonly isVerified?: boolean;
     }
   | { readonly kind: "memory" }
   | { readonly kind: "key-value"; readonly store: KeyValueStore };
 
 export interface StorageDeps extends CommitterDeps {
-  /** Makes long reads yield to other work; the caller may share its own budget. */
+  /** Makes long reads yield to other work. The caller may pass a budget that it uses for other work too. */
   readonly budget?: TimeBudget;
   /** Called with the progress of opening and repairing. */
   readonly onProgress?: OnProgress;
@@ -70,20 +70,20 @@ export interface Storage {
   readonly outbox: Outbox;
   readonly crons: CronBook;
   readonly lostRunEnds: LostRunEnds;
-  /** Counts since the storage was opened. */
+  /** Counts of writes and batches since the storage was opened. */
   stats(): CommitStats;
-  /** Bytes on the disk; undefined when the storage is not on a disk. Looks at each file. @throws when it cannot */
+  /** The bytes on the disk; undefined when the storage is not on a disk. Reads the size of each file, and rejects if it cannot. */
   size(): Promise<number | undefined>;
-  /** Bytes of memory that LevelDB's log buffers take; undefined without LevelDB. */
+  /** The bytes of memory that LevelDB's log buffers take; undefined without LevelDB. */
   memory(): number | undefined;
   /**
-   * The numbers of quarantined threads, other keys, and ranges of keys, whose data was partly lost. A range may include further threads and
-   * keys.
+   * The numbers of threads, other keys, and ranges of keys that are quarantined because some of their data was lost. A range may include further
+   * threads and keys.
    */
   damage(): { readonly threads: number; readonly keys: number; readonly ranges: number };
-  /** The threads that are refused because data was lost. A thread may occur more than once. Reads all keys in quarantined ranges. */
+  /** The quarantined threads: requests for them are refused. A thread may occur more than once. Reads all keys in quarantined ranges. */
   refusedThreads(): AsyncIterable<ThreadKey>;
-  /** The tables whose verification after the start is not finished; undefined when there are none. */
+  /** How many tables, with how many bytes, are still to be verified after the start; undefined when there are none. */
   verifying(): { readonly tables: number; readonly bytes: number } | undefined;
   /** The damage that was found and has not been accepted. */
   findings(): readonly DamageRecord[];
@@ -213,8 +213,8 @@ async function start(
 }
 
 /**
- * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. `verify` reports what could not be
- * restored. A damaged marker of the format is rewritten.
+ * Rebuilds the database of a data directory from its remaining files, and its indexes from the records. Rewrites a damaged format marker. What
+ * could not be restored is reported by `verify`.
  * @throws ServiceError `storage.version` when the marker is damaged and the database does not say which format it has
  */
 export async function repairStorage(directory: string, deps: StorageDeps): Promise<void> {
@@ -227,7 +227,7 @@ export async function repairStorage(directory: string, deps: StorageDeps): Promi
 }
 
 /**
- * Accepts the losses: all data is served again as it is stored. Returns the accepted findings.
+ * Accepts the losses: from now on all data is served again, as it is stored. Returns the accepted findings.
  * @throws ServiceError `journal.damaged` when the database must be rebuilt first
  */
 export async function acceptDamage(directory: string, deps: StorageDeps): Promise<readonly DamageRecord[]> {
@@ -275,8 +275,8 @@ async function withoutServer(
 }
 
 /**
- * Copies a data directory to a new or empty directory, even while a server runs on it. The copy is the state at one moment during the
- * copying, and includes everything acknowledged before the call.
+ * Copies a data directory to a new or empty directory, even while a server runs on it. The copy has the data of one moment during the copying,
+ * including everything that was acknowledged before the call.
  * @throws ServiceError `storage.unavailable`
  */
 export async function backupStorage(
@@ -297,7 +297,7 @@ export async function backupStorage(
   }
 }
 
-/** Whether a directory contains the data of a server, even if they are damaged. */
+/** True if a directory contains the data of a server, even if it is damaged. */
 export function hasData(directory: string): boolean {
   return [databaseIn(directory), join(directory, MARKER_FILE)].some((path) => existsSync(path));
 }

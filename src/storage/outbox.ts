@@ -86,7 +86,7 @@ export class KeyValueOutbox implements Outbox {
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
       const delivery = await this.#readable(key);
-      // A delivery that is being changed is read again when the change is stored.
+      // A delivery that is being changed is left out: the caller reads the target again when the change is stored.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
     return found;
@@ -107,7 +107,7 @@ export class KeyValueOutbox implements Outbox {
   }
 
   *#find(key: DeliveryKey): Steps<Delivery | undefined> {
-    // Reads the first status again at the end, because a dead delivery may have become pending meanwhile.
+    // Reads the first status again at the end, because a dead delivery may have become pending between the two reads.
     for (const status of [...STATUSES, STATUSES[0]]) {
       const bytes = yield* awaitValue(this.#kv.get(deliveryRowKey(key.tenant, status, key.id)));
       if (bytes !== undefined) return unsealed(bytes, key) as Delivery;
@@ -183,14 +183,14 @@ export class KeyValueOutbox implements Outbox {
     return after ?? undefined;
   }
 
-  /** The delivery as it will be when everything in flight is stored. */
+  /** The delivery as it will be when all changes in flight are stored. */
   #now(key: DeliveryKey): Eventually<Delivery | undefined> {
     const changing = this.#changing.get(deliveryName(key));
     return changing === undefined ? this.find(key) : (changing.delivery ?? undefined);
   }
 }
 
-/** Adds the operations for an append's delivery. */
+/** Adds the operations that store a new delivery to those of an append. */
 export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });

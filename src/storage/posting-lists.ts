@@ -4,19 +4,19 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
 /**
- * Key prefixes of a condition of a search. A match has a key under `own`, or under `wide`, which lists the threads with too many metadata
- * members to be indexed.
+ * The key prefixes of one condition of a search. A thread that meets the condition has a key under `own`, or under `wide`, which lists the threads
+ * with too many metadata members to be indexed.
  */
 export type PostingList = readonly [own: string, wide?: string];
 
 /**
- * The largest number of thread ids of one condition in memory, for excluding threads by id. If more threads meet a condition, matches are
- * found soon without that.
+ * The most thread ids of one condition that are read into memory to exclude other threads. If more threads meet the condition, this is not needed:
+ * then matches are frequent and found soon.
  */
 const MAX_IDS = 4_096;
-/** Key lookups after which all ids of a condition are read into memory instead. */
+/** After this many key lookups, all ids of a condition are read into memory instead. */
 const MAX_LOOKUPS = 200;
-/** The cost of one lookup, in keys of a range scan. */
+/** The cost of one lookup, measured in keys of a range scan. */
 const LOOK = 3;
 
 /** Filters the candidates of one search by the index keys of its other conditions, without reading records. */
@@ -30,8 +30,8 @@ export class PostingLists {
   }
 
   /**
-   * The candidates that meet all conditions. `isPlaced`: the candidates have their creation time, so their keys can be looked up one by
-   * one, until that has cost as much as reading all ids of the condition.
+   * The candidates that meet all conditions. `isPlaced`: `at` of the candidates is their creation time, so their keys can be looked up one by one;
+   * after {@link MAX_LOOKUPS} lookups, all ids of a condition are read instead.
    */
   async *intersect(pages: CandidatePages, lists: readonly PostingList[], isPlaced: boolean): CandidatePages {
     let asked = 0;
@@ -39,7 +39,7 @@ export class PostingLists {
     for await (const { found, seen } of pages) {
       let left = found;
       let looked = 0;
-      // The first page is not filtered: where many threads match, it fills the result by itself.
+      // The first page is not filtered: if many threads match, it fills the result by itself.
       for (const list of first ? [] : lists) {
         const ids = isPlaced && asked < MAX_LOOKUPS ? null : await this.#members(list);
         if (ids !== null) left = left.filter(({ thread }) => ids.has(thread));
@@ -65,7 +65,7 @@ export class PostingLists {
     return andThen(this.#kv.get(sortKey(prefix, at, thread)), (found) => found !== undefined);
   }
 
-  /** Whether there is a key under this prefix. The list of threads with too many members is nearly always empty. */
+  /** True if there is a key under this prefix. Saves lookups: the list of threads with too many members is nearly always empty. */
   #isInhabited(prefix: string): Promise<boolean> {
     const known = this.#inhabited.get(prefix) ?? this.#hasKey(prefix);
     this.#inhabited.set(prefix, known);

@@ -18,11 +18,11 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { KeyValueEntry, KeyValueStore, WriteOperation, ScanRange } from "../ports/key-value-store.ts";
 import type { KeyRange } from "./leveldb/table-check.ts";
 
-/** The explanation in the error for quarantined data. */
+/** The explanation in errors for quarantined data. */
 const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
-/** The data that may be older than what was acknowledged, because a part of the database was lost. */
+/** The quarantined data: it may be older than what was acknowledged, because a part of the database was lost. */
 export class QuarantinedData {
   /** Prefixes of threads, and keys that belong to no thread. */
   readonly #touched = new Set<string>();
@@ -33,7 +33,7 @@ export class QuarantinedData {
     return !this.#isEverything && this.#touched.size === 0 && this.#ranges.length === 0;
   }
 
-  /** The quarantined threads and other keys, and the ranges of keys, which may include more of both. */
+  /** The numbers of quarantined threads, other keys, and ranges of keys. A range may include further threads and keys. */
   get counts(): { readonly threads: number; readonly keys: number; readonly ranges: number } {
     let threads = 0;
     for (const touched of this.#touched) if (splitThread(touched) !== undefined) threads++;
@@ -54,7 +54,7 @@ export class QuarantinedData {
     return this.#ranges.some(({ from, to }) => prefix <= to && `${prefix}~` >= from);
   }
 
-  /** Whether a key of the database is quarantined. Indexes and marks count as their thread: they are rebuilt after damage. */
+  /** True if a key of the database is quarantined. An index entry or mark is quarantined if its thread is. */
   hasKey(key: string): boolean {
     const thread = threadOf(key);
     if (thread !== undefined) return this.has(thread);
@@ -63,7 +63,7 @@ export class QuarantinedData {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
 
-  /** The quarantined threads: those that are named, and all with keys in a quarantined range. A thread may occur more than once. */
+  /** The quarantined threads: those that findings name, and all that have keys in a quarantined range. A thread may occur more than once. */
   async *threads(kv: KeyValueStore): AsyncGenerator<ThreadKey> {
     for (const touched of this.#touched) {
       const key = splitThread(touched)?.key;
@@ -83,7 +83,7 @@ export class QuarantinedData {
     }
   }
 
-  /** Whether the key lies in a damaged part of a table. */
+  /** True if the key lies in a damaged part of a table. */
   isInDamagedTable(key: string): boolean {
     return this.#ranges.some(({ from, to }) => key >= from && key <= to);
   }
@@ -99,7 +99,7 @@ function refusalOf(key: string): Error {
   return damagedError(thread ?? { tenant: key.slice(0, key.indexOf("/")), thread: "" }, WHY);
 }
 
-/** The thread that a key belongs to, or that an index or mark names. */
+/** The thread to which a key belongs, or which an index entry or a mark names. */
 export function threadOf(key: string): ThreadKey | undefined {
   if (!key.startsWith("!")) return splitThread(key)?.key ?? threadOfIndexKey(key);
   if (key.startsWith(THREAD_EXPIRIES_RANGE.gte)) return parseThreadExpiryKey(key).key;
@@ -170,14 +170,14 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Refuses a range within a quarantined thread: only a request for that thread reads one. */
+  /** Refuses to read a range of keys within a quarantined thread. Such a range is only read for a request for that thread. */
   #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);
   }
 }
 
-/** Without the limit, because omitted entries must not count. */
+/** The range without its limit. The limit is applied later, because omitted entries must not count. */
 function withoutLimit({ gte, lt, reverse = false }: ScanRange): ScanRange {
   return { gte, lt, reverse };
 }

@@ -1,6 +1,6 @@
 import type { ThreadRecord } from "../model/thread.ts";
 
-/** Bytes of stored records in each of the two generations: 16,000 small ones. In memory a record takes about six times its stored size. */
+/** The most bytes of stored records in each of the two generations: some 16,000 small ones. In memory, a record takes about six times its stored size. */
 const MAX_GENERATION_BYTES = 2 * 1024 * 1024;
 
 interface CacheEntry {
@@ -9,9 +9,9 @@ interface CacheEntry {
 }
 
 /**
- * A cache of thread records in stored form: most runs are on a thread that was just created, or had another run just before. It has two
- * generations: when the younger one is full, it replaces the older. Evicting the oldest entry each time would require a search past deleted
- * entries.
+ * A cache of thread records as they are stored. Most runs are on a thread that was just created, or had another run just before. The cache has two
+ * generations: when the younger one is full, it replaces the older one. Evicting single entries would be slow, because finding the oldest entry of
+ * a `Map` means searching past deleted ones.
  */
 export class RecordCache {
   #younger = new Map<string, CacheEntry>();
@@ -23,7 +23,7 @@ export class RecordCache {
     return (this.#younger.get(name) ?? this.#older.get(name))?.thread;
   }
 
-  /** `size`: bytes of the record as it is stored. */
+  /** `size`: the bytes of the stored record. */
   set(name: string, thread: ThreadRecord, size: number): void {
     const found = this.#younger.get(name);
     if (found === undefined) {
@@ -46,7 +46,7 @@ export class RecordCache {
     this.#older.delete(name);
   }
 
-  /** Empties the cache, for when it is unknown what is stored. */
+  /** Empties the cache. Called when it is unknown what is stored. */
   clear(): void {
     this.#younger = new Map();
     this.#older = new Map();

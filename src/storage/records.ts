@@ -8,9 +8,9 @@ import { kwargsKey, runKey } from "./keys.ts";
 import { packRefs, unpackRefs, type ChannelRefs, type StoredRefs } from "./channel-refs.ts";
 import { createRowCodec } from "./row-codec.ts";
 
-/** A journal entry: what an append wrote, by number, so that gaps are noticed and the append can be rolled back. */
+/** A journal entry: lists what an append wrote, so that it can be rolled back. Entries are numbered, so that gaps are noticed. */
 export interface JournalEntry {
-  /** For people who look at a database: nothing reads it. */
+  /** Only for people who look at a database: no code reads it. */
   readonly kind: string;
   readonly epoch: number;
   readonly runs?: readonly string[];
@@ -21,10 +21,10 @@ export interface JournalEntry {
   readonly forgot?: readonly string[];
 }
 
-/** A run without its kwargs, which never change and are stored once, under a key of their own. */
+/** A run without its kwargs, which never change and are stored once, under a separate key. */
 export type StoredRun = Omit<RunRecord, "kwargs"> & { readonly kwargs: null };
 
-/** A checkpoint with the resulting channels in place of its changes. `at` names what it wrote, see `channel-values.ts`. */
+/** A checkpoint with the resulting channel references instead of its changes. `at`: part of the keys of the values that it wrote; see `channel-values.ts`. */
 export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
@@ -170,14 +170,14 @@ export const checkpointRows = createRowCodec<StoredCheckpoint>()(
   ],
 );
 
-/** The value of keys whose presence alone counts. */
+/** The value of keys that only have to be present. */
 export const PRESENT_MARK: Buffer = seal(true);
 /** The value of a mark for a thread that is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
-/** The mark of a complete index of runs. It is raised when a run gets more keys in it, so that older data get them too. */
+/** The mark of a complete index of runs. Its number is raised when runs get more index keys, so that these are added to older data. */
 export const RUN_INDEX_MARK: Buffer = seal(2);
 
-/** Small numbers, encoded once: sequence numbers of a thread's first runs. */
+/** Small numbers, encoded only once. They are the sequence numbers of a thread's first runs. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));
 
 export function sealNumber(n: number): Buffer {
@@ -186,13 +186,13 @@ export function sealNumber(n: number): Buffer {
 
 export type Get = (key: string) => Eventually<Buffer | undefined>;
 
-/** The largest number of checkpoints in an append: each gets a number derived from the append's. */
+/** The most checkpoints in an append. Each gets a number that is derived from the number of the append. */
 export const CHECKPOINTS_PER_APPEND = 4096;
 
-/** Bytes of stored kwargs from which readers share one decoded copy. */
+/** If stored kwargs have this many bytes or more, readers share one decoded copy. */
 const LARGE_KWARGS = 64 * 1024;
 
-/** `shared`: cache of large kwargs that other readers have decoded. */
+/** Reads a run; undefined if it does not exist. `shared`: a cache of large kwargs that other readers have decoded. */
 export function readRun(
   get: Get,
   key: ThreadKey,
@@ -208,13 +208,13 @@ export function readRun(
     const what = `what run ${run} was created with`;
     return andThen(get(name), (bytes) => {
       if (bytes === undefined) {
-        // The run may be deleted between the two reads.
+        // Missing kwargs are damage, unless the run was deleted between the two reads.
         return andThen(get(runKey(prefix, run)), (still) => {
           if (still === undefined) return undefined;
           throw damagedError(key, `${what} is missing`);
         });
       }
-      // Another reader may have decoded them meanwhile.
+      // Another reader may have decoded the kwargs during the read.
       const kwargs = shared?.get(name) ?? (unseal(bytes, key, what) as RunKwargs);
       if (bytes.length >= LARGE_KWARGS) shared?.set(name, kwargs);
       return { ...stored, kwargs };

@@ -2,14 +2,14 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import type { WriteOutage } from "./write-outage.ts";
 
-/** Milliseconds before the first attempt. */
+/** Milliseconds to wait before the first attempt. */
 const FIRST_DELAY_MS = 50;
-/** Milliseconds: the longest time between two attempts. */
+/** The longest time between two attempts, in milliseconds. */
 const MAX_DELAY_MS = 2_000;
 
 /**
- * Closes a store whose write failed and opens it again, until that works and `test`, which writes to it, resolves. The store stays open for
- * reading as long as a probe says that writes would fail again. Never rejects. Returns false when `stop` is aborted.
+ * Closes a store in which a write failed, and opens it again. Repeats this until the store opens and `test`, which writes to it, resolves. As long
+ * as a probe says that writes would fail again, the store stays open for reading. Never rejects. Resolves with false when `stop` is aborted.
  */
 export async function reopen(
   kv: KeyValueStore,

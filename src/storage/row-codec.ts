@@ -1,14 +1,14 @@
-/** The stored form of a record: its values in a fixed order, without their names. */
+/** Converts records to their stored form, a row: the values in a fixed order, without names. */
 export interface RowCodec<T> {
-  /** `value` is stored in place of the record's own member `name`. */
+  /** The row of a record. `value` is stored instead of the record's own member `name`. */
   row<K extends keyof T & string>(record: Omit<T, K>, name?: K, value?: T[K]): unknown[];
   record(row: unknown): T;
 }
 
 /**
- * Defines the columns of a record. Names took a third of a run's stored size, and more of its encoding time. `names` MUST list every member
- * of `T`, which the compiler checks, and their order MUST NOT change: new names go to the end. `spelled` writes out the row of a record
- * that is stored often, with the same members in the same order; looking them up by name costs a microsecond.
+ * Defines the columns of a record. Without columns, names took a third of a run's stored size, and more than that of its encoding time. `names`
+ * MUST list every member of `T`, which the compiler checks. The order MUST NOT change: new names are added at the end. `spelled`, for records
+ * that are stored often, returns the row with the same members in the same order, listed one by one: looking them up by name costs a microsecond.
  */
 export function createRowCodec<T extends object>() {
   return <const N extends readonly (keyof T & string)[]>(
@@ -17,7 +17,7 @@ export function createRowCodec<T extends object>() {
   ): RowCodec<T> => {
     const own: readonly (keyof T & string)[] = names;
     const rowOf = spelled ?? ((record: T) => own.map((name) => record[name] ?? null));
-    // Overwriting existing members is several times faster than adding them.
+    // A record begins as a copy of this object: overwriting existing members is several times faster than adding them.
     const blank = Object.fromEntries(own.map((name) => [name, null]));
     return {
       row(record, name, value) {
@@ -28,7 +28,7 @@ export function createRowCodec<T extends object>() {
       record(row) {
         const record: { [name: string]: unknown } = { ...blank };
         for (let i = 0; i < own.length; i++) {
-          // Null in a row that is older than the column.
+          // A row that is older than a column has no value for it; then the member is null.
           record[own[i] as string] = (row as readonly unknown[])[i] ?? null;
         }
         return record as T;

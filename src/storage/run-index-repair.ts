@@ -5,17 +5,17 @@ import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
 import { PRESENT_MARK, RUN_INDEX_MARK, threadRows } from "./records.ts";
-import { runAt, runIndexKeys } from "./run-index.ts";
+import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
-/** Changes that are written at a time. */
+/** How many changes are written at a time. */
 const BATCH = 1_000;
 
-/** Builds the index over data of an older version, unless it is complete. Nothing else may write meanwhile. */
+/** Completes the index of runs for data of an older version. Nothing else may write during that. */
 export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   if ((await (kv.unguarded ?? kv).get(RUN_INDEX_COMPLETE_KEY))?.equals(RUN_INDEX_MARK)) return;
   let ops: WriteOperation[] = [];
   let done = 0;
-  // Of all tenants: `"` is the first character after `!`, with which the server's own keys begin.
+  // Reads the threads of all tenants. The server's own keys begin with `!`; `"` is the next character.
   for (let at = '"'; ;) {
     const key = await nextThread(kv, at);
     if (key === null) break;
@@ -31,7 +31,7 @@ export async function completeRunIndex(kv: KeyValueStore, onProgress?: OnProgres
   await kv.batch([...ops, { key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK }], { sync: true });
 }
 
-/** Writes of the index keys of each run of a thread, whether or not they exist already. Skips unreadable records, which a check reports. */
+/** The operations that write the index keys of each run of a thread, whether they exist already or not. Skips unreadable records; a check reports them. */
 export async function* runIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,
@@ -45,7 +45,7 @@ export async function* runIndexOps(
     return;
   }
   for await (const [at, bytes] of kv.entries(prefixRange(runPrefix(prefix)))) {
-    const run = runAt(bytes, key, at);
+    const run = tryDecodeRun(bytes, key, at);
     if (run !== undefined) yield runIndexKeys(key, run).map((place) => ({ key: place, value: PRESENT_MARK }));
   }
 }

@@ -5,9 +5,10 @@ import { runsByCreationPrefix, failedRunsPrefix, interruptedRunsPrefix, runSortK
 import { runRows, type StoredRun } from "./records.ts";
 
 /**
- * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, and a run
- * that fails or is interrupted a second one at its end, so that the few such runs are found among many. Any other state is read from the record,
- * because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
+ * The index of runs. It consists of keys without a value, which can be computed from the run's record alone. Each run gets one key when it is
+ * admitted. A run that fails or is interrupted gets a second one when it ends, so that the few such runs are found among many. There are no keys
+ * for other statuses, because they would have to change at the end of each run; these statuses are read from the records. Runs of temporary
+ * threads are in no index.
  */
 
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status">;
@@ -16,13 +17,13 @@ export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_a
   return runSortKey(runsByCreationPrefix(tenant), created_at, thread, run_id);
 }
 
-/** The prefix of the index of runs that ended with this status; undefined if they have no index of their own. */
+/** The key prefix of the index of runs that ended with this status; undefined if there is no index for it. */
 export function endedRunsPrefix(tenant: string, status: RunStatus | undefined): string | undefined {
   if (status === "error" || status === "timeout") return failedRunsPrefix(tenant);
   return status === "interrupted" ? interruptedRunsPrefix(tenant) : undefined;
 }
 
-/** The key of a run in the index of its end; undefined if it is in none. */
+/** The key of a run in the index for the status with which it ended; undefined if there is no such index. */
 export function endedRunKey(
   { tenant, thread }: ThreadKey,
   { run_id, created_at, status }: IndexedRun,
@@ -37,8 +38,8 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
   return ended === undefined ? [created] : [created, ended];
 }
 
-/** The run; undefined if its record is damaged. */
-export function runAt(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
+/** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */
+export function tryDecodeRun(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
     return runRows.record(unseal(bytes, key, at));
   } catch {

@@ -28,9 +28,9 @@ import { runIndexKeys } from "./run-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /**
- * Deletes runs: their records, their checkpoints, and the values that only those checkpoints refer to. The journal lists what was written
- * since the runs were admitted, so the cost depends on the runs, not on the thread. Their events, whose number is unknown, are left to the
- * sweeper.
+ * Deletes runs: their records, their checkpoints, and the values that only these checkpoints refer to. The journal lists what was written since the
+ * runs were admitted, so the cost does not depend on the size of the whole thread. The sweeper deletes their events later, because there may be
+ * many.
  */
 export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<void> {
   const { prefix, key } = draft.head;
@@ -64,7 +64,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   const gone: StoredCheckpoint[] = [];
   const kept: StoredCheckpoint[] = [];
   for (const made of checkpoints) (made.run_id !== null && runs.has(made.run_id) ? gone : kept).push(made);
-  // Found before anything is deleted, because a parent may be deleted too.
+  // Finds the values before anything is deleted, because the parents of the checkpoints, which may be deleted too, are needed for that.
   const written: Value[] = [];
   for (const made of gone) written.push(...(yield* writtenBy(draft, made)));
   for (const value of written) {
@@ -80,7 +80,7 @@ function* removeCheckpoints(draft: AppendDraft, runs: ReadonlySet<string>, from:
   }
 }
 
-/** Gives the remaining checkpoints whose parent is deleted the nearest remaining ancestor as parent. */
+/** For remaining checkpoints whose parent is deleted, sets the nearest remaining ancestor as their parent. */
 function reparent(
   draft: AppendDraft,
   gone: readonly StoredCheckpoint[],
@@ -103,7 +103,7 @@ function reparent(
 const checkpointName = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
 
 interface Since {
-  /** The checkpoints that were made since and still exist. */
+  /** The checkpoints that were made since then and still exist. */
   readonly checkpoints: readonly StoredCheckpoint[];
   /** Tasks with pending writes, by checkpoint. */
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;
@@ -136,7 +136,7 @@ function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCh
   return row === undefined ? undefined : checkpointRows.record(row);
 }
 
-/** A stored value: a whole one, or the segment of a list that begins at `start`. */
+/** A stored value: a whole value, or the segment of a list that begins at index `start`. */
 interface Value {
   readonly key: string;
   readonly ns: string;
@@ -145,7 +145,7 @@ interface Value {
   readonly start: number | null;
 }
 
-/** The values that a checkpoint wrote: those that its parent does not refer to. */
+/** The values that a checkpoint wrote: those to which its parent does not refer. */
 function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> {
   const { prefix } = draft.head;
   const { ns } = made;
@@ -169,7 +169,7 @@ function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> 
   return values;
 }
 
-/** The start index of the segment that a checkpoint added to a list, in its own span or its parent's; undefined when it added none. */
+/** The start index of the segment that a checkpoint added to a list, in a new span or in its parent's last one; undefined when it added none. */
 function writtenFrom(
   { spans }: Extract<ChannelRef, { kind: "list" }>,
   before: ChannelRef | undefined,

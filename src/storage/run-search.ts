@@ -23,15 +23,16 @@ import { createdRunKey, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
- * The cost of a search of runs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
- * matches, however many pages came before. Runs that failed or were interrupted, those of one thread, and unended ones are found without
- * reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ * What a search of runs costs: it reads the index keys from the cursor to the end of the page, the record of each run, and for a matching run also
+ * its thread's record. The number of earlier pages does not matter. Failed and interrupted runs, the runs of one thread, and unended runs are
+ * found without reading other runs. With any other filter, each run is read until the page is full: 5 to 20 us each, in pieces that yield to
+ * other work.
  */
 
-/** Bytes of records, as stored, after which a page ends. */
+/** A page ends when the stored records that were read for it have this many bytes. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Keys that name the runs of a search, in its order. The rest of a key after `prefix` is a cursor. */
+/** The index keys of the runs of a search, in its order. The part of a key after `prefix` can be used as a cursor. */
 interface RunKeys {
   readonly prefix: string;
   readonly pages: AsyncIterable<readonly string[]>;
@@ -58,7 +59,7 @@ export async function searchRuns(
       if (bytes === undefined) continue;
       const stored = runRows.record(unseal(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
-      // The thread may have been deleted, and its runs' index keys are deleted later.
+      // The thread may have been deleted: the index keys of its runs are deleted later than its record.
       const record = await readThread(kv, key);
       if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
       runs.push(stored);
@@ -76,7 +77,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
     const prefix = runOrderPrefix(threadPrefix({ tenant, thread: thread_id }));
     return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
   }
-  // Only failed runs have an error.
+  // Only failed runs have an error, so a search for an error uses their index.
   const ending = status === undefined && error !== undefined ? "error" : status;
   const prefix = endedRunsPrefix(tenant, ending) ?? runsByCreationPrefix(tenant);
   const range = rangeOf(prefix, search, true);
@@ -87,7 +88,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   };
 }
 
-/** The keys between the times of the search, after its cursor. */
+/** The range of keys between the times of the search and after its cursor. */
 function rangeOf(
   prefix: string,
   { cursor, sort_order, created_after, created_before }: RunSearch,
@@ -99,12 +100,12 @@ function rangeOf(
   if (cursor === undefined) return { gte, lt };
   const at = prefix + cursor;
   if (sort_order === "desc") return { gte, lt: at < lt ? at : lt };
-  // The first possible key after the cursor.
+  // The range begins after the key of the cursor.
   const after = `${at}!`;
   return { gte: after > gte ? after : gte, lt };
 }
 
-/** The index keys of unended runs. There are few of them, and their threads are marked, so all are read. */
+/** The index keys of unended runs. All of them are read: there are few, and marks name their threads. */
 async function* unendedKeys(
   kv: KeyValueStore,
   tenant: string,

@@ -1,5 +1,5 @@
 const DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz";
-/** All numbers of one and two digits: V8's own conversion to another base is several times slower. */
+/** The texts of all base-36 numbers with one or two digits. V8's own conversion to another base is several times slower. */
 const ONE_OR_TWO: readonly string[] = Array.from({ length: 36 * 36 }, (_, n) => n.toString(36));
 const TWO: readonly string[] = ONE_OR_TWO.map((digits) => digits.padStart(2, "0"));
 

@@ -66,7 +66,7 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* awaitValue(reading);
-      // A read that takes time may find the value of another version of the item; then both are read again.
+      // If the value was not read in the same turn, it may belong to another version of the item. Then both are read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
@@ -101,18 +101,18 @@ export class KeyValueItems implements StoreItems {
       const found = await this.#firstAlive(tenant, { gte, lt }, now);
       if (found === undefined) return;
       const namespace = found.slice(0, depth);
-      // Skips a namespace that is equal to the previous one after the cut.
+      // Skips a namespace that, cut to `depth` labels, is equal to the previous one.
       if (yielded === undefined || !isSame(yielded, namespace)) yield namespace;
       yielded = namespace;
-      // Jumps over the rest of the namespace, and over everything below it if the cut makes that equal.
+      // Skips the other items of this namespace; if it was cut, also those of all namespaces that are equal to it when cut.
       gte = (found.length > depth ? itemNamespaceRange(tenant, "s", namespace) : itemsIn(tenant, "s", found))
         .lt;
     }
   }
 
-  /** The namespace of the first item that has not expired. */
+  /** The namespace of the first item in a range that has not expired. */
   async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
-    // Usually the first item has not expired. If it has, many others may have too.
+    // First reads one item, because usually the first has not expired. If it has, many others may have expired too, and the whole range is read.
     for (const limit of [1, undefined]) {
       let seen = 0;
       for await (const [at, bytes] of this.#kv.entries({ ...range, ...(limit && { limit }) })) {
@@ -139,7 +139,8 @@ export class KeyValueItems implements StoreItems {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
     const records = changes.map((change) => itemRowKey(tenant, "s", change));
-    // From here to the write nothing is waited for, so that no append of the thread comes between the check of the fence and the write.
+    // Nothing else writes to these records until this write is submitted, so no append of the thread comes between the check of the fence and the
+    // write.
     if (write.fence !== undefined) records.push(threadMapKey(write.fence.thread));
     const submitted = this.#order.run(records, () => runSteps(this.#submit(tenant, changes, write)));
     const { mine, stored } = submitted instanceof Promise ? await submitted : submitted;
@@ -162,7 +163,7 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Checks the fence against the thread's epoch. Reads the thread without caching its head: a replaced writer must not keep it in memory.
+   * Checks the fence against the thread's epoch. Reads the thread without keeping its head in memory, because the writer may have been replaced.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =
@@ -177,7 +178,7 @@ export class KeyValueItems implements StoreItems {
   ): Steps<ReadonlyMap<string, Stored | undefined>> {
     const found = new Map<string, Stored | undefined>();
     for (;;) {
-      // Checked again after each wait: a change in flight may have been stored, or may have failed.
+      // Repeated after each wait: in the meantime, a change in flight may have been stored or may have failed.
       const missing = new Map(changes.map((change) => [itemRowKey(tenant, "s", change), change] as const));
       for (const at of missing.keys()) if (found.has(at) || this.#changing.has(at)) missing.delete(at);
       if (missing.size === 0) return found;
@@ -227,7 +228,7 @@ export class KeyValueItems implements StoreItems {
 
 const NOTHING = { epoch: 0, seq: 0 };
 
-/** The item after a change: null when it is deleted, undefined when nothing changes. */
+/** The item after a change; null: it is deleted; undefined: nothing changes. */
 function after(change: ItemChange, before: Stored | undefined, now: number): Stored | null | undefined {
   switch (change.kind) {
     case "put": {
@@ -267,5 +268,5 @@ const isSame = (a: Namespace, b: Namespace): boolean =>
 const bytesOf = (vector: Float32Array): Uint8Array =>
   new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 
-/** Copied, because a `Float32Array` needs aligned bytes, and these begin at any offset. */
+/** Converts bytes to floats. Copies them, because a `Float32Array` needs aligned bytes, and these may begin at any offset. */
 const floats = (bytes: Uint8Array): Float32Array => new Float32Array(new Uint8Array(bytes).buffer);

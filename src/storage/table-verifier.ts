@@ -5,12 +5,12 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { DatabaseFiles, FoundDamage, ManifestTable } from "./database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** Milliseconds of work in a turn. */
+/** The most milliseconds of work in one turn. */
 const WORK = 2;
-/** Milliseconds between two turns. The work takes about 2 % of a core, and reads 10 MB a second. */
+/** Milliseconds between two turns of work. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;
 /**
- * The pause between two searches for new tables: at least `SCAN_INTERVAL_MS`, and at least `SHARE` times the duration of the last search.
+ * The pause between two searches for new tables is at least `SCAN_INTERVAL_MS`, and at least `SHARE` times as long as the last search took.
  */
 const SCAN_INTERVAL_MS = 10_000;
 const SHARE = 100;
@@ -21,20 +21,20 @@ interface Deps {
   readonly logger: Logger;
 }
 
-/** The verifier's progress on the tables that existed at the start. */
+/** The tables that existed at the start and are not verified yet: their number and their bytes. */
 export interface VerificationProgress {
   readonly tables: number;
   readonly bytes: number;
 }
 
 /**
- * Verifies the checksums of tables while the server runs: first the tables that the start skipped because they had been verified before,
- * then new tables, so that the next start can skip them.
+ * Verifies the checksums of tables while the server runs. First come the tables that were skipped at the start because they had been verified
+ * before. Then come new tables, so that the next start can skip them.
  */
 export class TableVerifier {
   readonly #files: DatabaseFiles;
   readonly #verified: VerifiedTables;
-  /** Tables read since the start of the process. */
+  /** The tables that were read since the process started. */
   readonly #checked: Set<string>;
   readonly #deps: Deps;
   readonly #found: (damage: readonly FoundDamage[]) => void;
@@ -43,7 +43,7 @@ export class TableVerifier {
   #wake: (() => void) | undefined;
   #work: Promise<void> | undefined;
 
-  /** `checked`: the tables that the start has read. `found` is called with the damage that is found. */
+  /** `checked`: the tables that were read at the start. `found` is called with the damage that is found. */
   constructor(
     files: DatabaseFiles,
     verified: VerifiedTables,
@@ -58,7 +58,7 @@ export class TableVerifier {
     this.#found = found;
   }
 
-  /** Undefined when all tables that existed at the start are verified. */
+  /** What is left to verify of the tables that existed at the start; undefined: nothing. */
   get left(): VerificationProgress | undefined {
     return this.#left;
   }
@@ -112,7 +112,7 @@ export class TableVerifier {
     this.#verified.store(names);
   }
 
-  /** Tables that are not read yet. The manifest is read only when there are new files. */
+  /** The tables that have not been read yet. Reads the manifest only if there are new files. */
   #unchecked(): readonly ManifestTable[] {
     const isNew = (name: string): boolean => !this.#checked.has(name);
     return this.#files.names().some(isNew) ? this.#files.tables().filter(({ name }) => isNew(name)) : [];

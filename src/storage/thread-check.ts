@@ -24,7 +24,7 @@ import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Whether the sweeper is deleting the thread, or the log of one of its runs. Readers do not see it any more. */
+/** Returns whether the sweeper is deleting the thread, or the log of one of its runs. Then readers do not see it any more. */
 export type IsDeleted = (key: ThreadKey, run: string | null) => Eventually<boolean>;
 
 interface Chunk {
@@ -33,7 +33,7 @@ interface Chunk {
   readonly starts: boolean;
 }
 
-/** Checks one thread. It receives the thread's keys in order, and at the end reports inconsistencies. */
+/** Checks one thread. It is given the thread's keys in order, and reports inconsistencies at the end. */
 export class ThreadCheck {
   readonly key: ThreadKey;
   readonly #kv: KeyValueStore;
@@ -46,11 +46,11 @@ export class ThreadCheck {
   readonly #runs = new Map<string, StoredRun>();
   readonly #kwargs = new Set<string>();
   readonly #ordered = new Set<string>();
-  /** The journal sequence numbers at which delayed runs started, by run. */
+  /** The event numbers at which delayed runs started, by run. */
   readonly #late = new Map<string, number>();
   readonly #checkpoints = new Map<string, Pick<StoredCheckpoint, "id" | "ns" | "parent" | "changes">>();
   readonly #wholes = new Set<string>();
-  /** Length of each segment by its key. */
+  /** The length of each segment of a list, by its key. */
   readonly #segments = new Map<string, number>();
   readonly #left: string[] = [];
   readonly #chunks = new Map<string, Chunk[]>();
@@ -62,7 +62,7 @@ export class ThreadCheck {
     this.#prefix = prefix;
   }
 
-  /** `rest` is the key without the thread's prefix. */
+  /** Adds a key of the thread with its value. `rest`: the key without the thread's prefix. */
   add(rest: string, bytes: Buffer): void {
     this.#first ??= this.#prefix + rest;
     let value: unknown;
@@ -133,7 +133,7 @@ export class ThreadCheck {
     for (const what of this.#found) yield { key: this.key, what };
   }
 
-  /** Whether the key has been deleted since the scan started, which reads an old snapshot. */
+  /** True if the key was deleted after the scan started: the scan reads the snapshot of that time. */
   async #isGone(key: string | undefined): Promise<boolean> {
     return key === undefined || (await this.#kv.get(key)) === undefined;
   }
@@ -161,7 +161,7 @@ export class ThreadCheck {
     }
   }
 
-  /** Checks the marks and indexes. They lie outside the thread's keys, and count only if the thread has not changed while they were read. */
+  /** Checks the marks and index entries of the thread. They have other keys, so the result counts only if the thread did not change during the reads. */
   async #checkMarks(): Promise<void> {
     for (;;) {
       const bytes = await this.#kv.get(threadRecordKey(this.#prefix));
@@ -210,7 +210,7 @@ export class ThreadCheck {
   async #checkRunIndex(): Promise<void> {
     for (const [id, run] of this.#runs) {
       const places = await allOf(runIndexKeys(this.key, run).map((at) => this.#kv.get(at)));
-      // The run may have been deleted since it was read.
+      // Missing index keys are no error if the run was deleted in the meantime.
       if (places.includes(undefined) && !(await this.#isGone(runKey(this.#prefix, id))))
         this.#found.push(`run ${id} is not in the index of runs`);
     }
@@ -260,7 +260,7 @@ export class ThreadCheck {
     }
     let next = 0;
     for (const { first, end, starts } of chunks) {
-      // After a power cut, an attempt starts above the ids that may have been sent and lost.
+      // Ids may jump at the start of a later attempt: after a power cut, an attempt starts above the ids of events that may have been sent and lost.
       const jumps = starts && record.attempt > 1;
       if (first < next) this.#found.push(`events ${first} to ${next - 1} of run ${run} are there twice`);
       else if (first > next && !jumps)

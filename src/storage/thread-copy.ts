@@ -18,18 +18,18 @@ interface Deps {
   readonly order: WriteOrder;
 }
 
-/** The keys that a copy includes: journal entries, checkpoints, values, pending writes. */
+/** The kinds of keys that a copy includes: journal entries, checkpoints, values, pending writes. */
 const COPIED_KEY_KINDS: ReadonlySet<string> = new Set(["j", "c", "b", "l", "w"]);
 
-/** Operations written at a time. */
+/** The most operations that are written at a time. */
 const PIECE = 256;
-/** Bytes written at a time. */
+/** The most bytes that are written at a time. */
 const BYTES = 256 * 1024;
 
 /**
- * Copies a thread as it was at one moment. It may be too large for one batch, so it is written in pieces, under a mark as if it were being
- * deleted. The last piece removes the mark and adds the record; before that the copy is hidden from readers, and after a crash the sweeper
- * deletes it.
+ * Copies a thread as it was at one moment. It may be too large for one batch, so it is written in pieces. Until the copy is complete, it has the
+ * mark of a thread that is being deleted: readers do not see it, and after a crash the sweeper deletes it. The last piece removes the mark and
+ * adds the thread's record.
  */
 export async function copyThread(
   deps: Deps,
@@ -55,7 +55,7 @@ export async function copyThread(
     await sweeper.publish(to, ops);
     return thread;
   } catch (cause) {
-    // If this fails, the next start deletes the pieces.
+    // Deletes the pieces. If that fails too, the next start deletes them.
     await sweeper.sweep(to, null).catch(() => undefined);
     throw cause;
   }

@@ -10,7 +10,7 @@ import type { ChannelRefs } from "./channel-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 import { SmallMap } from "../model/small-map.ts";
 
-/** The state that a thread's next append builds on: what is stored, and what is in flight. */
+/** What a thread's next append is based on: the state of the thread when everything in flight is stored. */
 export interface ThreadHead {
   readonly key: ThreadKey;
   readonly name: string;
@@ -18,30 +18,30 @@ export interface ThreadHead {
   readonly prefix: string;
   epoch: number;
   seq: number;
-  /** The order number of the next run; the runs below it are stored or in flight. */
+  /** The order number of the next run. Runs with lower numbers are stored or in flight. */
   next_run: number;
-  /** Whether the thread has a mark that it has work. */
+  /** True if the mark of a thread with work is stored for the thread. */
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
-  /** The latest checkpoint of each namespace, from which the next one is derived. */
+  /** The latest checkpoint of each namespace. The next one is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
-  /** The end of each span that was written, by the prefix of its keys; for other spans it is looked up. */
+  /** The end index of each span of a list that was written, by its key prefix. For other spans it is looked up. */
   readonly spanEnds: SmallMap<string, number>;
-  /** The stored kwargs of unfinished runs. The same object need not be written again. */
+  /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;
   /** The id after the last event of each run that has been written to. */
   readonly ends: SmallMap<string, number>;
-  /** The operations of writes in flight, oldest first; a deletion is the last. */
+  /** The operations of the writes in flight, oldest first. If the thread is being deleted, the deletion is the last. */
   readonly inFlight: (readonly WriteOperation[])[];
   /** Resolves when the last write in flight has ended, stored or not. */
   tail: Promise<void> | undefined;
   released: boolean;
-  /** False once a failed write, a deletion or a pruning has made it wrong. */
+  /** False when the head is outdated because of a failed write, a deletion or a pruning. */
   isValid: boolean;
 }
 
-/** The number of span ends that are remembered. */
+/** The most span ends that are remembered. */
 const TIPS = 256;
 
 /** The heads of threads that are being written to, and the cache of thread records. */
@@ -49,14 +49,14 @@ export class ThreadHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
   readonly #records = new RecordCache();
-  /** The latest of the reads in progress, by record. */
+  /** The latest read in progress of each record. */
   readonly #reads = new Map<string, { isCurrent: boolean }>();
 
   constructor(kv: KeyValueStore) {
     this.#kv = kv;
   }
 
-  /** The head on which to base a write. MUST NOT be called again for the same thread before it is returned. */
+  /** The head on which a write is based. MUST NOT be called again for the same thread before the result has resolved. */
   get(key: ThreadKey): Eventually<ThreadHead> {
     const name = threadMapKey(key);
     const known = this.#heads.get(name);
@@ -93,7 +93,7 @@ export class ThreadHeads {
   /** The thread's record as stored. */
   thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     const name = threadMapKey(key);
-    // While an append is in flight, the store may be newer than the cache, and data to which the cached record refers may be deleted.
+    // Uses the cache only if no append is in flight: the store may already be newer, and data to which the cached record refers may be deleted.
     const settled = (this.#heads.get(name)?.inFlight.length ?? 0) === 0;
     const recent = settled ? this.#records.get(name) : undefined;
     if (recent !== undefined) return recent;
@@ -107,7 +107,7 @@ export class ThreadHeads {
     });
   }
 
-  /** Registers a read that takes time. If the record changes meanwhile, the result may be outdated and must not be cached. */
+  /** Registers a read that takes time. If the record changes during the read, the result may be outdated, and must not be cached. */
   #watch(name: string, found: Promise<unknown>): { readonly isCurrent: boolean } {
     this.#overtake(name);
     const read = { isCurrent: true };
@@ -127,7 +127,7 @@ export class ThreadHeads {
     this.#reads.delete(name);
   }
 
-  /** Called when an append of this thread is in flight. Followed by {@link appendStored}, unless it fails. */
+  /** Called when an append to the thread is submitted. {@link appendStored} follows, unless the append fails. */
   appendSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     if (this.#reads.size > 0) this.#overtake(head.name);
     head.inFlight.push(ops);
@@ -144,7 +144,7 @@ export class ThreadHeads {
     this.#drop(head);
   }
 
-  /** Called when an append of this thread is stored. `size`: bytes of its record. */
+  /** Called when an append to the thread is stored. `size`: the bytes of the thread's record. */
   appendStored(head: ThreadHead, thread: ThreadRecord, size: number): void {
     this.#records.set(head.name, thread, size);
     head.inFlight.shift();
@@ -154,7 +154,7 @@ export class ThreadHeads {
     if (head.released) this.#drop(head);
   }
 
-  /** Called when the thread's deletion is in flight. Followed by {@link forget}. */
+  /** Called when the deletion of the thread is submitted. {@link forget} follows. */
   deletionSubmitted(head: ThreadHead, ops: readonly WriteOperation[]): void {
     this.#records.delete(head.name);
     this.#overtake(head.name);
@@ -175,7 +175,7 @@ export class ThreadHeads {
     for (const name of this.#reads.keys()) this.#overtake(name);
   }
 
-  /** Drops everything, because it is unknown what is stored. */
+  /** Drops all heads and records. Called when it is unknown what is stored. */
   clear(): void {
     for (const head of this.#heads.values()) head.isValid = false;
     this.#heads.clear();
@@ -183,12 +183,12 @@ export class ThreadHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Only if the head has not been dropped and read again meanwhile.
+    // Not if this head was already dropped and another one was read.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }
 
-/** Whether the start of the server must read the thread. A temporary thread always counts, since it has to be deleted. */
+/** True if the server must read the thread when it starts. Always true for a temporary thread, which has to be deleted. */
 export function isUnsettled(thread: ThreadRecord): boolean {
   return hasWork(thread) || thread.temporary !== null;
 }

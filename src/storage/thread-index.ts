@@ -16,22 +16,22 @@ import { memberKey, type MemberKeyCache } from "./metadata-keys.ts";
 import { PRESENT_MARK } from "./records.ts";
 
 /**
- * The index of threads: keys without a value, written in the batch that changes the thread. The index follows from the thread's record
- * alone, so a check can find missing keys:
+ * The index of threads. It consists of keys without a value, which are written in the batch that changes the thread. They can be computed from the
+ * thread's record alone, so a check can find missing keys:
  *
  *   by id, by creation    written once
- *   by last change        moves when a thread settles: the two operations that a plain run costs
- *   by status             moves when it settles in another status than before; a busy thread stays where it is
- *   by member             top-level members of the metadata whose value is not an object or a list; moves when the member changes
- *   due                   only for threads with an expiry
- *   by next timer         only for threads of machines that have one; a thread is listed under one timer at a time
+ *   by last change        changes when a thread settles: these two operations are all that a plain run costs
+ *   by status             changes when a thread settles with another status than before; a busy thread keeps its key
+ *   by member             for top-level members of the metadata whose value is no object or list; changes when the member changes
+ *   by expiry             only for threads that expire
+ *   by next timer         only for threads of machines with timers; a thread is listed under its next timer
  *
- * Busy threads are found by the marks that a start reads, so that starting a run changes no index.
+ * Busy threads are found by the marks that the server reads when it starts, so that starting a run changes no index.
  */
 
 /**
- * The number of members indexed for one thread. A thread with more is listed under {@link MANY_MEMBERS} instead, which every search by
- * members reads too.
+ * The most members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS} instead; every search by
+ * members reads that list too.
  */
 const MAX_INDEXED_MEMBERS = 32;
 export const MANY_MEMBERS = "*";
@@ -65,13 +65,13 @@ export function indexKeysOf(key: ThreadKey, thread: ThreadRecord): readonly stri
   ];
 }
 
-/** The key of its next timer, if it has one. */
+/** The index key of the thread's next timer, if it has one. */
 function nextTimerKey(key: ThreadKey, thread: ThreadRecord): readonly string[] {
   const timer = nextTimer(thread);
   return timer === null ? [] : [timerKey(key, timer)];
 }
 
-/** Adds the index changes of a thread's change; `before` is undefined for a new thread. */
+/** Adds the operations that update the index when a thread changes. `before` is undefined for a new thread. */
 export function indexOps(
   ops: WriteOperation[],
   key: ThreadKey,

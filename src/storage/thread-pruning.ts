@@ -16,15 +16,15 @@ import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts"
 import { checkpointRows, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
-/** Keys deleted at a time. */
+/** How many keys are deleted at a time. */
 const PIECE = 200;
 
 type Write = (ops: readonly WriteOperation[], durable: boolean) => Promise<void>;
 
 /**
- * Deletes all checkpoints but the latest of each namespace, and the data that only they refer to. Works in pieces, in an order that keeps
- * every checkpoint readable at any time: first the remaining checkpoints lose their parents; then the others are deleted, newest first and
- * after their pending writes; then the values.
+ * Deletes all checkpoints except the latest of each namespace, and the data to which only these refer. Works in pieces, in an order that keeps
+ * every existing checkpoint readable at any time: first the parents of the remaining checkpoints are set to null; then the others are deleted,
+ * newest first, each after its pending writes; then the values are deleted.
  */
 export async function pruneThread(
   kv: KeyValueStore,
@@ -32,7 +32,7 @@ export async function pruneThread(
   write: Write,
 ): Promise<void> {
   if (thread === undefined) return;
-  // Waits for writes in flight: they belong to the data that stays.
+  // Waits for writes in flight, so that their data is seen here and kept.
   await tail;
   const { kept, gone } = await sort(kv, key, thread.checkpoint);
   const cut = kept.filter(({ parent }) => parent !== null);
@@ -56,7 +56,7 @@ export async function pruneThread(
     const end = at.lastIndexOf("/") + 1;
     return parseOrdinal(at.slice(end)) < (spans.get(at.slice(0, end)) ?? 0);
   });
-  // Synced, so that the deletions before it are on the disk too.
+  // A synced write: it makes sure that the deletions before it are on the disk too.
   await write([{ key: CHECK_KEY, value: null }], true);
 }
 
@@ -77,7 +77,7 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
   return { kept: [...kept.values()], gone };
 }
 
-/** The values that these checkpoints refer to: keys of whole values, and the needed length of each span. */
+/** The values to which these checkpoints refer: the keys of whole values, and the needed length of each span. */
 function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   const wholes = new Set<string>();
   const spans = new Map<string, number>();
@@ -94,7 +94,7 @@ function valuesOf(prefix: string, kept: readonly StoredCheckpoint[]) {
   return { wholes, spans };
 }
 
-/** Deletes all keys under a prefix except those needed. */
+/** Deletes all keys under a prefix except those that are needed. */
 async function drop(
   kv: KeyValueStore,
   under: string,

@@ -5,19 +5,19 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { IndexScan, ScanQuery } from "./index-scans.ts";
 
 /**
- * What a search of threads costs: if the order or a filter has an index, the search reads the index keys up to the page, and the records on the page,
- * however many threads there are. Indexes exist for the orders by id, creation and last change, for a status by creation, and for a
- * metadata member by creation. Otherwise all possible scans run side by side, and the first to complete the page wins: frequent matches are
- * found soon in the requested order, rare ones have few keys. With two indexed filters, candidates of one are checked by the other's keys
- * without reading a record: one or two keys for each candidate of the smaller set, 2 to 10 us each. Counting reads each key of the shortest
- * scan if keys suffice. The worst case is a filter without an index, such as a nested metadata member, that no thread matches: then each
- * thread is read, 5 to 20 us each, in pieces that yield to other work.
+ * What a search of threads costs. If one index has the order and the filter, the search reads the index keys up to the end of the page and the
+ * records on the page; the number of threads does not matter. There are indexes for the orders by id, creation and last change, and, ordered by
+ * creation, for a status and for a metadata member. Otherwise all possible scans run side by side, and the first that completes the page wins:
+ * frequent matches are found soon by a scan in the requested order, and rare ones by an index with few keys. With two indexed filters, candidates
+ * of one are checked by the keys of the other without reading records: one or two keys for each candidate of the smaller set, 2 to 10 us each.
+ * Counting reads each key of the shortest scan, if keys are enough. The worst case is a filter without an index, such as a nested metadata
+ * member, that no thread matches: then each thread is read, 5 to 20 us each, in pieces that yield to other work.
  */
 
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;
-  /** The cost that may be spent after the page to count further matches. */
+  /** How much cost may be spent after the page, to count further matches. */
   readonly ahead: number;
 }
 
@@ -28,9 +28,9 @@ export interface ThreadMatches {
   readonly isAll: boolean;
 }
 
-/** The cost of a candidate whose record is read (about 5 us); one whose key is enough (about 1 us) costs 1. */
+/** The cost of a candidate whose record is read, about 5 us. A candidate whose key is enough, about 1 us, costs 1. */
 const RECORD = 5;
-/** Cost spent in one turn: half a millisecond. The first turns are shorter, since one of the scans may finish early. */
+/** The cost that each scan may spend in one turn: half a millisecond. The first turns are shorter, because one of the scans may finish early. */
 const TURN_COST = 500;
 const FIRST_TURN = 100;
 
@@ -46,7 +46,7 @@ export async function raceScans(
   share: BudgetShare,
 ): Promise<ThreadMatches> {
   const counts = page.limit === 0 && page.ahead === Number.POSITIVE_INFINITY;
-  // If everything has to be counted, scans are preferred that need no records, only index keys.
+  // If everything has to be counted, uses only scans that need no records, if there are any.
   const sure = counts ? scans.filter((scan) => scan.sure) : [];
   const searches = (sure.length > 0 ? sure : scans).map((scan) =>
     scan.ordered || counts ? seek(scan, page, find, share) : collect(scan, wanted, page, find, share),
@@ -66,7 +66,7 @@ export async function raceScans(
 
 type Search = AsyncGenerator<void, ThreadMatches>;
 
-/** Follows a scan in the requested order, to the end of the page and a little further. */
+/** Follows a scan that has the requested order, to the end of the page and a little further. */
 async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,
@@ -79,7 +79,7 @@ async function* seek(
   let turn = FIRST_TURN;
   let left = ahead;
   for await (const { found, seen } of scan.candidates()) {
-    // One unit of cost for each skipped key.
+    // Each key that was skipped costs 1.
     spent += seen - found.length;
     for (const { thread, doubtful } of found) {
       const isShown = total >= offset && threads.length < limit;
@@ -116,7 +116,7 @@ interface Place {
   readonly by: string | number;
 }
 
-/** Follows a scan of any order. Outside the page, only ids and sort keys are in memory. */
+/** Follows a scan in any order to its end, and sorts. Only ids and sort keys are kept in memory; the records of the page are read at the end. */
 async function* collect(
   scan: IndexScan,
   { sort_by, reverse }: ScanQuery,
@@ -133,7 +133,7 @@ async function* collect(
   let turn = FIRST_TURN;
   let isAll = true;
   search: for await (const { found, seen } of scan.candidates()) {
-    // The number of keys that were skipped.
+    // Each key that was skipped costs 1.
     spent += seen - found.length;
     for (const { thread, at } of found) {
       const one = find(thread);
@@ -165,7 +165,7 @@ async function* collect(
   for (const { id } of places.toSorted(order).slice(offset, most)) {
     if (share.isSpent()) yield;
     const found = await find(id);
-    // The thread may have been deleted since the scan.
+    // The thread may have been deleted after the scan.
     if (found !== undefined) threads.push(found);
   }
   return { threads, total, isAll };

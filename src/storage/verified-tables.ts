@@ -1,9 +1,9 @@
 import { type Stats, readFileSync, renameSync, writeFileSync } from "node:fs";
 
 /**
- * The tables whose checksums were correct, with the properties of their files at that time; stored in a file outside the database. LevelDB
- * never changes a table, so a start need not read these tables again before it serves. A bit that flips on the disk later does not change
- * the properties; the {@link TableVerifier} finds that.
+ * The list of tables whose checksums were correct, with the properties of their files at that time. It is stored in a file outside the database.
+ * LevelDB never changes a table, so these tables need not be read again before the server starts. A bit that flips on the disk later does not
+ * change the properties of the file; the {@link TableVerifier} finds such damage.
  */
 export class VerifiedTables {
   readonly #path: string;
@@ -15,12 +15,12 @@ export class VerifiedTables {
     this.#files = read(path);
   }
 
-  /** Whether the file still has the properties that it had when it was verified. */
+  /** True if the file still has the properties that it had when it was verified. */
   has(name: string, stats: Stats): boolean {
     return this.#files.get(name) === describe(stats);
   }
 
-  /** `stats`: the file's properties before it was read. */
+  /** Adds a table whose checksums are correct. `stats`: the properties of its file before it was read. */
   add(name: string, stats: Stats): void {
     this.#isStored &&= this.has(name, stats);
     this.#files.set(name, describe(stats));
@@ -30,7 +30,7 @@ export class VerifiedTables {
     if (this.#files.delete(name)) this.#isStored = false;
   }
 
-  /** Drops all other tables, and stores the list. Entries that a crash loses are verified again. */
+  /** Drops all tables except `names`, and stores the list. If a crash loses entries, their tables are verified again. */
   store(names: ReadonlySet<string>): void {
     for (const name of this.#files.keys()) if (!names.has(name)) this.delete(name);
     if (this.#isStored) return;
@@ -48,7 +48,7 @@ function read(path: string): Map<string, string> {
   try {
     return new Map(Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>));
   } catch {
-    // If the list is missing or torn, all tables are verified.
+    // If the list is missing or unreadable, all tables are verified again.
     return new Map();
   }
 }

@@ -22,8 +22,8 @@ import { strayThreadOf } from "./index-repair.ts";
 import { itemLabel, readItemHead } from "./store-items.ts";
 
 /**
- * Checks an item's key. Yields errors for missing values or index entries; nothing for other keys. The record itself has already been
- * checked.
+ * Checks the key of a store item: yields an error if its value or its index entry is missing. Yields nothing for other keys. The value of the key
+ * has already been checked.
  */
 async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<string> {
   if (at.startsWith("!expire/")) {
@@ -50,12 +50,12 @@ async function* checkItem(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGe
     yield `${itemLabel(place)} expires, and nothing will delete it`;
 }
 
-/** Keys between two reports of the progress. */
+/** How many keys are read between two reports of the progress. */
 const PROGRESS_KEYS = 1_000;
 
 /**
- * Reads every value once, in key order, and checks each thread after its last key. Memory holds the state of one thread's check, never its
- * data.
+ * Reads every value once, in key order, and checks each thread after its last key. Only the state of one thread's check is in memory, and never
+ * its data.
  */
 export async function* verifyAll(
   kv: KeyValueStore,
@@ -91,7 +91,7 @@ export async function* verifyAll(
   if (check !== undefined) yield* check.end();
 }
 
-/** Checks a value of the catalog or of the server. */
+/** Checks a value that belongs to no thread: one of the catalog, or of the server itself. */
 async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncGenerator<Damage> {
   const tenant = at.startsWith("!") ? "" : unescapeSegment(at.slice(0, at.indexOf("/")));
   const key = { tenant, thread: "" };
@@ -109,8 +109,8 @@ async function* checkOther(kv: KeyValueStore, at: string, bytes: Buffer): AsyncG
 }
 
 /**
- * Checks an index key: its thread must exist, and must have this index key. A thread that has lost its record is reported with its other
- * keys.
+ * Checks an index key: its thread must exist, and the key must follow from its record. A thread that has lost its record is reported with its
+ * other keys.
  */
 async function* checkListed(kv: KeyValueStore, at: string, reported: Set<string>): AsyncGenerator<Damage> {
   const key = await strayThreadOf(kv, at);

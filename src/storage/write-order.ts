@@ -1,17 +1,17 @@
 import type { Eventually } from "../ports/eventually.ts";
 
 /**
- * Keeps the order of writes that read before they write. A write begins at once, and usually has ended when its call returns. Only with a
- * store that answers reads later does it take longer: then later writes of the same record wait for it, so that none overtakes it, and
- * nothing changes between its reads and its write. Records are identified by their keys, or a prefix of their keys.
+ * Keeps writes in order that read before they write. A write begins at once, and usually is submitted when its call returns. With a store that
+ * answers reads later, it takes longer. Then later writes of the same records wait for it, so that none overtakes it, and nothing changes between
+ * its reads and its write. Records are identified by their keys, or a prefix of their keys.
  */
 export class WriteOrder {
-  /** The last unfinished write of each record. Never rejects. */
+  /** The last unfinished write of each record. The promises never reject. */
   readonly #last = new Map<string, Promise<void>>();
 
   /**
-   * Calls `write` once the earlier writes of all these records have ended: synchronously if none is in progress. Returns the result of
-   * `write`, which ends when its operations are submitted. It MUST NOT return the promise that they are stored.
+   * Calls `write` when the earlier writes of all these records have ended: synchronously if none is in progress. Returns the result of `write`.
+   * `write` MUST return, or resolve, when its operations are submitted, and MUST NOT wait until they are stored.
    */
   run<T>(records: readonly string[], write: () => Eventually<T>): Eventually<T> {
     const before = this.#last.size === 0 ? undefined : this.#before(records);

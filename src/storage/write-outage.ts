@@ -4,8 +4,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/logger.ts";
 
 /**
- * The time from a failed write until a write is stored again. However long it lasts, and however many writes are refused, the log has one
- * line for its start, one for its end, and one for each new cause.
+ * The time from a failed write until a write is stored again. No matter how long it lasts and how many writes are refused, it logs one line for
+ * its start, one for its end, and one for each new cause.
  */
 export class WriteOutage {
   #error: ServiceError;
@@ -15,7 +15,7 @@ export class WriteOutage {
   #cause: string;
   #refused: number;
 
-  /** `refused`: the writes that failed with the first one. */
+  /** `refused`: the number of writes that failed together with the first one. */
   constructor(error: ServiceError, refused: number, { clock, logger }: { clock: Clock; logger: Logger }) {
     this.#error = error;
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class WriteOutage {
     });
   }
 
-  /** The error of every write during the outage. */
+  /** The error with which every write fails during the outage. */
   get error(): ServiceError {
     return this.#error;
   }
@@ -38,7 +38,7 @@ export class WriteOutage {
     this.#refused++;
   }
 
-  /** Logs that the storage could not be opened again, or did not store the test write. */
+  /** Called when the storage could not be opened again, or did not store the test write. Logs the cause if it is a new one. */
   goesOn(cause: unknown): void {
     const message = innermostMessage(cause);
     if (message === this.#cause) return;
@@ -47,7 +47,7 @@ export class WriteOutage {
     this.#logger.warn("the storage is still not available", { error: withCauses(cause) });
   }
 
-  /** Ends the outage: a write was stored again. */
+  /** Called when a write was stored again. Logs the end of the outage. */
   ended(): void {
     const seconds = Math.round((this.#clock.mono() - this.#since) / 100) / 10;
     this.#logger.info("the storage stores writes again", { seconds, refused: this.#refused });

@@ -1,7 +1,7 @@
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
-import { MemoryBudget } from "../ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
@@ -19,7 +19,7 @@ export interface HubDeps {
   readonly journal: Journal;
   readonly scheduler: Scheduler;
   /** Limits how many states are read at a time. */
-  readonly memory?: MemoryBudget;
+  readonly memory?: ResponseMemoryBudget;
   /** Limits how much of a turn the rendering of large states takes. */
   readonly budget?: TimeBudget;
   readonly logger: Logger;
@@ -65,7 +65,7 @@ export function createHub(deps: HubDeps): Hub {
 
 class StreamHub implements Hub, LogOwner {
   readonly #deps: LogDeps;
-  readonly #memory: MemoryBudget;
+  readonly #memory: ResponseMemoryBudget;
   readonly #shared: SharedReads;
   readonly #logs = new ReleasingMap<string, RunLog>();
   readonly #watches = new Map<string, ThreadWatch>();
@@ -79,7 +79,7 @@ class StreamHub implements Hub, LogOwner {
   constructor({
     journal,
     scheduler,
-    memory = new MemoryBudget(scheduler),
+    memory = new ResponseMemoryBudget(scheduler),
     budget,
     logger,
     sync = "os",

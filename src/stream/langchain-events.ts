@@ -5,7 +5,7 @@ import { pieceOf } from "./message-modes.ts";
 import {
   type FactOf,
   json,
-  type Kind,
+  type FactKind,
   outputOf,
   type RenderContext,
   type EventRenderer,
@@ -46,7 +46,7 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
 }
 
 /** An event of a run whose graph does not emit its events itself. */
-const derived = <T extends Kind>(render: EventRenderer<T>["put"]): EventRenderer<T> => ({
+const derived = <T extends FactKind>(render: EventRenderer<T>["put"]): EventRenderer<T> => ({
   put: (fact, id, context) =>
     andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
 });

@@ -8,9 +8,9 @@ import type { MessageHead, RenderData } from "./render-data.ts";
 
 export { lazyJson as json } from "../codec/json-pieces.ts";
 
-export type Kind = Fact["t"];
-export type FactOf<T extends Kind> = Extract<Fact, { t: T }>;
-type Slot<T extends Kind> = (typeof eventModes)[T][number];
+export type FactKind = Fact["t"];
+export type FactOf<T extends FactKind> = Extract<Fact, { t: T }>;
+type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 
 /** Context of a renderer: its output, and access to the data to which the current fact refers. */
 export interface RenderContext {
@@ -29,7 +29,7 @@ export interface RenderContext {
 }
 
 /** Renders one slot of one kind of fact as an event; it may put nothing. */
-export interface EventRenderer<T extends Kind> {
+export interface EventRenderer<T extends FactKind> {
   /** The next renderer is called when this one has resolved. */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
@@ -39,7 +39,7 @@ export interface EventRenderer<T extends Kind> {
  * renderer for each.
  */
 export type ModeTable = {
-  readonly [T in Kind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
+  readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
 /** True for facts to show: those of the root graph, and those of subgraphs if the reader requested subgraphs. */

@@ -8,7 +8,7 @@ import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { MemoryBudget } from "../ports/memory-budget.ts";
+import type { ResponseMemoryBudget } from "./response-memory-budget.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 
@@ -35,7 +35,7 @@ export class SharedReads {
 
 export interface RenderDataDeps {
   readonly journal: Journal;
-  readonly memory: MemoryBudget;
+  readonly memory: ResponseMemoryBudget;
   readonly shared: SharedReads;
 }
 
@@ -63,7 +63,7 @@ export class RenderData {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   readonly #journal: Journal;
-  readonly #memory: MemoryBudget;
+  readonly #memory: ResponseMemoryBudget;
   readonly #shared: SharedReads;
   readonly #recent: ((id: number) => EventChunk | undefined) | undefined;
   readonly #heads = new Map<number, MessageHead>();

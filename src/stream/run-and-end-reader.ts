@@ -2,7 +2,7 @@ import { threadDeleted, toPlainError } from "../model/errors.ts";
 import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { ReadPause, Reader } from "./run-reader.ts";
+import type { NoEventsReason, Reader } from "./run-reader.ts";
 import { RenderData, type RenderDataDeps } from "./render-data.ts";
 import { LogEntry } from "./log-tail.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
@@ -31,7 +31,7 @@ export class RunAndEndReader implements Reader {
   #hasRead = false;
   #closed = false;
   /** The result of further reads once the end has been returned. */
-  #afterEnd: ReadPause = "end";
+  #afterEnd: NoEventsReason = "end";
 
   constructor(inner: Reader, deps: Deps) {
     this.#inner = inner;
@@ -64,7 +64,7 @@ export class RunAndEndReader implements Reader {
     this.#inner.close();
   }
 
-  next(): Eventually<ChunkSlice | ReadPause> {
+  next(): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#end !== undefined) return this.#afterEnd;
     return andThen(this.#inner.next(), (got) => {
       if (typeof got !== "string") this.#hasRead = true;
@@ -74,7 +74,7 @@ export class RunAndEndReader implements Reader {
     });
   }
 
-  #failed(): ChunkSlice | ReadPause {
+  #failed(): ChunkSlice | NoEventsReason {
     const { run, next } = this.#deps;
     this.#afterEnd = "thread_deleted";
     const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, next());
@@ -82,7 +82,7 @@ export class RunAndEndReader implements Reader {
     return this.#endAt(first, failed);
   }
 
-  #ended(): Eventually<ChunkSlice | ReadPause> {
+  #ended(): Eventually<ChunkSlice | NoEventsReason> {
     const { journal, key, run, next } = this.#deps;
     return andThen(journal.sharedRun(key, run.run_id), (record) => {
       // The log was broken before its end: there is no more to read, and no end to report.
@@ -92,7 +92,7 @@ export class RunAndEndReader implements Reader {
     });
   }
 
-  #endAt(first: number, record: RunRecord | undefined): ChunkSlice | ReadPause {
+  #endAt(first: number, record: RunRecord | undefined): ChunkSlice | NoEventsReason {
     const { key, run, after } = this.#deps;
     // The reader already has the run's end, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;

@@ -6,14 +6,14 @@ import type { RenderData } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 import { LogEntry, inlineStates } from "./log-tail.ts";
 
-/** Thrown when the thread, or the run that is read, was deleted during the read. */
+/** The thread, or the run that is read, was deleted during the read. */
 export type ReadDeletion = "thread_deleted" | "run_deleted";
 
 /**
- * `wait`: no more events yet; the `onReady` listener will be called. `end`: the run has ended and all of it has been read. `cut`: the log
- * was broken; read again from the last id.
+ * Why a read returned no events. `wait`: there are no more yet; the `onReady` listener will be called. `end`: the run has ended and all of its
+ * events have been read. `cut`: the log was broken; read again from the last id.
  */
-export type ReadPause = "wait" | "end" | "cut" | ReadDeletion;
+export type NoEventsReason = "wait" | "end" | "cut" | ReadDeletion;
 
 /** A reader of events: a cursor that moves at the reader's own pace and does not slow down the writer. */
 export interface Reader {
@@ -22,7 +22,7 @@ export interface Reader {
    * settled. Never skips missing events.
    * @throws ServiceError `journal.damaged` instead of leaving a gap
    */
-  next(): Eventually<ChunkSlice | ReadPause>;
+  next(): Eventually<ChunkSlice | NoEventsReason>;
   /** Registers the one listener. It is called after a `wait`, when `next` should be called again. */
   onReady(listener: () => void): void;
   /** True when the log was broken, for example by a shutdown: then a failed read is not an error. */
@@ -132,7 +132,7 @@ export class RunReader implements Reader {
     this.#closes();
   }
 
-  next(): Eventually<ChunkSlice | ReadPause> {
+  next(): Eventually<ChunkSlice | NoEventsReason> {
     const log = this.#log;
     for (;;) {
       if (this.#closed) return "end";
@@ -167,7 +167,7 @@ export class RunReader implements Reader {
   }
 
   /** The end, unless the run was cancelled because its thread is being deleted. */
-  #end(log: RunLog | undefined): ReadPause {
+  #end(log: RunLog | undefined): NoEventsReason {
     if (log === undefined || log.threadDeletion === "none") return "end";
     return log.threadDeletion === "deleted" ? "thread_deleted" : this.#wait(log);
   }

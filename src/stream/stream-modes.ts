@@ -28,7 +28,7 @@ import {
 import {
   type FactOf,
   json,
-  type Kind,
+  type FactKind,
   type ModeTable,
   eventName,
   outputOf,
@@ -151,29 +151,29 @@ const table: ModeTable = {
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
 /** The renderers of a view for one kind of fact, by slot. */
-export type KindRenderers = readonly (EventRenderer<Kind> | undefined)[];
+export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
 
 /** The part of the table for these modes. A kind without any renderer has no row. */
 export function renderersByKind(
   modes: readonly StreamMode[],
-): Readonly<Record<Kind, KindRenderers | undefined>> {
+): Readonly<Record<FactKind, KindRenderers | undefined>> {
   const wanted = new Set<string>(modes);
-  const rows: Partial<Record<Kind, KindRenderers>> = {};
-  for (const kind of Object.keys(eventModes) as Kind[]) {
+  const rows: Partial<Record<FactKind, KindRenderers>> = {};
+  for (const kind of Object.keys(eventModes) as FactKind[]) {
     const renderers = table[kind] as Readonly<
-      Record<string, EventRenderer<Kind> | readonly EventRenderer<Kind>[]>
+      Record<string, EventRenderer<FactKind> | readonly EventRenderer<FactKind>[]>
     >;
     const names: readonly string[] = eventModes[kind];
     const row = names.map((slot, place) => {
       if (!wanted.has(slot) && !control.has(slot)) return undefined;
       const found = renderers[slot];
       return Array.isArray(found)
-        ? (found as readonly EventRenderer<Kind>[])[place - names.indexOf(slot)]
-        : (found as EventRenderer<Kind> | undefined);
+        ? (found as readonly EventRenderer<FactKind>[])[place - names.indexOf(slot)]
+        : (found as EventRenderer<FactKind> | undefined);
     });
     if (row.some((renderer) => renderer !== undefined)) rows[kind] = row;
   }
-  return rows as Record<Kind, KindRenderers | undefined>;
+  return rows as Record<FactKind, KindRenderers | undefined>;
 }
 
 /** True for kinds of facts that refer to a streamed message. */

@@ -1,9 +1,9 @@
 import { ServiceError } from "../model/errors.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
-import type { MemoryBudget, MemoryShare } from "../ports/memory-budget.ts";
+import type { ResponseMemoryBudget, MemoryShare } from "./response-memory-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
-import type { ReadDeletion, ReadPause, Reader } from "./run-reader.ts";
+import type { ReadDeletion, NoEventsReason, Reader } from "./run-reader.ts";
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
@@ -42,7 +42,7 @@ export interface PumpOptions {
 }
 
 export interface OutputMemory {
-  readonly budget: MemoryBudget;
+  readonly budget: ResponseMemoryBudget;
   readonly tenant: string;
   /**
    * Set if slices cannot be rendered again; true if the slice's output may be large. The pump then waits for memory before it renders the
@@ -190,7 +190,7 @@ export class StreamPump<Out> {
     if (this.#missed && !this.#done) this.#turn();
   }
 
-  #step(got: ChunkSlice | ReadPause): Eventually<Step> {
+  #step(got: ChunkSlice | NoEventsReason): Eventually<Step> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
       this.#release();

@@ -3,7 +3,7 @@ import { isPermitted, type ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Logger } from "../ports/logger.ts";
-import type { ReadPause, Reader } from "./run-reader.ts";
+import type { NoEventsReason, Reader } from "./run-reader.ts";
 import type { ChunkSlice } from "./rendering.ts";
 import type { ThreadWatch, RunListener } from "./thread-watch.ts";
 
@@ -76,7 +76,7 @@ export class ThreadReader implements Reader, RunListener {
     this.#wake();
   }
 
-  next(): Eventually<ChunkSlice | ReadPause> {
+  next(): Eventually<ChunkSlice | NoEventsReason> {
     for (;;) {
       if (this.#closed) return "end";
       if (this.#watch.broken) return "cut";
@@ -126,7 +126,7 @@ export class ThreadReader implements Reader, RunListener {
     }
   }
 
-  #wait(): ReadPause {
+  #wait(): NoEventsReason {
     if (this.#closed) return "end";
     if (this.#watch.over) return "thread_deleted";
     if (this.#watch.broken) return "cut";
@@ -135,7 +135,7 @@ export class ThreadReader implements Reader, RunListener {
   }
 
   /** Permission is checked with the first events of each run: the thread may belong to another user since the reader was made. */
-  #got(got: ChunkSlice | ReadPause): Eventually<ChunkSlice | ReadPause> {
+  #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
     // A run with events is stored, and so is its thread.
@@ -149,13 +149,13 @@ export class ThreadReader implements Reader, RunListener {
     });
   }
 
-  #took(got: ChunkSlice | ReadPause): ChunkSlice | ReadPause {
+  #took(got: ChunkSlice | NoEventsReason): ChunkSlice | NoEventsReason {
     if (typeof got !== "string" && this.#reader !== undefined)
       this.#cursor = this.#base + this.#reader.cursor;
     return got;
   }
 
-  #over(): Eventually<ChunkSlice | ReadPause> {
+  #over(): Eventually<ChunkSlice | NoEventsReason> {
     this.#leave();
     return this.next();
   }
@@ -213,5 +213,5 @@ export class ThreadReader implements Reader, RunListener {
 }
 
 /** The current run has no more events. Its watch knows whether the thread itself was deleted. */
-const isOver = (got: ChunkSlice | ReadPause): got is Exclude<ReadPause, "wait" | "cut"> =>
+const isOver = (got: ChunkSlice | NoEventsReason): got is Exclude<NoEventsReason, "wait" | "cut"> =>
   got === "end" || got === "run_deleted" || got === "thread_deleted";

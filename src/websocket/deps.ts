@@ -3,7 +3,7 @@ import type { HeaderSelector } from "../access/configurable-headers.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
-import type { MemoryBudget } from "../ports/memory-budget.ts";
+import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
@@ -42,7 +42,7 @@ export interface UpgradeDeps {
   readonly serviceOf?: (user: AuthUser) => SocketService;
   readonly scheduler: Scheduler;
   readonly budget: TimeBudget;
-  readonly streamMemory: MemoryBudget;
+  readonly streamMemory: ResponseMemoryBudget;
   readonly logger: Logger;
   readonly access: AccessControl;
   /** Which headers of a handshake are passed to the runs that its socket starts. */

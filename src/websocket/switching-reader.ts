@@ -1,5 +1,5 @@
 import type { Eventually } from "../ports/eventually.ts";
-import type { ReadPause, Reader } from "../stream/run-reader.ts";
+import type { NoEventsReason, Reader } from "../stream/run-reader.ts";
 import type { ChunkSlice } from "../stream/rendering.ts";
 
 /** A reader whose source can be replaced; it waits until it has the first one. */
@@ -45,7 +45,7 @@ export class SwitchingReader implements Reader {
     this.#listener = listener;
   }
 
-  next(): Eventually<ChunkSlice | ReadPause> {
+  next(): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#closed) return "end";
     const turn = this.#turn;
     const got = this.#inner?.next() ?? "wait";

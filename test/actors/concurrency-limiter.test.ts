@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import {
   ConcurrencyLimiter,
-  noConcurrencyLimits,
+  unlimitedConcurrency,
   type ConcurrencyLimits,
 } from "../../actors/concurrency-limiter.ts";
 import { defaultLimits } from "../../actors/create-system.ts";
@@ -15,7 +15,7 @@ import { Server } from "./server.ts";
 function gate(limits: Partial<ConcurrencyLimits>) {
   const heap = () => ({ used: 0, limit: 1 });
   const states = new RunMemoryBudget(new SimulatedScheduler(new SimulatedClock()), heap, defaultLimits);
-  const door = new ConcurrencyLimiter({ ...noConcurrencyLimits, ...limits }, states);
+  const door = new ConcurrencyLimiter({ ...unlimitedConcurrency, ...limits }, states);
   const started: string[] = [];
   return {
     door,
@@ -109,7 +109,7 @@ test("a run whose log cannot be opened is refused, and gives its slot back", asy
     nodes: { work: async () => ({ log: ["worked"] }) },
     edges: { start: "work" },
   });
-  const server = await Server.start(simple, { limits: { concurrent: { ...noConcurrencyLimits, all: 1 } } });
+  const server = await Server.start(simple, { limits: { concurrent: { ...unlimitedConcurrency, all: 1 } } });
   const key = await server.thread();
   const open = server.hub.open.bind(server.hub);
   server.hub.open = () => {

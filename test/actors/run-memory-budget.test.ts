@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ConcurrencyLimiter, noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
+import { ConcurrencyLimiter, unlimitedConcurrency } from "../../actors/concurrency-limiter.ts";
 import { RunMemoryBudget } from "../../actors/run-memory-budget.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedScheduler } from "../simulation/scheduler.ts";
@@ -19,7 +19,7 @@ beforeEach(() => {
   open();
 });
 
-function open(concurrent = noConcurrencyLimits): void {
+function open(concurrent = unlimitedConcurrency): void {
   states = new RunMemoryBudget(scheduler, () => heap, LIMITS);
   limiter = new ConcurrencyLimiter(concurrent, states);
 }
@@ -110,7 +110,7 @@ describe("runs that wait for memory", () => {
   });
 
   test("hold up no small ones that wait for a slot", () => {
-    open({ ...noConcurrencyLimits, all: 2 });
+    open({ ...unlimitedConcurrency, all: 2 });
     ask(1_000, ["a/1"]);
     ask(0, ["a/2"]);
     ask(1_000, ["a/3"]);
@@ -161,7 +161,7 @@ describe("runs that wait for memory", () => {
   });
 
   test("begin so too where memory ran out only after they had begun to wait for a slot", async () => {
-    open({ ...noConcurrencyLimits, all: 2 });
+    open({ ...unlimitedConcurrency, all: 2 });
     ask(0, ["a/1", "a/2"]);
     ask(100, ["a/3"]);
     states.setState("a/1", 1_000);

@@ -1,5 +1,5 @@
 /** The server under chaos: Heddle, unchanged, on a real directory, with the faults that the driver requests. */
-import { noConcurrencyLimits } from "../../actors/concurrency-limiter.ts";
+import { unlimitedConcurrency } from "../../actors/concurrency-limiter.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { guardProcess } from "../../src/cli/process-lifecycle.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
@@ -43,7 +43,7 @@ app = await createApp({
   graphs: { chaos },
   ...(setup.hosted === true && { langGraphs: await twins() }),
   webhooks: { allow_internal: true },
-  limits: { linger: setup.linger, concurrent: { ...noConcurrencyLimits, ...setup.slots } },
+  limits: { linger: setup.linger, concurrent: { ...unlimitedConcurrency, ...setup.slots } },
   data: plantedStorage(setup.data, setup.plant),
   ...(setup.dieAt === undefined ? {} : { failpoints: dying(setup.dieAt) }),
 });

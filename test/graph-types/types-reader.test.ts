@@ -52,7 +52,7 @@ function open({ heapMb }: { readonly heapMb?: number } = {}) {
     spawn() {
       spawned++;
       const worker = startWorker<GraphTypesRequest, GraphTypesMessage>(
-        entryUrl("app/graph-types-worker"),
+        entryUrl("app/graph-types-worker-entry"),
         null,
         spawned === 1 ? heapMb : undefined,
       );

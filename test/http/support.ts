@@ -6,7 +6,7 @@ import type { AssistantRecord } from "../../src/model/assistant.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { RunRecord } from "../../src/model/run.ts";
 import type { ThreadKey } from "../../src/model/thread.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Logger, LogLevel } from "../../src/ports/logger.ts";
 import type { Scheduler } from "../../src/ports/scheduler.ts";
@@ -19,7 +19,7 @@ import type { Service } from "../../src/service/service.ts";
 import { newThreadRecord } from "../../src/model/thread.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 import { SimulatedRandom } from "../simulation/random.ts";
-import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
+import type { NoEventsReason, Reader } from "../../src/stream/run-reader.ts";
 
 export const THREAD = "01a1f8d4-0000-7000-8000-000000000001";
 export const RUN = "01a1f8d4-0000-7000-8000-000000000002";
@@ -154,14 +154,14 @@ export function runRecord(request: RunRequest = { assistant_id: "agent" }): RunR
 class EmptyReader implements Reader {
   readonly isCut = false;
   readonly cursor = -1;
-  readonly #pause: ReadPause;
+  readonly #reason: NoEventsReason;
 
-  constructor(pause: ReadPause) {
-    this.#pause = pause;
+  constructor(reason: NoEventsReason) {
+    this.#reason = reason;
   }
 
-  next(): ReadPause {
-    return this.#pause;
+  next(): NoEventsReason {
+    return this.#reason;
   }
 
   onReady(): void {}
@@ -187,7 +187,7 @@ export interface Asked {
 /** The HTTP API over a service that only records its calls. */
 export function protocol(
   overrides: { readonly [room in keyof Service]?: Partial<Service[room]> } = {},
-  pause: ReadPause = "end",
+  reason: NoEventsReason = "end",
 ) {
   const asked: Asked[] = [];
   const logged: string[] = [];
@@ -248,7 +248,7 @@ export function protocol(
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
       cancelOnDisconnect: () => undefined,
-      follow: (...args) => (note("runs.follow", ...args), new EmptyReader(pause)),
+      follow: (...args) => (note("runs.follow", ...args), new EmptyReader(reason)),
       followThread: () => Promise.reject(new TypeError("not asked for")),
       ...overrides.runs,
     },
@@ -336,8 +336,8 @@ export function protocol(
     service,
     scheduler: timers,
     budget: new TimeBudget(accessAndClock.clock, timers),
-    memory: new MemoryBudget(timers),
-    streamMemory: new MemoryBudget(timers),
+    memory: new ResponseMemoryBudget(timers),
+    streamMemory: new ResponseMemoryBudget(timers),
     logger,
     traffic: new Traffic(),
     configurableHeaders: () => undefined,

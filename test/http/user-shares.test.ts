@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { listSender } from "../../src/http/json-responses.ts";
 import { RouteCall } from "../../src/http/request-context.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { Service } from "../../src/service/service.ts";
 import { Answer, THREAD, Timers } from "./support.ts";
@@ -27,7 +27,7 @@ const user = (identity: string): AuthUser => ({
 test("a user who takes nothing of large responses holds up no other user of the same tenant", async () => {
   const timers = new Timers();
   const budget = new TimeBudget({ now: () => 0, mono: () => 0 }, timers);
-  const memory = new MemoryBudget(timers, { tenant: BIG.length });
+  const memory = new ResponseMemoryBudget(timers, { tenant: BIG.length });
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const send = listSender({ budget, memory, logger });
   const ask = (identity: string, answer: Answer) => {

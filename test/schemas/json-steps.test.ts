@@ -7,8 +7,8 @@ import type { HttpRequest } from "../../src/ports/transport.ts";
 const LARGE = 512 * 1024;
 
 let steps = 0;
-const pace = { isSpent: () => true, next: async () => void steps++ };
-const sender = { tenant: "t", workShare: () => pace };
+const budget = { isSpent: () => true, next: async () => void steps++ };
+const sender = { tenant: "t", workShare: () => budget };
 
 const requestOf = (body: Uint8Array): HttpRequest => ({
   method: "POST",

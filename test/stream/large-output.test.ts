@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { pumpRendered, pumpSse } from "../../src/http/sse.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
@@ -24,7 +24,7 @@ let scheduler: HeldScheduler;
 let journal: Journal;
 let writer: Writer;
 let hub: Hub;
-let memory: MemoryBudget;
+let memory: ResponseMemoryBudget;
 
 const states = (size: number) =>
   Array.from({ length: STATES }, (_, i) => ({ i, text: String(i).repeat(size) }));
@@ -44,7 +44,7 @@ describe.each(journals)("large states, over $name", ({ name, open, patience }) =
   beforeEach(async () => {
     scheduler = new HeldScheduler(patience);
     journal = await open();
-    memory = new MemoryBudget(scheduler, { tenant: 900 * KIB, all: 4096 * KIB });
+    memory = new ResponseMemoryBudget(scheduler, { tenant: 900 * KIB, all: 4096 * KIB });
     await begin();
   });
 

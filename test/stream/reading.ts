@@ -1,6 +1,6 @@
 import { LargeSse, type SseOutput } from "../../src/codec/sse.ts";
 import { type StreamMode, streamModes } from "../../src/model/run.ts";
-import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
+import type { NoEventsReason, Reader } from "../../src/stream/run-reader.ts";
 import { type Frames, frameFormat } from "../../src/stream/websocket-frames.ts";
 import { render, type ChunkSlice, createView } from "../../src/stream/rendering.ts";
 
@@ -20,11 +20,11 @@ export function eventsOf({ messages }: Frames): Event[] {
 export const textOf = (output: SseOutput): string =>
   Buffer.concat(output instanceof LargeSse ? [...output.pieces()] : [output]).toString();
 
-/** Reads until a pause, and collects the results. */
+/** Reads until there are no more events, and collects them. */
 export class Collector {
   readonly events: Event[] = [];
   readonly reader: Reader;
-  pause: ReadPause | undefined;
+  reason: NoEventsReason | undefined;
   #ready = true;
   readonly #view;
 
@@ -45,13 +45,13 @@ export class Collector {
   }
 
   /** Reads at most `most` segments. A reader that has to wait waits for its signal. */
-  async read(most = Number.POSITIVE_INFINITY): Promise<ReadPause | undefined> {
+  async read(most = Number.POSITIVE_INFINITY): Promise<NoEventsReason | undefined> {
     for (let i = 0; i < most; i++) {
-      if (this.pause === "wait" && !this.#ready) return this.pause;
+      if (this.reason === "wait" && !this.#ready) return this.reason;
       this.#ready = false;
-      const got: ChunkSlice | ReadPause = await this.reader.next();
-      if (typeof got === "string") return (this.pause = got);
-      this.pause = undefined;
+      const got: ChunkSlice | NoEventsReason = await this.reader.next();
+      if (typeof got === "string") return (this.reason = got);
+      this.reason = undefined;
       this.events.push(...eventsOf(await render(got, this.#view)));
       if (got.memo.stoppedAt !== undefined) this.reader.rewind(got.memo.stoppedAt);
     }

@@ -249,7 +249,7 @@ describe.each(journals)("over $name", ({ open, patience }) => {
         expect(whole.length, `seed ${seed} has events`).toBeGreaterThan(0);
         for (const { after, collector } of life.readers) {
           const due = whole.filter(({ id }) => id > after);
-          expect(collector.pause, `seed ${seed}, after ${after}`).toBe("end");
+          expect(collector.reason, `seed ${seed}, after ${after}`).toBe("end");
           expect(collector.events, `seed ${seed}, after ${after}`).toEqual(due);
         }
         for (const { collector } of life.readers) collector.reader.close();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub } from "../../src/stream/hub.ts";
 import { RenderData, SharedReads } from "../../src/stream/render-data.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { ordinal } from "../../src/storage/sortable-numbers.ts";
@@ -52,7 +52,11 @@ async function stateDuring(change: (journal: Journal, one: Writer) => Promise<un
   const store = kv();
   const { journal, one, run } = await ended(store);
   const shared = new SharedReads(async () => undefined);
-  const data = new RenderData({ journal, memory: new MemoryBudget(deps.scheduler), shared }, one.key, run);
+  const data = new RenderData(
+    { journal, memory: new ResponseMemoryBudget(deps.scheduler), shared },
+    one.key,
+    run,
+  );
   store.hold(listSpanPrefix(threadPrefix(one.key), "", "l", 4096) + ordinal(0));
   const state = Promise.resolve(data.state("", id(1)));
   await new Promise((resolve) => setImmediate(resolve));

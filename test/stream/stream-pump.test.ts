@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { threadDeleted } from "../../src/model/errors.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { type PumpOutput, StreamPump } from "../../src/stream/stream-pump.ts";
-import type { ReadPause, Reader } from "../../src/stream/run-reader.ts";
+import type { NoEventsReason, Reader } from "../../src/stream/run-reader.ts";
 import { HeldScheduler, Lines } from "./support.ts";
 
 test.each([
@@ -32,9 +32,9 @@ test.each([
 
 /** A reader without events, which finds that out asynchronously. */
 function idleReader() {
-  let read: (pause: ReadPause) => void = () => undefined;
+  let read: (reason: NoEventsReason) => void = () => undefined;
   const reader: Partial<Reader> = {
-    next: () => new Promise<ReadPause>((resolve) => (read = resolve)),
+    next: () => new Promise<NoEventsReason>((resolve) => (read = resolve)),
     onReady: () => undefined,
     rest: () => undefined,
     close: () => undefined,

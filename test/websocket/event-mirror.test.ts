@@ -3,7 +3,7 @@ import { pumpSse } from "../../src/http/sse.ts";
 import { AccessControl, type AccessOptions } from "../../src/access/access-control.ts";
 import { Traffic } from "../../src/http/response-counts.ts";
 import { OpenSockets } from "../../src/websocket/open-sockets.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { UpgradeDeps } from "../../src/websocket/deps.ts";
 import { LARGE_OUTPUT } from "../../src/stream/log-tail.ts";
@@ -104,7 +104,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
       service: reading(),
       scheduler,
       budget: new TimeBudget(new SimulatedClock(), scheduler),
-      streamMemory: new MemoryBudget(scheduler),
+      streamMemory: new ResponseMemoryBudget(scheduler),
       access: new AccessControl(options, { clock: new SimulatedClock(), random: new SimulatedRandom(1) }),
       logger: new Lines(),
       configurableHeaders: () => undefined,
@@ -299,7 +299,7 @@ describe.each(journals)("over $name", ({ name: journalName, open: openJournal, p
     "large output of a user's %s socket uses the share of the user",
     async (_, path) => {
       const owners: string[] = [];
-      class Shares extends MemoryBudget {
+      class Shares extends ResponseMemoryBudget {
         override share(owner: string) {
           owners.push(owner);
           return super.share(owner);

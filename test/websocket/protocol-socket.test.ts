@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ServiceError } from "../../src/model/errors.ts";
-import { MemoryBudget } from "../../src/ports/memory-budget.ts";
+import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { TimeBudget } from "../../src/ports/time-budget.ts";
 import type { ThreadProtocol } from "../../src/service/thread-protocol.ts";
 import type { SocketHandlerDeps, SocketService } from "../../src/websocket/deps.ts";
@@ -19,7 +19,7 @@ test("an error that does not fit into the close reason is sent as an error of th
   const deps = {
     scheduler,
     budget: new TimeBudget(new SimulatedClock(), scheduler),
-    streamMemory: new MemoryBudget(scheduler),
+    streamMemory: new ResponseMemoryBudget(scheduler),
     logger: new Lines(),
     requestLog: "debug",
   } as Partial<SocketHandlerDeps> as SocketHandlerDeps;

@@ -6,7 +6,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, timeUntil } from "../components/status-badge.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { toLine } from "../components/value-text.ts";
-import { ItemDialog } from "./item-dialog.tsx";
+import { StoreItemDialog } from "./store-item-dialog.tsx";
 import { ITEMS_PER_PAGE, searchStore } from "./item-search.ts";
 import { NamespaceTree } from "./namespace-tree.tsx";
 
@@ -79,7 +79,7 @@ export function StorePage({ query }: { readonly query: URLSearchParams }) {
         </nav>
       </div>
       {opened !== undefined && (
-        <ItemDialog
+        <StoreItemDialog
           key={opened === null ? "new" : `${opened.namespace.join(".")} ${opened.key}`}
           item={opened}
           namespace={chosen}

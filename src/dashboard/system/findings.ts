@@ -1,7 +1,7 @@
 import type { ServerHistory, WebhookRow } from "../api/records.ts";
 import { formatDuration } from "../components/duration.ts";
 import { bytes } from "./metric-series.ts";
-import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
+import { type LastHourMetrics, MAX_DELIVERIES } from "./last-hour-metrics.ts";
 
 /** Seconds of "the last 5 minutes" and "the last minute". */
 const MINUTES = 300;
@@ -15,7 +15,7 @@ const GROWTH = 1.5;
 const GROWTH_BYTES = 200 * 1024 * 1024;
 
 /** Says in words what is unusual about the server: one sentence for each finding, none if all is well. */
-export function findingsOf({ history, pending }: LastHour): readonly string[] {
+export function findingsOf({ history, pending }: LastHourMetrics): readonly string[] {
   return [
     ...webhookFindings(pending),
     ...failureFindings(history),

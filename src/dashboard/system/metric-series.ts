@@ -1,6 +1,6 @@
 import { formatDuration } from "../components/duration.ts";
 import type { MetricsSample } from "./prometheus-metrics.ts";
-import type { LastHour } from "./last-hour.ts";
+import type { LastHourMetrics } from "./last-hour-metrics.ts";
 
 /** The data of one chart: a value for each time, null where it is missing. */
 export interface Series {
@@ -216,7 +216,10 @@ const FIGURES: {
 };
 
 /** Returns the same charts over the last hour: the server's history, followed by the page's newer samples. */
-export function hourSeriesOf(live: readonly Series[], { history, clockSkewMs }: LastHour): readonly Series[] {
+export function hourSeriesOf(
+  live: readonly Series[],
+  { history, clockSkewMs }: LastHourMetrics,
+): readonly Series[] {
   const times = history.times.map((time) => Date.parse(time) + clockSkewMs);
   const valuesOf = (figure: string): readonly (number | null)[] =>
     history.figures[figure] ?? times.map(() => null);

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import { getMetricsHistory, listDeliveries } from "../api/client.ts";
-import { type LastHour, MAX_DELIVERIES } from "./last-hour.ts";
+import { type LastHourMetrics, MAX_DELIVERIES } from "./last-hour-metrics.ts";
 import { settled } from "./server-sample.ts";
 
 /** Milliseconds between two reads; the server adds entries at the same interval. */
 export const HISTORY_INTERVAL_MS = 10_000;
 /** The server's last hour, as last read. Null: it was not read yet, or the server does not provide it. */
-export const shownHour = signal<LastHour | null>(null);
+export const shownHour = signal<LastHourMetrics | null>(null);
 
 export async function readLastHour(): Promise<void> {
   const history = await settled(getMetricsHistory());

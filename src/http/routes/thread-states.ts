@@ -1,10 +1,10 @@
 import { parseUuid } from "../../model/ids.ts";
-import type { StateSelection } from "../../service/state-snapshot.ts";
+import type { StateProjection } from "../../service/state-snapshot.ts";
 import { invalidUuid } from "../../schemas/error-responses.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,
-  selectionOf,
+  projectionOf,
   parseStateRequest,
   parseUpdateRequest,
 } from "../../schemas/state-request.ts";
@@ -19,8 +19,8 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
       path: "/threads/:thread_id/state",
       access: "users",
       handle(call) {
-        const [key, selection] = [call.thread(), selected(call)];
-        return sendStored(call, () => call.service.threads.stateText(key, selection));
+        const [key, projection] = [call.thread(), projectionFrom(call)];
+        return sendStored(call, () => call.service.threads.stateText(key, projection));
       },
     },
     {
@@ -30,8 +30,8 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
       async handle(call) {
         const key = call.thread();
         const position = { ns: call.query.text("checkpoint_ns") ?? "", id: call.uuid(1, "checkpoint_id") };
-        const selection = selected(call);
-        await sendStored(call, () => call.service.states.at(key, position, selection));
+        const projection = projectionFrom(call);
+        await sendStored(call, () => call.service.states.at(key, position, projection));
       },
     },
     {
@@ -40,8 +40,8 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
       access: "users",
       async handle(call) {
         const key = call.thread();
-        const { position, selection } = parseStateRequest(await call.body());
-        await sendStored(call, () => call.service.states.at(key, position, selection));
+        const { position, projection } = parseStateRequest(await call.body());
+        await sendStored(call, () => call.service.states.at(key, position, projection));
       },
     },
     {
@@ -72,7 +72,10 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
         const before = beforeOf(call);
         const ns = call.query.text("checkpoint_ns") ?? "";
         const asked = { ns, id: null, limit, ...(before !== undefined && { before }) };
-        await sendList(call, call.service.states.history(key, asked, selectionOf(call.query.list("select"))));
+        await sendList(
+          call,
+          call.service.states.history(key, asked, projectionOf(call.query.list("select"))),
+        );
       },
     },
     {
@@ -81,16 +84,16 @@ export function stateRoutes({ sendList, sendStored }: RouteDeps): readonly Route
       access: "users",
       async handle(call) {
         const key = call.thread();
-        const { asked, selection } = parseHistoryRequest(await call.body());
-        await sendList(call, call.service.states.history(key, asked, selection));
+        const { asked, projection } = parseHistoryRequest(await call.body());
+        await sendList(call, call.service.states.history(key, asked, projection));
       },
     },
   ];
 }
 
-function selected({ query }: RouteCall): StateSelection {
+function projectionFrom({ query }: RouteCall): StateProjection {
   const subgraphs = query.flag("subgraphs") ?? false;
-  const asked = selectionOf(query.list("select"));
+  const asked = projectionOf(query.list("select"));
   return subgraphs ? { ...asked, subgraphs } : asked;
 }
 

@@ -8,16 +8,16 @@ export interface BlockHandle {
   readonly size: number;
 }
 
-/** Bytes after each block: its type and its checksum. */
+/** The number of bytes after each block: its type and its checksum. */
 export const BLOCK_TRAILER_BYTES = 5;
-/** Bytes of the footer at the end of a table. */
+/** The last bytes of the footer, at the end of a table. */
 export const TABLE_MAGIC = Buffer.from([0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]);
 
 export function handleOf(reader: ByteReader): BlockHandle {
   return { offset: reader.varint(), size: reader.varint() };
 }
 
-/** Whether the checksum of a block is right. */
+/** True if the checksum of a block is right. */
 export function hasValidChecksum(bytes: Buffer, handle: BlockHandle): boolean {
   const steps = hasValidChecksumInSteps(bytes, handle);
   for (;;) {
@@ -26,10 +26,10 @@ export function hasValidChecksum(bytes: Buffer, handle: BlockHandle): boolean {
   }
 }
 
-/** Bytes of a block that are checksummed before other work gets a turn. */
+/** How many bytes of a block are checksummed before other work gets a turn. */
 const STEP_BYTES = 1024 * 1024;
 
-/** Like {@link hasValidChecksum}, and yields after each step: a block with one large value is as large as the value. */
+/** Like {@link hasValidChecksum}, but yields after each step, because a block with a large value may have megabytes. */
 export function* hasValidChecksumInSteps(
   bytes: Buffer,
   { offset, size }: BlockHandle,
@@ -45,15 +45,15 @@ export function* hasValidChecksumInSteps(
 }
 
 /**
- * Bytes at the start of a block that contain all of its keys: LevelDB ends a block after the entry that crosses its block size, 8 KiB here.
+ * All keys of a block are within this many bytes from its start: LevelDB ends a block after the entry that exceeds the block size, here 8 KiB.
  */
 const KEYS_WITHIN = 64 * 1024;
-/** An entry that ends behind this many bytes is the last one. */
+/** An entry that ends after this many bytes is the last one of its block. */
 const LAST_ENDS_BEHIND = KEYS_WITHIN / 2;
 
 /**
- * The first and the last key of a block whose checksum is right. Of a large block only the start is decompressed.
- * @throws FormatError if the keys are not found there
+ * The first and the last key of a block whose checksum is right. Decompresses only the start of a large block.
+ * @throws FormatError if the keys are not found in it
  */
 export function firstAndLastKeyOf(
   bytes: Buffer,

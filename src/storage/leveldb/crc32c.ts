@@ -1,4 +1,4 @@
-/** Eight tables of the CRC-32C (Castagnoli) polynomial: eight bytes are added at a time, about 500 MB a second. */
+/** Eight tables of the CRC-32C (Castagnoli) polynomial, to process eight bytes at a time: about 500 MB a second. */
 const TABLE = tables();
 
 function tables(): Int32Array {
@@ -15,7 +15,7 @@ function tables(): Int32Array {
   return table;
 }
 
-/** The CRC-32C of the bytes from `from` to `to` (exclusive), as in LevelDB's files. `before`: that of the bytes in front of them. */
+/** The CRC-32C of the bytes from `from` to `to` (exclusive), as in LevelDB's files. `before`: the CRC-32C of the bytes before them. */
 export function crc32c(bytes: Uint8Array, from: number, to: number, before = 0): number {
   const byte = (at: number): number => bytes[at] as number;
   const of = (table: number, value: number): number => TABLE[table * 256 + (value & 0xff)] as number;
@@ -46,7 +46,7 @@ export function findChecksum(bytes: Uint8Array, from: number, to: number): numbe
   for (let at = from; at + 4 < to; at++) {
     const kind = bytes[at] as number;
     sum = (TABLE[(sum ^ kind) & 0xff] as number) ^ (sum >>> 8);
-    // 0 for uncompressed, 1 for Snappy: there are no other types.
+    // There are only the types 0 (uncompressed) and 1 (Snappy).
     if (kind > 1) continue;
     const stored =
       (bytes[at + 1] as number) |
@@ -58,7 +58,7 @@ export function findChecksum(bytes: Uint8Array, from: number, to: number): numbe
   return undefined;
 }
 
-/** Undoes LevelDB's masking of stored checksums (rotated and offset, because data may contain checksums itself). */
+/** Undoes LevelDB's masking of a stored checksum. LevelDB rotates checksums and adds an offset, because the data may itself contain checksums. */
 export function unmaskChecksum(stored: number): number {
   const rotated = (stored - 0xa282ead8) >>> 0;
   return ((rotated >>> 17) | (rotated << 15)) >>> 0;

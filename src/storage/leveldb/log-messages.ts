@@ -1,11 +1,11 @@
 /** A log line in which LevelDB says that it has dropped unreadable data. */
 export interface DroppedDataLine {
-  /** The time as LevelDB writes it: sorts as text. */
+  /** The time as LevelDB writes it. It can be sorted as text. */
   readonly at: string;
   readonly line: string;
 }
 
-/** The lines about dropped bytes in LevelDB's text logs (`LOG`, and `LOG.old` of the previous opening), oldest first. */
+/** The lines about dropped bytes in LevelDB's text logs, oldest first. `LOG` is from the last opening of the database, `LOG.old` from the one before. */
 export function droppedDataLines(texts: readonly string[]): readonly DroppedDataLine[] {
   const found = texts.flatMap((text) =>
     text.split("\n").filter((line) => /: dropping \d+ bytes; /.test(line)),

@@ -4,9 +4,9 @@ import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
 /** A table as listed in the manifest. */
 export interface TableEntry {
   readonly number: number;
-  /** Bytes of its file. */
+  /** The bytes of the table's file. */
   readonly size: number;
-  /** First and last key. */
+  /** The first and the last key. */
   readonly smallest: string;
   readonly largest: string;
   /** The first key in LevelDB's form, with its sequence number. */
@@ -18,8 +18,8 @@ const HEADER = 7;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
 
 /**
- * The tables of a database according to its manifest (LevelDB's `log_format.md` and `version_edit.cc`). A record that a crash has cut off
- * at the end is skipped, as LevelDB does.
+ * The tables of a database, as its manifest lists them. (For the format, see LevelDB's `log_format.md` and `version_edit.cc`.) Like LevelDB, it
+ * skips a record at the end that a crash has cut off.
  * @throws FormatError when the manifest is damaged
  */
 export function readManifest(bytes: Buffer): readonly TableEntry[] {

@@ -17,11 +17,11 @@ export interface TableBounds {
   readonly first: Buffer;
 }
 
-/** Bytes of the largest block that is searched for after a damaged one. Larger blocks, each with one large value, are lost. */
+/** After a damaged block, only blocks with at most this many bytes are searched for. Larger ones, each with one large value, are lost. */
 const LARGEST = 64 * 1024;
-/** Bytes that one search may read in total: about a second. */
+/** The most bytes that one search may read in total. They take about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
-/** Bytes read between two yields. */
+/** How many bytes are read between two yields. */
 const TURN_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -33,33 +33,33 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   const blocks: DataBlock[] = [];
   let read = 0;
   let turn = 0;
-  /** Whether a block is known to begin at this position. */
-  let isBegin = true;
+  /** True if a block is known to begin at `at`. */
+  let isBlockStart = true;
   for (let at = 0; at + BLOCK_TRAILER_BYTES < bytes.length && read < MAX_SEARCH_BYTES;) {
-    const most = isBegin ? bytes.length : Math.min(bytes.length, at + LARGEST);
-    const end = isBegin || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
-    if (isBegin || end !== undefined) read += (end ?? most) - at;
+    const most = isBlockStart ? bytes.length : Math.min(bytes.length, at + LARGEST);
+    const end = isBlockStart || looksLikeBlock(bytes, at) ? findChecksum(bytes, at, most) : undefined;
+    if (isBlockStart || end !== undefined) read += (end ?? most) - at;
     if (read - turn > TURN_BYTES) {
       turn = read;
       yield undefined;
     }
     if (end === undefined) {
-      isBegin = false;
+      isBlockStart = false;
       at++;
       continue;
     }
     const block = dataOf(bytes, at, end - at, blocks.at(-1)?.last, bounds);
-    // Undefined for the filter and the index, which follow the data: their keys do not come after those before.
+    // Undefined for the filter and the index, which follow the data blocks: their keys do not come after the last key of the data.
     if (block !== undefined) blocks.push(block);
-    isBegin = true;
+    isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;
   }
-  // The table must begin with its first key, whose sequence number no other table has.
+  // The first block must begin with the table's first key. Its sequence number occurs in no other table.
   const [first] = blocks;
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
 
-/** The key ranges between the blocks, whose keys are lost. */
+/** The key ranges between the blocks. Their keys are lost. */
 export function gapsBetween(
   blocks: readonly DataBlock[],
   { from, to }: Pick<TableBounds, "from" | "to">,
@@ -75,7 +75,7 @@ export function gapsBetween(
   return gaps;
 }
 
-/** Builds a table from blocks of another one. LevelDB's `table_format.md`; without a filter, which only saves reads. */
+/** Builds a table from blocks of another one, in the format of LevelDB's `table_format.md`. It has no filter, which would only save reads. */
 export function buildTable(bytes: Buffer, blocks: readonly DataBlock[]): Buffer {
   const parts: Buffer[] = [];
   let at = 0;
@@ -122,15 +122,15 @@ function varint(value: number): Buffer {
 }
 
 /**
- * Whether a data block may begin here, compressed or not. It begins with a key that shares nothing with a previous one: 0, its length, the
- * length of its value, and a printable character.
+ * True if a data block may begin here, compressed or not. Its first key shares no bytes with a previous one, so a block begins with 0, the length
+ * of the key, the length of its value, and a printable character.
  */
 function looksLikeBlock(bytes: Buffer, at: number): boolean {
   if (bytes[at] === 0) return looksLikeEntry(bytes, at);
   let next = at;
   while (next < at + 4 && (bytes[next] as number) >= 128) next++;
   const tag = bytes[++next];
-  // The first element of compressed bytes can only be a literal.
+  // Compressed bytes can only begin with a literal.
   if (tag === undefined || (tag & 3) !== 0) return false;
   return looksLikeEntry(bytes, next + 1 + Math.max(0, (tag >>> 2) - 59));
 }
@@ -146,7 +146,7 @@ function looksLikeEntry(bytes: Buffer, at: number): boolean {
   return character >= 0x21 && character <= 0x7e;
 }
 
-/** Decodes a data block that follows the key `last`; undefined when the bytes are not such a block. */
+/** Decodes a data block whose keys come after the key `last`; undefined when the bytes are not such a block. */
 function dataOf(
   bytes: Buffer,
   offset: number,
@@ -171,7 +171,7 @@ function dataOf(
   }
 }
 
-/** LevelDB's order: by key; for the same key the newest first. */
+/** Compares keys in LevelDB's order: by key; of equal keys, the newest comes first. */
 function compareKeys(a: Buffer, b: Buffer): number {
   const [x, y] = [a.subarray(0, -8), b.subarray(0, -8)];
   const order = Buffer.compare(x, y);

@@ -1,9 +1,9 @@
 import { FormatError, ByteReader } from "./byte-reader.ts";
 
-/** Bytes: more than any index block has. A larger stated length is damage. */
+/** More bytes than any index block has. If a block states a larger length, it is damaged. */
 const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
 
-/** Undoes the Snappy compression of a block, or of its first `limit` bytes (Snappy's `format_description.txt`). */
+/** Decompresses a Snappy block, or its first `limit` bytes. (For the format, see Snappy's `format_description.txt`.) */
 export function unsnappy(bytes: Buffer, limit = MAX_BLOCK_BYTES): Buffer {
   const reader = new ByteReader(bytes);
   const size = reader.varint();
@@ -24,7 +24,7 @@ export function unsnappy(bytes: Buffer, limit = MAX_BLOCK_BYTES): Buffer {
     const { length, back } = copyOf(tag, reader);
     if (back === 0 || back > to || to + length > size)
       throw new FormatError("a copy refers to bytes outside of its block");
-    // Byte by byte, because a copy may overlap with its output.
+    // Copies byte by byte, because the source may overlap with the output.
     for (const end = Math.min(to + length, made.length); to < end; to++) made[to] = made[to - back] as number;
   }
   if (to < made.length || !(reader.isAtEnd || size > limit))

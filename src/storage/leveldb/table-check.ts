@@ -11,7 +11,7 @@ import {
 import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
 import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
 
-/** A range of keys, both ends included, of which some may be lost. */
+/** A range of keys, including both ends. Some of the keys may be lost. */
 export interface KeyRange {
   readonly from: string;
   readonly to: string;
@@ -19,11 +19,11 @@ export interface KeyRange {
 
 export interface TableDamage {
   readonly what: string;
-  /** Undefined when no key is lost, but lookups may go wrong. */
+  /** The keys that may be lost; undefined when no key is lost, but lookups may go wrong. */
   readonly range: KeyRange | undefined;
   /** The position of the damaged block's type byte. */
   readonly kindAt?: number;
-  /** For a table that has lost its index: the remaining data blocks. */
+  /** For a table that has lost its index: the data blocks that can still be read. */
   readonly blocks?: readonly DataBlock[];
 }
 
@@ -32,10 +32,11 @@ export const WHOLE_KEY_RANGE: KeyRange = { from: "", to: "~" };
 const FOOTER = 48;
 
 /**
- * Finds the damage of a table by the checksums of all its blocks (LevelDB's `table_format.md`). LevelDB itself does not verify them on
- * reads, so a flipped bit can hide a key and reveal an older value. `bounds`: the table's keys according to the manifest, if known; `size`:
- * its bytes.
- * Yields undefined between blocks, so that the caller can let other work run.
+ * Finds the damage of a table by the checksums of all its blocks. (For the format, see LevelDB's `table_format.md`.) LevelDB itself does not check
+ * them on reads, so a flipped bit could hide a key and reveal an older value. Yields undefined between blocks, so that the caller can let other
+ * work run.
+ * @param bounds the table's key range in the manifest, if known
+ * @param size the table's bytes in the manifest
  */
 export function* checkTable(
   bytes: Buffer,
@@ -62,7 +63,7 @@ export function* checkTable(
     return;
   }
   if (bytes.length !== size) {
-    // The table is intact but has the wrong size: it is another table.
+    // An intact table with the wrong size is another table.
     yield { what: sizeIs(bytes, size), range: bounds ?? WHOLE_KEY_RANGE };
     return;
   }
@@ -92,7 +93,7 @@ function sizeIs(bytes: Buffer, size: number): string {
   return `it has ${bytes.length} bytes in place of ${size}`;
 }
 
-/** Reports the losses of a table without an index: the key ranges between the blocks that can be found. */
+/** Reports what a table without an index has lost: the key ranges between the blocks that can be found. */
 function* salvage(
   bytes: Buffer,
   bounds: TableBounds | undefined,
@@ -101,7 +102,7 @@ function* salvage(
 ): Generator<TableDamage | undefined> {
   if (bounds === undefined) return yield { what, range: WHOLE_KEY_RANGE };
   const found = yield* findBlocks(bytes, bounds);
-  // Without its first block, nothing proves that the remaining blocks belong to this table.
+  // If the size is wrong and the first block is missing, nothing proves that the found blocks belong to this table.
   const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];
   const [first, ...others] = gapsBetween(blocks, bounds);
   yield { what, range: first, blocks };
@@ -126,7 +127,7 @@ function boundsOf(
   }
 }
 
-/** The filter blocks and their index. Damage of these only misleads lookups. */
+/** The filter blocks and their index. Damage in them loses no key, but lookups may go wrong. */
 function filtersOf(bytes: Buffer, meta: BlockHandle): readonly BlockHandle[] {
   try {
     return [meta, ...entriesOf(readBlock(bytes, meta)).map(([, value]) => handleOf(new ByteReader(value)))];

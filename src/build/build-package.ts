@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { BuildMark, hashBuildInputs } from "./build-inputs.ts";
-import { bundlePages, bundleServer, bundleXState, PACKAGE_ROOT } from "./bundles.ts";
+import { bundlePages, bundleServer, bundleXState, PACKAGE_ROOT } from "./package-bundles.ts";
 
 const [option, pages] = process.argv.slice(2);
 if (option === "--pages" && pages !== undefined) await bundlePages(pages);
@@ -38,8 +38,8 @@ async function buildPackage(): Promise<void> {
   const entries = [
     "cli.js",
     "index.js",
-    "app/node-worker.js",
-    "app/graph-types-worker.js",
+    "app/node-worker-entry.js",
+    "app/graph-types-worker-entry.js",
     "demo/agent.js",
     "demo/approval.js",
     "demo/research.js",

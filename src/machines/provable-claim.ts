@@ -5,7 +5,7 @@ import type { Outcome, Place, StateSpace, PossibleStep } from "./state-space.ts"
 import { allStates, type Machine, type StateNode } from "./xstate.ts";
 
 /** A statement about the states that a machine enters, such as `never shipped without PAY`. */
-export interface Claim {
+export interface ProvableClaim {
   readonly kind: "never" | "eventually" | "reachable";
   /** The ids of the states that the claim names. Entering any one of them counts. */
   readonly states: ReadonlySet<string>;
@@ -13,7 +13,8 @@ export interface Claim {
   readonly without: readonly string[];
 }
 
-export interface Verdict {
+/** What the search over the states of the machine says about a claim. */
+export interface ProofResult {
   readonly result: "proved" | "refuted" | "undecided";
   /** Why the claim is undecided; for a refuted `eventually`, what is true at the end of the path. */
   readonly why?: string;
@@ -38,14 +39,14 @@ const GRAMMAR =
  * state has the same name, by its own name (`card`).
  * @throws ServiceError `config.invalid`, naming the part that is wrong
  */
-export function parseClaim(text: string, machine: Machine): Claim {
+export function parseClaim(text: string, machine: Machine): ProvableClaim {
   const [, kind, states = "", events] =
     /^\s*(never|eventually|reachable)\s+(.+?)(?:\s+without\s+(.+?))?\s*$/.exec(text) ?? [];
   if (kind === undefined) throw refusal(`"${text}" is no claim: ${GRAMMAR}`);
   if (events !== undefined && kind !== "never")
     throw refusal(`"${text}" is no claim, since only never takes "without": ${GRAMMAR}`);
   return {
-    kind: kind as Claim["kind"],
+    kind: kind as ProvableClaim["kind"],
     states: new Set(alternatives(states).map((name) => findState(machine, name).id)),
     without: events === undefined ? [] : alternatives(events).map((name) => findEvent(machine, name)),
   };
@@ -89,7 +90,7 @@ interface AllowedStep extends PossibleStep {
  * Decides a claim over all places of a machine. It is proved or refuted if the result is the same for all answers of
  * the guards, and undecided if the result depends on them, or on when the machine sends events to itself.
  */
-export function decide({ places, initial, selfSent }: StateSpace, claim: Claim): Verdict {
+export function decide({ places, initial, selfSent }: StateSpace, claim: ProvableClaim): ProofResult {
   const { kind, states, without } = claim;
   const isHit = ({ entered }: Outcome) => [...states].some((id) => entered.has(id));
   const steps = new Map<string, readonly AllowedStep[]>();

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { MemoryBudget, type MemoryShare } from "../../src/ports/memory-budget.ts";
-import { HeldScheduler } from "../stream/support.ts";
+import { ResponseMemoryBudget, type MemoryShare } from "../../src/stream/response-memory-budget.ts";
+import { HeldScheduler } from "./support.ts";
 
-const make = (scheduler = new HeldScheduler()) => new MemoryBudget(scheduler, { tenant: 100, all: 250 });
+const make = (scheduler = new HeldScheduler()) =>
+  new ResponseMemoryBudget(scheduler, { tenant: 100, all: 250 });
 
 /** A read that ends on request. */
 function slowRead() {

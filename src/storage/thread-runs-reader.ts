@@ -9,15 +9,15 @@ import { allOf, andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { type Get, readRun, readStoredRun, type StoredRun } from "./records.ts";
 
-/** The runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
-export class RunLists {
+/** Reads the runs of one thread in the order of their admission. They also start in this order, except delayed runs. */
+export class ThreadRunsReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;
   readonly #prefix: string;
   readonly #get: Get;
   readonly #shared: WeakCache<RunKwargs>;
 
-  /** `get` reads large values in another thread; `shared`: cache of large kwargs that other readers have decoded. */
+  /** `get`: reads a value, in another thread if it is large. `shared`: a cache of large kwargs that other readers have decoded. */
   constructor(kv: KeyValueStore, key: ThreadKey, prefix: string, get: Get, shared: WeakCache<RunKwargs>) {
     this.#kv = kv;
     this.#get = get;
@@ -45,7 +45,7 @@ export class RunLists {
     for await (const id of this.#ids(0, true, before)) {
       if (!(await this.#fits(id, filter)) || skip-- > 0) continue;
       const run = await readRun(sized, this.#key, this.#prefix, id, this.#shared);
-      // The run has been deleted since the list was started.
+      // The run was deleted after the list was started.
       if (run === undefined) continue;
       found.push(run);
       if (found.length >= limit || size >= bytes) break;
@@ -75,8 +75,8 @@ export class RunLists {
   }
 
   /**
-   * The runs that have started, in the order of their start, beginning with the last one that started at or below `seq`. `last`: the
-   * thread's newest order number. Delayed runs come from a separate list.
+   * The runs that have started, in the order of their start. Begins with the last run whose first event number (`seq_base`) is at or below `seq`.
+   * `last`: the thread's newest order number. Delayed runs are read from a separate list.
    */
   async begun(seq: number, last: number, limit: number): Promise<readonly RunRecord[]> {
     const inOrder = await this.#inOrder(await this.#floor(seq, last), limit);
@@ -88,7 +88,7 @@ export class RunLists {
     return both.slice(Math.max(0, from)).slice(0, limit);
   }
 
-  /** The order number of the last run that started at or below `seq`; 0 when there is none. `last`: the thread's newest order number. */
+  /** Finds the order number of the last run whose `seq_base` is at or below `seq`; 0 if there is none. `last`: the thread's newest order number. */
   async #floor(seq: number, last: number): Promise<number> {
     let low = 0;
     let high = last;
@@ -107,7 +107,7 @@ export class RunLists {
       // One more than requested, because a delayed run may replace the first.
       if (found.length > limit) break;
       const run = await readRun(this.#get, this.#key, this.#prefix, id, this.#shared);
-      // Skips runs that were deleted since the list was started, or withdrawn before they started.
+      // Skips runs that were deleted after the list was started, or were withdrawn before they started.
       if (run !== undefined && hasBegunInOrder(run)) found.push(run);
     }
     return found;
@@ -147,7 +147,7 @@ export class RunLists {
   }
 }
 
-/** Whether the run started in the order of admission, which delayed runs do not. */
+/** True if the run has started, and in the order of admission, as all runs but delayed ones do. */
 function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
   return seq_base > 0 && due === null;
 }

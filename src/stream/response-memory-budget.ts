@@ -1,5 +1,5 @@
-import type { Eventually } from "./eventually.ts";
-import type { Cancel, Scheduler } from "./scheduler.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface MemoryLimits {
   /** Bytes of one tenant's responses that clients have not read yet. One response may exceed them. */
@@ -40,7 +40,7 @@ interface TenantUsage {
  * A budget for the memory of responses that are being written: lists, large values and events. Clients that request large data and read it
  * slowly wait for each other, but not for those of other tenants.
  */
-export class MemoryBudget {
+export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;
   readonly #limits: MemoryLimits;
   readonly #tenants = new Map<string, TenantUsage>();
@@ -163,7 +163,7 @@ export class MemoryBudget {
 export class MemoryShare {
   readonly tenant: string;
   readonly use: TenantUsage;
-  readonly #budget: MemoryBudget;
+  readonly #budget: ResponseMemoryBudget;
   #bytes = 0;
   #isReading = false;
   /** Resolves the promise that the response waits for; undefined while it does not wait. */
@@ -171,7 +171,7 @@ export class MemoryShare {
   #moved: number;
   #cut: () => void = () => undefined;
 
-  constructor(budget: MemoryBudget, tenant: string, use: TenantUsage) {
+  constructor(budget: ResponseMemoryBudget, tenant: string, use: TenantUsage) {
     this.#budget = budget;
     this.tenant = tenant;
     this.use = use;

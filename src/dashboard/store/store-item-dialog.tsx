@@ -8,7 +8,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { Age } from "../components/status-badge.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
-interface ItemDialogProps {
+interface StoreItemDialogProps {
   /** Null: a new item. */
   readonly item: StoreItem | null;
   /** The namespace of a new item. */
@@ -19,7 +19,7 @@ interface ItemDialogProps {
 }
 
 /** The form of an item of the store. */
-export function ItemDialog({ item, namespace, onChanged, onClose }: ItemDialogProps) {
+export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreItemDialogProps) {
   const [labels, setLabels] = useState((item?.namespace ?? namespace).join("."));
   const [key, setKey] = useState(item?.key ?? "");
   const [value, setValue] = useState<unknown>(item?.value);

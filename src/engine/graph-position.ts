@@ -3,7 +3,7 @@ import type { SubgraphAnswers } from "../graph/interrupts.ts";
 import type { SubgraphCheckpoint } from "../model/start-checkpoint.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
-export interface GraphScope {
+export interface GraphPosition {
   /** `""` for the root graph, else the namespace of the task that it runs in. */
   readonly ns: string;
   /** Names of the nodes from the root graph down to this graph. */
@@ -22,7 +22,7 @@ export interface GraphScope {
   readonly startFrom: readonly SubgraphCheckpoint[];
 }
 
-export const ROOT_POSITION: GraphScope = {
+export const ROOT_POSITION: GraphPosition = {
   ns: "",
   path: [],
   parentGraph: null,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { EXTERNAL_PACKAGES, PACKAGE_ROOT } from "../../src/build/bundles.ts";
+import { EXTERNAL_PACKAGES, PACKAGE_ROOT } from "../../src/build/package-bundles.ts";
 
 /** The packages that the server's source files import dynamically. */
 function importedOnDemand(): Set<string> {
