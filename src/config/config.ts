@@ -298,7 +298,8 @@ function readJson(path: string, refuse: Refuse): JsonObject {
   try {
     root = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
-    return refuse(`is not JSON: ${(cause as Error).message}`, cause);
+    const hint = /^\s*\/[/*]/m.test(text) ? " (JSON has no comments)" : "";
+    return refuse(`is not JSON${hint}: ${(cause as Error).message}`, cause);
   }
   return isObject(root) ? root : refuse("must hold a JSON object");
 }

@@ -58,9 +58,10 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
   // does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
-  return deepest
-    .slice(0, MAX_REPORTED_FIELDS)
-    .map(([at, messages]) => ({ at, message: messages.join(", or ") }));
+  return deepest.slice(0, MAX_REPORTED_FIELDS).map(([at, [first = "", ...others]]) => ({
+    at,
+    message: [first, ...others.map((other) => other.replace(/^must be /, ""))].join(", or "),
+  }));
 }
 
 const isWithin = (path: string, outer: string) =>
@@ -86,12 +87,19 @@ function errorEntries({
       const { allowedValue } = params as { allowedValue: unknown };
       return [[at, `must be ${JSON.stringify(allowedValue)}`]];
     }
+    case "type": {
+      const types = [(params as { type: string | readonly string[] }).type].flat();
+      return [[at, `must be ${types.map(withArticle).join(" or ")}`]];
+    }
     case "format":
       return [[at, `must be a ${(params as { format: string }).format.toUpperCase()}`]];
     default:
       return [[at, message]];
   }
 }
+
+const withArticle = (type: string): string =>
+  type === "null" ? type : `${/^[aio]/.test(type) ? "an" : "a"} ${type}`;
 
 /** Converts a JSON pointer to a readable path such as `config.tags[0]`. */
 function pathOf(pointer: string): string {

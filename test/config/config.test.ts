@@ -262,7 +262,8 @@ describe("a configuration file", () => {
   });
 
   test.each<[string, unknown, string]>([
-    ["not JSON", "{ graphs: }", "is not JSON"],
+    ["not JSON", "{ graphs: }", "is not JSON: "],
+    ["comments", '{\n  // our graphs\n  "graphs": {} }', "is not JSON (JSON has no comments): "],
     ["a list", [], "must hold a JSON object"],
     ["no graphs", {}, 'graphs is missing: it must be an object such as { "agent": "./agent.ts:default" }'],
     [
