@@ -57,17 +57,18 @@ export class HostNoiseMeter implements NoiseMeter {
    * Each number is the index of the next one: a single cycle through all of them, so that no access can begin before
    * the last one has ended.
    */
-  readonly #cycle = new Int32Array(CYCLE_LENGTH);
+  readonly #cycle: Int32Array;
   #at = 0;
   #fastest = Number.POSITIVE_INFINITY;
   /** Milliseconds that may still be spent on waiting and on repeated measurements. */
   #patience: number;
 
-  constructor(patience: number) {
+  constructor(patience: number, cycleLength = CYCLE_LENGTH) {
     this.#patience = patience;
-    const cycle = this.#cycle;
-    for (let i = 0; i < CYCLE_LENGTH; i++) cycle[i] = i;
-    for (let i = CYCLE_LENGTH - 1; i > 0; i--) {
+    const cycle = new Int32Array(cycleLength);
+    this.#cycle = cycle;
+    for (let i = 0; i < cycleLength; i++) cycle[i] = i;
+    for (let i = cycleLength - 1; i > 0; i--) {
       const j = Math.floor(Math.random() * i);
       const swapped = cycle[i] as number;
       cycle[i] = cycle[j] as number;

@@ -26,14 +26,15 @@ export function findInconsistency(
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }
-  for (const id of listed(before)) {
-    const hasEnded = forget.includes(id) || runs.some(({ run_id }) => run_id === id);
-    if (!listsRun(after, id) && !hasEnded) return `run ${id} is removed from its thread without an end`;
+  const [earlier, later] = [new Set(listed(before)), new Set(listed(after))];
+  for (const id of earlier) {
+    if (later.has(id) || forget.includes(id) || runs.some(({ run_id }) => run_id === id)) continue;
+    return `run ${id} is removed from its thread without an end`;
   }
-  for (const id of listed(after)) {
-    const isNew = runs.some(({ run_id, order }) => run_id === id && order >= before.next_run);
-    if (!listsRun(before, id) && !isNew)
-      return `run ${id} is added to its thread, and is neither new nor in progress`;
+  for (const id of later) {
+    if (earlier.has(id) || runs.some(({ run_id, order }) => run_id === id && order >= before.next_run))
+      continue;
+    return `run ${id} is added to its thread, and is neither new nor in progress`;
   }
   return undefined;
 }

@@ -28,12 +28,12 @@ async function readFirst<T>(
 
 /** The operations that update the index of delayed runs after a thread has changed. */
 export function delayedIndexOps(key: ThreadKey, before: Delayed, after: Delayed): WriteOperation[] {
-  const marked = new Set(before?.map(({ run, due }) => dueRunKey(key, due, run)));
+  const marked = new Map(before?.map(({ run, due }) => [run, due]));
   const ops: WriteOperation[] = [];
   for (const { run, due } of after ?? []) {
-    const mark = dueRunKey(key, due, run);
-    if (!marked.delete(mark)) ops.push({ key: mark, value: PRESENT_MARK });
+    if (marked.get(run) === due) marked.delete(run);
+    else ops.push({ key: dueRunKey(key, due, run), value: PRESENT_MARK });
   }
-  for (const mark of marked) ops.push({ key: mark, value: null });
+  for (const [run, due] of marked) ops.push({ key: dueRunKey(key, due, run), value: null });
   return ops;
 }

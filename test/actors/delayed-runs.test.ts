@@ -322,7 +322,10 @@ describe("a run with a delay", () => {
   test("of one thread a thousand may wait", async () => {
     const server = await Server.start(named);
     const key = await server.thread();
-    for (let i = 0; i < 1_000; i++) await later(server, key, "x", HOUR + i);
+    const admitted = Array.from({ length: 1_000 }, (_, i) =>
+      server.system.admit(key, { ...draftOf(server.newId(), { input: { name: "x" } }), delay: HOUR + i }),
+    );
+    await server.do(Promise.all(admitted));
     await expect(later(server, key, "x", HOUR)).rejects.toMatchObject({ code: "server.busy" });
     expect((await server.storage.journal.thread(key))?.delayed).toHaveLength(1_000);
   });

@@ -31,7 +31,7 @@ test.each([
 });
 
 test("without patience nothing is waited for, and the noise is returned nevertheless", async () => {
-  const quiet = new HostNoiseMeter(0);
+  const quiet = new HostNoiseMeter(0, 2 ** 16);
   await quiet.wait();
   const { result, noise } = await quiet.during(async () => "a result");
   expect(result).toBe("a result");

@@ -1,29 +1,12 @@
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import order from "../../src/demo/order.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
+import { seriousFaults } from "./axe.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
-
-interface Fault {
-  readonly id: string;
-  readonly impact: string | null;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-/** The serious findings of axe-core, one line each. */
-async function faults(page: Page, where: string): Promise<string[]> {
-  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source);
-  const found = await page.evaluate<readonly Fault[]>("axe.run().then(({ violations }) => violations)");
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 200)}: ${failureSummary}`),
-    );
-}
 
 const send = (address: string, method: string, body: unknown) =>
   fetch(address, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
@@ -80,13 +63,14 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
+      const colours = colorScheme === "dark";
       for (const [hash, there] of places) {
         await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
         await page.waitForSelector(there);
-        found.push(...(await faults(page, `${colorScheme} ${hash}`)));
+        found.push(...(await seriousFaults(page, `${colorScheme} ${hash}`, { colours })));
       }
       await editState(page, `#/threads/${thread}?tab=history`);
-      found.push(...(await faults(page, `${colorScheme} edited state`)));
+      found.push(...(await seriousFaults(page, `${colorScheme} edited state`, { colours })));
       await page.keyboard.press("Escape");
     }
     expect(found).toEqual([]);

@@ -48,7 +48,8 @@ function started(): Promise<Browser> {
 
 /** A new, empty browser context for one test. */
 export async function browser(): Promise<BrowserContext> {
-  const context = await (await started()).newContext();
+  // Animations would have the page drawn again and again.
+  const context = await (await started()).newContext({ reducedMotion: "reduce" });
   onTestFinished(() => context.close());
   return context;
 }

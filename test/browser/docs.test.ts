@@ -1,16 +1,12 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../e2e/support/server.ts";
+import { seriousFaults } from "./axe.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
 import { buildPages } from "./pages.ts";
-
-const SERIOUS = `axe.run().then(({ violations }) => violations
-  .filter(({ impact }) => impact === "serious" || impact === "critical")
-  .map(({ id, nodes }) => id + ": " + nodes[0].html))`;
 
 const BACKGROUND = "getComputedStyle(document.body).backgroundColor";
 
@@ -165,11 +161,10 @@ describe.skipIf(isMissing)("the documentation in a real browser", { timeout: 60_
     const { page, wrong } = await opened(await browser(), `${url}/docs#${fragment}`);
     await page.fill(SEARCH, words);
     await page.waitForSelector(there);
-    await page.evaluate(axe.source);
     const backgrounds: unknown[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
-      expect(await page.evaluate(SERIOUS)).toEqual([]);
+      expect(await seriousFaults(page, colorScheme, { colours: colorScheme === "dark" })).toEqual([]);
       backgrounds.push(await page.evaluate(BACKGROUND));
     }
     expect(backgrounds).toEqual(["rgb(245, 245, 242)", "rgb(18, 20, 23)"]);

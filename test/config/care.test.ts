@@ -35,7 +35,7 @@ describe("heddle backup", () => {
     const data = home.data("live");
     const target = home.data("copy");
     const server = await Running.start(["--config", config(), "--data", data]);
-    const before = await runs(server, 400);
+    const before = await runs(server, 200);
     let going = true;
     const more = (async () => {
       while (going) await runs(server, 8);
@@ -55,9 +55,10 @@ describe("heddle backup", () => {
     });
     const copied = await Running.start(["--config", config(), "--data", target]);
     const client = connect(copied);
-    for (const thread of before) {
-      expect(await client.threads.get(thread)).toMatchObject({ thread_id: thread, status: "idle" });
-    }
+    const found = await Promise.all(before.map((thread) => client.threads.get(thread)));
+    expect(found.map(({ thread_id, status }) => [thread_id, status])).toEqual(
+      before.map((thread) => [thread, "idle"]),
+    );
     expect((await client.threads.getState<{ said: string[] }>(before.at(-1) ?? "")).values.said).toHaveLength(
       1,
     );

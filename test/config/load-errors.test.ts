@@ -4,28 +4,58 @@ import { build, heddle } from "./process.ts";
 import { Home } from "./project.ts";
 
 const home = new Home();
-beforeAll(build, 180_000);
 afterAll(() => home.remove());
 
-let projects = 0;
+interface Project {
+  readonly manifest: object;
+  readonly files: Readonly<Record<string, string>>;
+}
 
-/** Starts a server with one graph, and returns the line with which it refuses it. `DIR` in the line is the project's folder. */
-function refusal(
-  manifest: object,
-  files: Readonly<Record<string, string>>,
+/** Projects with a graph that cannot be loaded: a start names them all, so one serves for those that one loader loads. */
+const projects: Project[] = [];
+const isTypescript = ({ files }: Project) => /\.[cm]?ts$/.test(Object.keys(files)[0] ?? "");
+const told = new Map<Project, { readonly status: number | null; readonly lines: readonly string[] }>();
+
+/**
+ * Adds a project, whose graph is in its first file. Returns a function for its tests: what the start tells of it. `DIR`
+ * is the project's folder.
+ */
+function refused(manifest: object, files: Project["files"]) {
+  const project = { manifest, files };
+  projects.push(project);
+  return () => told.get(project) ?? { status: null, lines: [] };
+}
+
+/** Starts a server with these projects, and returns the lines with which it refuses each of them. */
+function refusals(
+  all: readonly Project[],
   { command = "start", env = {} }: { command?: "start" | "dev"; env?: Record<string, string> } = {},
 ) {
-  const [graph = ""] = Object.keys(files);
-  const config = home.project(`p${projects++}`, {
-    "package.json": manifest,
-    "heddle.json": { graphs: { g: `./${graph}` } },
-    ...files,
-  });
+  const home = new Home();
+  const names = all.map((_, n) => `p${n}`);
+  for (const [n, { manifest, files }] of all.entries())
+    home.project(`p${n}`, { "package.json": manifest, ...files });
+  const graphs = all.map(({ files }, n) => [`p${n}`, `../p${n}/${Object.keys(files)[0]}`]);
+  const config = home.project("all", { "heddle.json": { graphs: Object.fromEntries(graphs) } });
   const args = [command, "--port", "0", "--config", config, "--data", home.data("any")];
   const { status, stderr } = heddle(args, { env });
-  const lines = stderr.replaceAll(dirname(config), "DIR").split("\n");
-  return { status, stderr, lines: lines.filter((line) => line.startsWith("heddle:")) };
+  home.remove();
+  const printed = stderr.replace(/^heddle: /m, "").split("\n");
+  return names.map((name) => ({
+    status,
+    lines: printed
+      .filter((line) => line.startsWith(`graphs.${name}: `))
+      .map((line) => line.replace(`.${name}: `, ".g: ").replaceAll(`${join(home.path, name)}/`, "DIR/")),
+  }));
 }
+
+beforeAll(async () => {
+  await build();
+  for (const kind of [true, false]) {
+    const some = projects.filter((project) => isTypescript(project) === kind);
+    for (const [n, found] of refusals(some).entries()) told.set(some[n] as Project, found);
+  }
+}, 180_000);
 
 const esm = { type: "module" };
 const commonjs = { type: "commonjs" };
@@ -36,59 +66,66 @@ const javascript = "const a = 1;\nthrow new Error(`no luck ${a}`);\n";
 const isMapped = Number(process.versions.node.split(".")[0]) >= 22;
 
 describe("a graph file that throws is reported with the place", () => {
-  test.each<[string, object, Record<string, string>, string]>([
-    ["an ES module in TypeScript", esm, { "a.ts": typescript }, "no luck 1 (at DIR/a.ts:4:7)"],
-    ["an ES module", esm, { "a.mjs": javascript }, "no luck 1 (at DIR/a.mjs:2:7)"],
-    ["CommonJS", commonjs, { "a.js": javascript }, "no luck 1 (at DIR/a.js:2:7)"],
+  test.each([
+    ["an ES module in TypeScript", refused(esm, { "a.ts": typescript }), "a.ts", "DIR/a.ts:4:7"],
+    ["an ES module", refused(esm, { "a.mjs": javascript }), "a.mjs", "DIR/a.mjs:2:7"],
+    ["CommonJS", refused(commonjs, { "a.js": javascript }), "a.js", "DIR/a.js:2:7"],
     [
       "CommonJS in TypeScript",
-      commonjs,
-      { "a.ts": typescript },
-      `no luck 1 (at DIR/a.ts${isMapped ? ":4:7" : ""})`,
+      refused(commonjs, { "a.ts": typescript }),
+      "a.ts",
+      `DIR/a.ts${isMapped ? ":4:7" : ""}`,
     ],
     [
       "a file that it imports",
-      esm,
-      { "a.ts": 'import "./lib/b.ts";', "lib/b.ts": typescript },
-      "no luck 1 (at DIR/lib/b.ts:4:7)",
+      refused(esm, { "a.ts": 'import "./lib/b.ts";', "lib/b.ts": typescript }),
+      "a.ts",
+      "DIR/lib/b.ts:4:7",
     ],
     [
       "a file that it requires",
-      commonjs,
-      { "a.ts": 'import "./b";', "b.ts": typescript },
-      "no luck 1 (at DIR/b.ts:4:7)",
+      refused(commonjs, { "a.ts": 'import "./b";', "b.ts": typescript }),
+      "a.ts",
+      "DIR/b.ts:4:7",
     ],
-  ])("in %s", (_, manifest, files, told) => {
-    const [graph] = Object.keys(files);
-    const { status, lines } = refusal(manifest, files);
-    expect(lines).toEqual([`heddle: graphs.g: DIR/${graph} cannot be loaded: ${told}`]);
+  ])("in %s", (_, found, graph, place) => {
+    const { status, lines } = found();
+    expect(lines).toEqual([`graphs.g: DIR/${graph} cannot be loaded: no luck 1 (at ${place})`]);
     expect(status).toBe(1);
   });
 
   test("under `heddle dev`, which adds a suffix to the file's name at each load", () => {
-    expect(refusal(esm, { "a.mjs": javascript }, { command: "dev" }).lines).toEqual([
-      "heddle: graphs.g: DIR/a.mjs cannot be loaded: no luck 1 (at DIR/a.mjs:2:7)",
+    const project = { manifest: esm, files: { "a.mjs": javascript } };
+    expect(refusals([project], { command: "dev" })).toMatchObject([
+      { lines: ["graphs.g: DIR/a.mjs cannot be loaded: no luck 1 (at DIR/a.mjs:2:7)"] },
     ]);
   });
 });
 
 describe("the error line names the file, line and column", () => {
+  const invalid = refused(esm, {
+    "a.ts": 'import { graph } from "heddle";\n\nexport default graph({ state: {}, nodes: {}, edges: {} });\n',
+  });
   test("of an invalid definition", () => {
-    const source =
-      'import { graph } from "heddle";\n\nexport default graph({ state: {}, nodes: {}, edges: {} });\n';
-    expect(refusal(esm, { "a.ts": source }).lines).toEqual([
-      "heddle: graphs.g: DIR/a.ts cannot be loaded: nodes is empty: a graph needs at least one node (at DIR/a.ts:3:16)",
+    expect(invalid().lines).toEqual([
+      "graphs.g: DIR/a.ts cannot be loaded: nodes is empty: a graph needs at least one node (at DIR/a.ts:3:16)",
     ]);
   });
 
+  const failing = refused(esm, {
+    "a.mts": "\nexport default () => {\n  throw new RangeError('too far');\n};\n",
+  });
   test("of an error in the function that makes the graph", () => {
-    const source = "\nexport default () => {\n  throw new RangeError('too far');\n};\n";
-    expect(refusal(esm, { "a.mts": source }).lines).toEqual([
-      'heddle: graphs.g: DIR/a.mts: the function "default" gave no graph: too far (at DIR/a.mts:3:9)',
+    expect(failing().lines).toEqual([
+      'graphs.g: DIR/a.mts: the function "default" gave no graph: too far (at DIR/a.mts:3:9)',
     ]);
   });
 
-  test.each<[string, Record<string, string>, RegExp]>([
+  const asset = {
+    "node_modules/none-such-asset/package.json": '{"exports":"./index.js"}',
+    "node_modules/none-such-asset/index.js": "",
+  };
+  const syntaxErrors: readonly (readonly [string, Record<string, string>, RegExp])[] = [
     [
       "TypeScript",
       { "a.ts": "const a: number = 1;\nconst b = ;\n" },
@@ -105,13 +142,11 @@ describe("the error line names the file, line and column", () => {
       /Unexpected token ';' \(at DIR\/b\.mjs:3:11\)$/,
     ],
     ["CommonJS", { "a.cjs": "const a = 1;\nconst b = ;\n" }, /Unexpected token ';' \(at DIR\/a\.cjs:2\)$/],
-  ])("of a syntax error in %s", (_, files, told) => {
-    const installed = {
-      ...files,
-      "node_modules/none-such-asset/package.json": '{"exports":"./index.js"}',
-      "node_modules/none-such-asset/index.js": "",
-    };
-    expect(refusal(esm, installed).lines).toEqual([expect.stringMatching(told)]);
+  ];
+  test.each(
+    syntaxErrors.map(([name, files, line]) => [name, refused(esm, { ...files, ...asset }), line] as const),
+  )("of a syntax error in %s", (_, found, line) => {
+    expect(found().lines).toEqual([expect.stringMatching(line)]);
   });
 
   test("except of a syntax error when esbuild cannot be loaded", () => {
@@ -119,17 +154,18 @@ describe("the error line names the file, line and column", () => {
       'export async function resolve(name, context, next) { if (name === "esbuild") throw new Error("not for this machine"); return next(name, context); }';
     const preload = `import { register } from "node:module"; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hook)}`)});`;
     const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(preload)}` };
-    expect(refusal(esm, { "a.mjs": "const a = 1;\nconst b = ;\n" }, { env }).lines).toEqual([
-      "heddle: graphs.g: DIR/a.mjs cannot be loaded: Unexpected token ';'",
+    const project = { manifest: esm, files: { "a.mjs": "const a = 1;\nconst b = ;\n" } };
+    expect(refusals([project], { env })).toMatchObject([
+      { lines: ["graphs.g: DIR/a.mjs cannot be loaded: Unexpected token ';'"] },
     ]);
   });
 
+  const importing = refused(esm, {
+    "a.mjs": '\nimport { none } from "./b.mjs";\nexport default none;',
+    "b.mjs": "export {};",
+  });
   test("of an import that does not exist", () => {
-    const files = {
-      "a.mjs": '\nimport { none } from "./b.mjs";\nexport default none;',
-      "b.mjs": "export {};",
-    };
-    expect(refusal(esm, files).lines).toEqual([
+    expect(importing().lines).toEqual([
       expect.stringMatching(/does not provide an export named 'none' \(at DIR\/a\.mjs:2\)$/),
     ]);
   });
@@ -166,34 +202,36 @@ test("a folder is named as one", () => {
 });
 
 test.each([
-  ["CommonJS", commonjs, "exports.a = 1;"],
-  ["CommonJS in TypeScript", commonjs, "export const a = 1;", ".ts"],
-  ["an ES module", esm, "export const a = 1;"],
-])("a file without a default export: %s", (_, manifest, source, extension = ".js") => {
-  const file = `a${extension}`;
-  expect(refusal(manifest, { [file]: source }).lines).toEqual([
-    `heddle: graphs.g: DIR/${file} exports no "default"; it exports: a`,
-  ]);
+  ["CommonJS", "a.js", refused(commonjs, { "a.js": "exports.a = 1;" })],
+  ["CommonJS in TypeScript", "a.ts", refused(commonjs, { "a.ts": "export const a = 1;" })],
+  ["an ES module", "a.js", refused(esm, { "a.js": "export const a = 1;" })],
+])("a file without a default export: %s", (_, file, found) => {
+  expect(found().lines).toEqual([`graphs.g: DIR/${file} exports no "default"; it exports: a`]);
 });
 
+const missing = refused(commonjs, { "a.ts": 'import "./nope";' });
 test("a module that is not there is named without what the loader adds", () => {
-  const { stderr } = refusal(commonjs, { "a.ts": 'import "./nope";' });
-  expect(stderr).toContain("Cannot find module './nope'");
-  expect(stderr).not.toContain("namespace=");
+  const [line] = missing().lines;
+  expect(line).toContain("Cannot find module './nope'");
+  expect(line).not.toContain("namespace=");
 });
 
+const bare = refused(esm, { "a.mjs": "export default { state: {}, nodes: { a: async () => ({}) } };" });
 test("an exported definition that was not passed to graph() is refused, and the message says to pass it", () => {
-  const source = "export default { state: {}, nodes: { a: async () => ({}) } };";
-  expect(refusal(esm, { "a.mjs": source }).lines).toEqual([
-    'heddle: graphs.g: the export "default" of DIR/a.mjs is no graph: a definition that was not given to graph(): export graph({ ... })',
+  expect(bare().lines).toEqual([
+    'graphs.g: the export "default" of DIR/a.mjs is no graph: a definition that was not given to graph(): export graph({ ... })',
   ]);
 });
 
+const thrown = ["'no luck'", "{ a: 1 }", "undefined"].map((value) =>
+  refused(esm, { "a.mjs": `throw ${value};` }),
+);
 test("a thrown value that is no error is shown", () => {
-  const told = (thrown: string) => refusal(esm, { "a.mjs": `throw ${thrown};` }).lines[0];
-  expect(told("'no luck'")).toMatch(/cannot be loaded: no luck$/);
-  expect(told("{ a: 1 }")).toMatch(/cannot be loaded: \{"a":1\}$/);
-  expect(told("undefined")).toMatch(/cannot be loaded: undefined$/);
+  expect(thrown.map((found) => found().lines)).toEqual([
+    [expect.stringMatching(/cannot be loaded: no luck$/)],
+    [expect.stringMatching(/cannot be loaded: \{"a":1\}$/)],
+    [expect.stringMatching(/cannot be loaded: undefined$/)],
+  ]);
 });
 
 describe("top-level await in a file that counts as CommonJS is refused with the remedy", () => {
@@ -202,32 +240,29 @@ describe("top-level await in a file that counts as CommonJS is refused with the 
   const rename = "let its name end in .mts or .mjs";
   const why = "; the file counts as CommonJS, which has no top-level await: ";
 
-  test.each<[string, object, Record<string, string>, string, string]>([
+  test.each([
     [
       "TypeScript in a project of no type",
-      {},
-      { "a.ts": typed },
+      refused({}, { "a.ts": typed }),
       "a.ts:2:10",
       `set "type": "module" in its package.json, or ${rename}`,
     ],
     [
       "an imported file",
-      {},
-      { "a.ts": 'import "./b";', "b.ts": typed },
+      refused({}, { "a.ts": 'import "./b";', "b.ts": typed }),
       "b.ts:2:10",
       `set "type": "module" in its package.json, or ${rename}`,
     ],
-    [".cts", esm, { "a.cts": typed }, "a.cts:2:10", rename],
-    [".cjs", esm, { "a.cjs": plain }, "a.cjs:2", rename],
+    [".cts", refused(esm, { "a.cts": typed }), "a.cts:2:10", rename],
+    [".cjs", refused(esm, { "a.cjs": plain }), "a.cjs:2", rename],
     [
       "JavaScript",
-      commonjs,
-      { "a.js": plain },
+      refused(commonjs, { "a.js": plain }),
       "a.js:2",
       `set "type": "module" in its package.json, or ${rename}`,
     ],
-  ])("%s", (_, manifest, files, place, remedy) => {
-    const { status, lines } = refusal(manifest, files);
+  ])("%s", (_, found, place, remedy) => {
+    const { status, lines } = found();
     expect(lines).toEqual([expect.stringContaining(`(at ${join("DIR", place)})${why}${remedy}`)]);
     expect(status).toBe(1);
   });

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { graph, value } from "../../src/index.ts";
 import { directory, serve } from "./support/server.ts";
 import { get, newThread, postJson } from "./support/wire.ts";
@@ -55,12 +55,13 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const client = new Worker(new URL("../fixtures/asking.mjs", import.meta.url));
+afterAll(async () => void (await client.terminate()));
+
 /** Sends the request from another thread, which sets a flag when the response has arrived. */
 function ask(url: string, { path, ...asked }: Asked, flag: Int32Array): void {
   const to = path.startsWith("ws:") ? url.replace("http", "ws") + path.slice(3) : url + path;
-  const workerData = { ...asked, url: to, flag };
-  const client = new Worker(new URL("../fixtures/asking.mjs", import.meta.url), { workerData });
-  onTestFinished(async () => void (await client.terminate()));
+  client.postMessage({ ...asked, url: to, flag }, []);
 }
 
 const run = { assistant_id: "busy", input: {} };

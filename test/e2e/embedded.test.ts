@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Client } from "@langchain/langgraph-sdk";
 import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -14,13 +14,12 @@ import {
   type HandlerOptions,
   list,
 } from "../../src/index.ts";
+import { compile } from "../fixtures/compile.ts";
 import { latch, unlessAborted } from "./support/latches.ts";
 import { all, streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
 import { get, newThread, post, postJson, Reading } from "./support/wire.ts";
-
-const root = join(import.meta.dirname, "../..");
 
 const said = graph({
   state: { log: list<string>() },
@@ -84,28 +83,10 @@ async function embed(
 
 const run = { assistant_id: "said", input: {} };
 
-test("the library of WebSockets is loaded with the first of them: neither an app nor a handler brings it along", () => {
-  const program = `
-    import { createRequire } from "node:module";
-    import { createServer } from "node:http";
-    import { createApp, createHandler, graph } from ${JSON.stringify(join(root, "src/index.ts"))};
-    const app = await createApp({ graphs: {}, transport: "none" });
-    const handler = createHandler(app);
-    const { cache } = createRequire(import.meta.url);
-    const loaded = () => Object.keys(cache).some((path) => /node_modules.ws.lib/.test(path));
-    const before = loaded();
-    const server = createServer(handler.listener).on("upgrade", handler.upgrade);
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { connect } = await import("node:net");
-    const socket = connect(server.address().port, "127.0.0.1");
-    socket.write("GET /inspect HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n" +
-      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\nSec-WebSocket-Version: 13\\r\\n\\r\\n");
-    const [first] = await new Promise((resolve) => socket.once("data", (data) => resolve(String(data).split("\\r\\n"))));
-    console.log(JSON.stringify({ before, first, after: loaded() }));
-    process.exit();
-  `;
-  const args = ["--import", "tsx", "--input-type=module", "--eval", program];
-  const printed = execFileSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+test("the library of WebSockets is loaded with the first of them: neither an app nor a handler brings it along", async () => {
+  const program = await compile(fileURLToPath(new URL("../fixtures/first-socket.ts", import.meta.url)));
+  onTestFinished(() => program.remove());
+  const printed = execFileSync(process.execPath, [program.script], { encoding: "utf8" });
   expect(JSON.parse(printed)).toEqual({
     before: false,
     first: expect.stringContaining("101"),

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { graph, list } from "../../src/index.ts";
 import { streamModes } from "../../src/model/run.ts";
 import { gated, latch, unlessAborted } from "./support/latches.ts";
+import { expectEqual } from "../fixtures/expect-equal.ts";
 import { isAgain } from "./support/suite-variant.ts";
 import { directory, serve } from "./support/server.ts";
 import { dial, type Dialed, type Frame } from "./support/sockets.ts";
@@ -449,8 +450,12 @@ describeOverEachTransport("the thread's socket", (transport) => {
     for (const [at, socket] of sockets.entries()) {
       const isOfThread = at % 2 === 1;
       await socket.until(({ frames }) => frames.length >= expected.length + (isOfThread ? 1 : 0));
-      if (isOfThread) expect(socket.frames).toEqual([...expected, ended]);
-      else expect(socket.frames.map(({ data }) => data)).toEqual(expected.map(({ data }) => data));
+      if (isOfThread) expectEqual(socket.frames, [...expected, ended]);
+      else
+        expectEqual(
+          socket.frames.map(({ data }) => data),
+          expected.map(({ data }) => data),
+        );
     }
   });
 });

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client as SdkClient } from "@langchain/langgraph-sdk";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Home } from "../config/project.ts";
 import { type Client, lines } from "../e2e/support/clients.ts";
-import { serve } from "../e2e/support/server.ts";
+import { type AtEnd, serve } from "../e2e/support/server.ts";
 import { writeProject } from "./project.ts";
 
 const home = new Home();
@@ -50,10 +50,14 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sorted(one)]));
 }
 
-async function start(folder: string, graphs: Readonly<Record<string, string>>) {
+async function start(
+  folder: string,
+  graphs: Readonly<Record<string, string>>,
+  atEnd: AtEnd = onTestFinished,
+) {
   const path = join(folder, "heddle.json");
   writeFileSync(path, JSON.stringify({ graphs, env: PATIENT }));
-  return serve({ config: path });
+  return serve({ config: path }, { atEnd });
 }
 
 const connect = (url: string): Client => new SdkClient({ apiUrl: url, callerOptions: { maxRetries: 0 } });
@@ -69,11 +73,17 @@ async function schemasOf(client: Client, graph: string) {
 const compilers = [Number.parseInt(process.versions.node) < 22 ? "TypeScript 5" : "TypeScript 6"] as const;
 
 describe.each(compilers)("with the %s of its project, a graph", (compiler) => {
-  const name = compiler.replace(" ", "-");
+  let url: string;
+  let close = async () => {};
+  beforeAll(async () => {
+    const folder = writeProject(home, compiler.replace(" ", "-"), compiler, {}, FIXTURE);
+    const exported = { typed: "graph", whole: "builder", made: "make", flow: "flow" };
+    const graphs = Object.entries(exported).map(([graph, name]) => [graph, `./typed.ts:${name}`]);
+    ({ url } = await start(folder, Object.fromEntries(graphs), (end) => (close = end)));
+  });
+  afterAll(() => close());
 
   test("has schemas of the types of its state, input, output and configuration", async () => {
-    const folder = writeProject(home, name, compiler, {}, FIXTURE);
-    const { url } = await start(folder, { typed: "./typed.ts:graph", whole: "./typed.ts:builder" });
     for (const [, connect] of lines) {
       // oxlint-disable-next-line no-await-in-loop -- only two iterations
       const schemas = await schemasOf(connect(url), "typed");
@@ -159,12 +169,6 @@ describe.each(compilers)("with the %s of its project, a graph", (compiler) => {
   });
 
   test("has subgraphs with schemas of their types, by the nodes that lead to them; functions have theirs, too", async () => {
-    const folder = writeProject(home, `${name}-subgraphs`, compiler, {}, FIXTURE);
-    const { url } = await start(folder, {
-      typed: "./typed.ts:graph",
-      made: "./typed.ts:make",
-      flow: "./typed.ts:flow",
-    });
     const client = connect(url);
     const found = async (graph: string, recurse: boolean) =>
       Object.entries(await client.assistants.getSubgraphs(graph, { recurse })).map(([path, schemas]) => [

@@ -32,8 +32,14 @@ interface Timer {
   readonly task: () => void;
 }
 
-/** A reader with real workers, whose timers fire by hand. `heapMb`: the heap of the first worker. */
-function open({ heapMb }: { readonly heapMb?: number } = {}) {
+/**
+ * A reader with real workers, whose timers fire by hand. `heapMb`: the heap of the first worker.
+ * @param atEnd when it is closed
+ */
+function open(
+  { heapMb }: { readonly heapMb?: number } = {},
+  atEnd: (close: () => Promise<void>) => void = onTestFinished,
+) {
   const timers = new Set<Timer>();
   const logged: object[] = [];
   const note = (message: string, fields?: object) => void logged.push({ message, ...fields });
@@ -64,7 +70,7 @@ function open({ heapMb }: { readonly heapMb?: number } = {}) {
       return { ...worker, onMessage };
     },
   });
-  onTestFinished(() => reader.close());
+  atEnd(() => reader.close());
   return {
     reader,
     logged,
@@ -86,36 +92,10 @@ async function valueOf(reader: TypesReader, file: string): Promise<unknown> {
   return properties?.value;
 }
 
-describe("what was read", () => {
-  test("is kept until a file of the project changes that it was read from, also one for types alone", async () => {
-    const folder = writeProject(home, "kept", "TypeScript 5", {
-      "a.ts": graphOf(`import type { Value } from "./value.ts";`),
-      "b.ts": graphOf("type Value = boolean;"),
-      "value.ts": "export type Value = string;",
-    });
-    const [file, other, types] = ["a.ts", "b.ts", "value.ts"].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ];
-    const { reader, fire, spawned } = open();
-    expect(await Promise.all([valueOf(reader, file), valueOf(reader, file), valueOf(reader, other)])).toEqual(
-      [{ type: "string" }, { type: "string" }, { type: "boolean" }],
-    );
-    expect(spawned()).toBe(1);
-    // The thread has nothing to do, and ends.
-    expect(fire()).toEqual([10_000]);
-    // The same content: nothing is read.
-    writeFileSync(types, readFileSync(types));
-    expect(await valueOf(reader, file)).toEqual({ type: "string" });
-    expect(spawned()).toBe(1);
-    writeFileSync(types, "export type Value = number;");
-    expect(await valueOf(reader, other)).toEqual({ type: "boolean" });
-    expect(spawned()).toBe(1);
-    expect(await valueOf(reader, file)).toEqual({ type: "number" });
-    expect(spawned()).toBe(2);
-  });
-});
+/** The reader of tests that need none of their own: a worker takes seconds until it has read the compiler. */
+const shared = open({}, afterAll);
+/** What the shared reader has logged about a file. */
+const loggedOf = (file: string) => shared.logged.filter((fields) => "file" in fields && fields.file === file);
 
 describe("a graph without schemas", () => {
   test("has a type that takes too much time: the log names it once, and the next graph is read", async () => {
@@ -153,9 +133,9 @@ describe("a graph without schemas", () => {
   ? N : { left: Deep<\`\${N}l\`, [...D, 0]>; right: Deep<\`\${N}r\`, [...D, 0]> };
 type Value = Deep<"">;`;
     const folder = writeProject(home, "many", "TypeScript 5", { "a.ts": graphOf(many) });
-    const { reader, logged } = open();
-    expect(await reader.read({ file: join(folder, "a.ts"), name: "graph" })).toBeNull();
-    expect(logged).toMatchObject([{ why: "its types have more than 5000 parts" }]);
+    const file = join(folder, "a.ts");
+    expect(await shared.reader.read({ file, name: "graph" })).toBeNull();
+    expect(loggedOf(file)).toMatchObject([{ why: "its types have more than 5000 parts" }]);
   });
 
   test("is asked for when the server closes", async () => {
@@ -173,9 +153,9 @@ test("a generic type that nests without end is open below some depth", async () 
   const folder = writeProject(home, "nested", "TypeScript 5", {
     "a.ts": graphOf("interface Value<T = string> { item: T; next?: Value<T[]> }"),
   });
-  const { reader, logged } = open();
-  expect(await valueOf(reader, join(folder, "a.ts"))).toEqual({ $ref: "#/definitions/Value_string" });
-  expect(logged).toEqual([]);
+  const file = join(folder, "a.ts");
+  expect(await valueOf(shared.reader, file)).toEqual({ $ref: "#/definitions/Value_string" });
+  expect(loggedOf(file)).toEqual([]);
 });
 
 test("types whose names have no ASCII letter have names of their own", async () => {
@@ -184,8 +164,7 @@ test("types whose names have no ASCII letter have names of their own", async () 
 interface 名 { b: string; next?: 名 }
 interface Value { first: 値; second: 名 }`),
   });
-  const { reader } = open();
-  const schemas = await reader.read({ file: join(folder, "a.ts"), name: "graph" });
+  const schemas = await shared.reader.read({ file: join(folder, "a.ts"), name: "graph" });
   expect(schemas?.get("")?.state).toMatchObject({
     definitions: {
       Value: {
@@ -194,5 +173,37 @@ interface Value { first: 値; second: 名 }`),
       Type: { properties: { a: { type: "string" }, next: { $ref: "#/definitions/Type" } } },
       Type_2: { properties: { b: { type: "string" }, next: { $ref: "#/definitions/Type_2" } } },
     },
+  });
+});
+
+// The last test of the shared reader, because it ends its worker.
+describe("what was read", () => {
+  test("is kept until a file of the project changes that it was read from, also one for types alone", async () => {
+    const folder = writeProject(home, "kept", "TypeScript 5", {
+      "a.ts": graphOf(`import type { Value } from "./value.ts";`),
+      "b.ts": graphOf("type Value = boolean;"),
+      "value.ts": "export type Value = string;",
+    });
+    const [file, other, types] = ["a.ts", "b.ts", "value.ts"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const { reader, fire, spawned } = shared;
+    expect(await Promise.all([valueOf(reader, file), valueOf(reader, file), valueOf(reader, other)])).toEqual(
+      [{ type: "string" }, { type: "string" }, { type: "boolean" }],
+    );
+    expect(spawned()).toBe(1);
+    // The thread has nothing to do, and ends.
+    expect(fire()).toEqual([10_000]);
+    // The same content: nothing is read.
+    writeFileSync(types, readFileSync(types));
+    expect(await valueOf(reader, file)).toEqual({ type: "string" });
+    expect(spawned()).toBe(1);
+    writeFileSync(types, "export type Value = number;");
+    expect(await valueOf(reader, other)).toEqual({ type: "boolean" });
+    expect(spawned()).toBe(1);
+    expect(await valueOf(reader, file)).toEqual({ type: "number" });
+    expect(spawned()).toBe(2);
   });
 });

@@ -146,7 +146,7 @@ test.each<[string, (wide: object) => unknown]>([
   ],
   ["extract", (extract) => threadSearchSchema.parse({ extract })],
 ])("members of a map are counted before they are looked at: %s", (name, parse) => {
-  const wide = Object.fromEntries(many(400_000, (i) => [`k${i}`, ""]));
+  const wide = Object.fromEntries(many(100_000, (i) => [`k${i}`, ""]));
   expect(refusal(() => parse(wide)).fields[0]?.at).toContain(name);
   // A copy of the object takes longer; a check of each member took five times as long.
   const copy = shortest(() => Object.fromEntries(Object.entries(wide)));

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compile, type Program } from "../fixtures/compile.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -19,11 +20,19 @@ export class Server {
   readonly url: string;
   readonly #child: ChildProcess;
   readonly #folder: string;
+  readonly #graphs: Program;
   readonly #output: { text: string };
 
-  private constructor(child: ChildProcess, folder: string, url: string, output: { text: string }) {
+  private constructor(
+    child: ChildProcess,
+    folder: string,
+    graphs: Program,
+    url: string,
+    output: { text: string },
+  ) {
     this.#child = child;
     this.#folder = folder;
+    this.#graphs = graphs;
     this.url = url;
     this.#output = output;
   }
@@ -31,8 +40,9 @@ export class Server {
   static async start({ descriptors, config, transport }: ServerOptions): Promise<Server> {
     const folder = mkdtempSync(join(tmpdir(), "heddle-siege-"));
     const file = join(folder, "heddle.json");
+    const compiled = await compile(join(import.meta.dirname, "graphs.ts"));
     const graphs = Object.fromEntries(
-      ["chat", "keep", "make"].map((name) => [name, `${join(import.meta.dirname, "graphs.ts")}:${name}`]),
+      ["chat", "keep", "make"].map((name) => [name, `${compiled.script}:${name}`]),
     );
     writeFileSync(file, JSON.stringify({ graphs, ...config }));
     const cli = join(root, "dist", "src", "cli.js");
@@ -58,9 +68,10 @@ export class Server {
         child.stderr.setEncoding("utf8").on("data", read);
         child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${output.text}`)));
       });
-      return new Server(child, folder, url, output);
+      return new Server(child, folder, compiled, url, output);
     } catch (cause) {
       rmSync(folder, { recursive: true, force: true });
+      compiled.remove();
       throw cause;
     }
   }
@@ -85,6 +96,7 @@ export class Server {
       await ended;
     }
     rmSync(this.#folder, { recursive: true, force: true });
+    this.#graphs.remove();
   }
 }
 

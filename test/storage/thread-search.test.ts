@@ -92,8 +92,10 @@ test("every way to the threads that are meant finds the same page of them", asyn
   }
 });
 
-/** Counts the reads of a search over a store with this many threads. */
-async function costOf(threads: number, search: Partial<ScanQuery>) {
+/** Stores with this many threads, which searches only read. */
+const stores = new Map<number, ReturnType<typeof storeOf>>();
+
+async function storeOf(threads: number) {
   const kv = new MemoryKeyValueStore();
   const { journal } = await openStorage({ kind: "key-value", store: kv }, deps);
   const records = new Map<string, ThreadRecord>();
@@ -107,6 +109,14 @@ async function costOf(threads: number, search: Partial<ScanQuery>) {
     records.set(key.thread, writer.record);
   }
   await Promise.all(writes);
+  return { kv, records };
+}
+
+/** Counts the reads of a search over a store with this many threads. */
+async function costOf(threads: number, search: Partial<ScanQuery>) {
+  const store = stores.get(threads) ?? storeOf(threads);
+  stores.set(threads, store);
+  const { kv, records } = await store;
   const wanted: ScanQuery = { filter: {}, sort_by: "created_at", reverse: true, isPartial: false, ...search };
   let read = 0;
   const find = (thread: string) => {

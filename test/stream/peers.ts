@@ -3,6 +3,8 @@ import type { ByteStream, Socket } from "../../src/ports/transport.ts";
 /** A client of a stream that takes `room` bytes, and then nothing until it drains. */
 export class Peer implements ByteStream {
   readonly writes: string[] = [];
+  /** Bytes of all writes: cheaper to ask for, again and again, than the text. */
+  received = 0;
   room: number;
   state: "open" | "ended" | "closed" = "open";
   #drain: () => void = () => undefined;
@@ -20,6 +22,7 @@ export class Peer implements ByteStream {
     if (this.room <= 0) throw new TypeError("written to while the peer does not keep up");
     this.writes.push(typeof piece === "string" ? piece : Buffer.from(piece).toString());
     this.room -= piece.length;
+    this.received += piece.length;
     return this.room > 0;
   }
 

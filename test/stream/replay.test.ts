@@ -6,6 +6,7 @@ import type { Sink } from "../../src/ports/sink.ts";
 import { createHub, type Hub, type HubDeps } from "../../src/stream/hub.ts";
 import type { Reader } from "../../src/stream/run-reader.ts";
 import { streamModes } from "../../src/model/run.ts";
+import { expectEqual } from "../fixtures/expect-equal.ts";
 import { Collector } from "./reading.ts";
 import { GatedJournal, HeldScheduler, KEY, Lines, journals, RUN, runRecord, Writer } from "./support.ts";
 
@@ -250,7 +251,7 @@ describe.each(journals)("over $name", ({ open, patience }) => {
         for (const { after, collector } of life.readers) {
           const due = whole.filter(({ id }) => id > after);
           expect(collector.reason, `seed ${seed}, after ${after}`).toBe("end");
-          expect(collector.events, `seed ${seed}, after ${after}`).toEqual(due);
+          expectEqual(collector.events, due, `seed ${seed}, after ${after}`);
         }
         for (const { collector } of life.readers) collector.reader.close();
         expect(life.hub.counts, `seed ${seed}`).toEqual({ logs: 0, readers: 0, watches: 0 });
@@ -269,7 +270,10 @@ describe.each(journals)("over $name", ({ open, patience }) => {
     for (let after = -1; after < life.sink.next; after++) {
       const reader = life.stored(after);
       expect(await reader.read()).toBe("end");
-      expect(reader.events).toEqual(whole.events.filter(({ id }) => id > after));
+      expectEqual(
+        reader.events,
+        whole.events.filter(({ id }) => id > after),
+      );
     }
   });
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildTable } from "../../../src/storage/leveldb/salvage.ts";
+import { expectEqual } from "../../fixtures/expect-equal.ts";
 import { temporary } from "../support.ts";
 import {
   damageIn,
@@ -39,7 +40,7 @@ async function salvaged(bytes: Buffer) {
       await ClassicLevel.repair(database);
       const db = openLevel(database);
       for await (const [key, value] of db.iterator()) {
-        expect(value).toEqual(valueOf(keys.indexOf(key)));
+        expectEqual(value, valueOf(keys.indexOf(key)));
         read.push(key);
       }
       for (const key of read.slice(0, 50)) expect(db.getSync(key)).toBeDefined();
