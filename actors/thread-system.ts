@@ -43,11 +43,6 @@ export interface RunDraft {
   readonly create?: ThreadCreation;
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
-  /**
-   * It takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and not for an interrupt that waits now. Runs before it
-   * may therefore answer that one.
-   */
-  readonly isEvent?: boolean;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;
 }

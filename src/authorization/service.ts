@@ -61,8 +61,9 @@ class UserService implements Service {
 
   /** Made of parts that decide themselves. */
   get events(): Service["events"] {
+    const { engine, journal } = this.#deps;
     const { threads, states, runs } = this;
-    return createMachineEvents({ engine: this.#deps.engine, threads, states, runs });
+    return createMachineEvents({ engine, journal, threads, states, runs });
   }
 
   get protocol(): Service["protocol"] {

@@ -1,5 +1,13 @@
 import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
+/** Events from outside that may come while actors work. */
+interface Interruptions {
+  /** True when the machine takes one that waits. */
+  isDue(): boolean;
+  /** Calls `arrived` when there may be others than before, until the returned function is called. */
+  watch(arrived: () => void): () => void;
+}
+
 interface RunActors {
   readonly actors: Map<string, RunningActor>;
   /** Callbacks that end the tasks waiting for an actor. The actor continues. */
@@ -8,17 +16,22 @@ interface RunActors {
 
 /**
  * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
- * others work, the tasks of those end without a result, and the next superstep waits for the same actors again.
+ * others work, the tasks of those end without a result, and the next superstep waits for the same actors again. So they do for an event
+ * from outside.
  */
 export class LiveActors {
   readonly #runs = new Map<string, RunActors>();
 
-  /** The result of an actor, which is started if it is not running; undefined if another actor ends first. */
+  /**
+   * The result of an actor, which is started if it is not running; undefined if another actor ends first, or the machine has an event to
+   * take.
+   */
   next(
     run: string,
     key: string,
     start: () => RunningActor,
     signal: AbortSignal,
+    interruptions?: Interruptions,
   ): Promise<ActorResult | undefined> {
     const { actors, waiting } = this.#of(run);
     const live = actors.get(key) ?? start();
@@ -29,10 +42,14 @@ export class LiveActors {
         if (isOver) return;
         isOver = true;
         waiting.delete(leave);
+        unwatch?.();
         signal.removeEventListener("abort", abort);
         resolve(result);
       };
       const leave = () => end(undefined);
+      const unwatch = interruptions?.watch(() => {
+        if (!isOver && interruptions.isDue()) this.release(run);
+      });
       const abort = () => {
         this.#remove(run, key);
         live.stop();
@@ -46,6 +63,8 @@ export class LiveActors {
         end(result);
         this.release(run);
       });
+      // The tasks of a superstep do not all begin at once: each looks for itself.
+      if (interruptions?.isDue() === true) leave();
     });
   }
 

@@ -94,6 +94,11 @@ export interface RunKwargs {
   readonly timeout_seconds?: number;
   /** True: an answer is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
+  /**
+   * Set for a run that takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and
+   * not for an interrupt that waits at its admission.
+   */
+  readonly event?: true;
   /** The timer of a machine whose event the run takes. Absent for all other runs. */
   readonly timer?: Timer;
 }

@@ -91,8 +91,7 @@ export interface MachineEventRun {
 
 const withEvent = (draft: RunDraft, { timer }: MachineEventRun): RunDraft => ({
   ...draft,
-  isEvent: true,
-  ...(timer && { kwargs: { ...draft.kwargs, timer } }),
+  kwargs: { ...draft.kwargs, event: true, ...(timer && { timer }) },
 });
 
 export interface StartOptions {
