@@ -43,11 +43,6 @@ export interface RunDraft {
   readonly create?: ThreadCreation;
   /** Milliseconds to wait before the run asks to start; undefined: none. */
   readonly delay?: number;
-  /**
-   * True: the run sends an event to a machine, for a client or a timer. The event is for the state that the machine has when the run starts, and
-   * not an answer to an interrupt that waits now. So it does not conflict with earlier runs that answer that interrupt.
-   */
-  readonly isEvent?: boolean;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;
 }

@@ -68,7 +68,7 @@ import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
-export type { InlineGraph } from "./graph-loader/inline-graph.ts";
+export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;

@@ -71,6 +71,7 @@ export {
   type App,
   type AppOptions,
   type InlineGraph,
+  type MachineSnapshot,
   type Handler,
   type HandlerOptions,
 } from "./app.ts";

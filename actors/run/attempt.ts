@@ -11,6 +11,7 @@ import type { Cancel } from "../../src/ports/scheduler.ts";
 import type { Sink } from "../../src/ports/sink.ts";
 import { threadUnavailable, type LiveThread } from "../thread/live-thread.ts";
 import { EVENT_MARK_STEP, afterProgress } from "../thread/record-changes.ts";
+import { endTakenRuns, notifyTaken, removeTakenRuns, withoutQueued } from "../thread/taken-events.ts";
 import { writesAt, takeWritesToRestore } from "./rollback-writes.ts";
 import { endRun } from "./run-end.ts";
 import { startPosition } from "./start-position.ts";
@@ -19,6 +20,7 @@ import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
+import { AttemptMailbox } from "./attempt-mailbox.ts";
 import { PendingCommit } from "./pending-commit.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
@@ -63,6 +65,7 @@ export class Attempt {
   #mark: number;
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
+  #mailbox: AttemptMailbox | undefined;
 
   constructor(liveThread: LiveThread, run: RunRecord, sink: Sink, epoch: number) {
     this.liveThread = liveThread;
@@ -95,6 +98,10 @@ export class Attempt {
     const run = this.liveThread.runs.get(this.id);
     if (run === undefined) throw new TypeError(`Run ${this.id} has no record`);
     return run;
+  }
+
+  get mailbox(): AttemptMailbox {
+    return (this.#mailbox ??= new AttemptMailbox(this));
   }
 
   get alive(): boolean {
@@ -274,24 +281,29 @@ export class Attempt {
 
   flush(kind: string, durable: boolean): Promise<void> {
     if (!this.alive) return Promise.reject(threadUnavailable());
-    const { checkpoints, writes, events } = this.takePending(this.#atExit);
-    if (this.#atExit && events === undefined) return Promise.resolve();
+    const { liveThread } = this;
+    const { checkpoints, writes, events, taken } = this.takePending(this.#atExit);
+    if (this.#atExit && events === undefined && checkpoints.length === 0) return Promise.resolve();
     const head = checkpoints.findLast(({ ns }) => ns === "");
-    const runs = this.#note(writes, durable && checkpoints.length > 0);
+    const ended = endTakenRuns(liveThread, taken, head?.id);
+    const { values } = this.root;
+    const runs = [...this.#note(writes, durable && checkpoints.length > 0), ...ended];
     const change = { kind, durable, checkpoints, writes, runs, events };
-    const stored = this.liveThread
+    const stored = liveThread
       .write(change, (thread) =>
         head === undefined
           ? thread
-          : changeThread(thread, {
+          : changeThread(withoutQueued(thread, ended), {
               checkpoint: head.id,
-              state_updated_at: this.liveThread.deps.clock.now(),
+              state_updated_at: liveThread.deps.clock.now(),
               timers: timersAt(head, thread.timers),
             }),
       )
       .then(() => {
         if (events !== undefined) this.sink.stored(events);
+        notifyTaken(liveThread, ended, values);
       });
+    removeTakenRuns(liveThread, ended);
     this.flushed = stored.catch(() => undefined);
     return stored;
   }
@@ -308,8 +320,8 @@ export class Attempt {
 
   /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
-    const { checkpoints, writes, emissions } = this.pending.takeAll(eventsAlone);
-    return { checkpoints, writes, events: this.sink.take(emissions) };
+    const { emissions, ...rest } = this.pending.takeAll(eventsAlone);
+    return { ...rest, events: this.sink.take(emissions) };
   }
 
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */

@@ -187,6 +187,7 @@ export class GraphExecution {
     const closed = step.plan.kind !== "done" || step.checkpoints.at(-1)?.next.length === 0;
     pending.addCheckpoints(this.origin.ns, step.checkpoints, closed);
     for (const writes of step.writes) pending.addWrites(writes);
+    if (step.taken !== undefined) pending.taken.push(...step.taken);
     pending.emissions.push(...step.emissions);
   }
 
@@ -203,9 +204,11 @@ export class GraphExecution {
       return;
     }
     const { durability } = this.attempt.run.kwargs;
-    // The first step need not be synced to disk: it adds nothing that must survive a crash, because the admission has
-    // stored the input. If the run ends at once, its last append includes the step.
-    if (durability === "exit" || (first && durability !== "sync")) this.attempt.flushSoon();
+    // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
+    // once, its last append includes the step.
+    // A step with the events of other runs ends these.
+    const isUrgent = durability === "sync" || this.attempt.pending.taken.length > 0;
+    if (!isUrgent && (first || durability === "exit")) this.attempt.flushSoon();
     else this.#commit();
     if (this.liveThread.owner.draining) return this.#pause();
     this.actor?.send({ type: "PLANNED", tasks: plan.tasks, hold: this.#commits > this.#maxCommitsInFlight });

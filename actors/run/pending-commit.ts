@@ -6,6 +6,8 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class PendingCommit {
   emissions: Emission[] = [];
+  /** Queued runs whose events the checkpoints have. */
+  taken: string[] = [];
   /** True: only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
   #checkpoints: NewCheckpoint[] = [];
@@ -21,8 +23,13 @@ export class PendingCommit {
   }
 
   get isEmpty(): boolean {
-    const isWaiting = this.#merge || (this.#checkpoints.length === 0 && this.#writes.size === 0);
+    const isWaiting = this.#isHeld || (this.#checkpoints.length === 0 && this.#writes.size === 0);
     return isWaiting && this.emissions.length === 0;
+  }
+
+  /** True when checkpoints wait for the end of the run. Those that end other runs do not. */
+  get #isHeld(): boolean {
+    return this.#merge && this.taken.length === 0;
   }
 
   addWrites(writes: TaskWrites): void {
@@ -67,6 +74,7 @@ export class PendingCommit {
 
   clear(): void {
     this.emissions = [];
+    this.taken = [];
     this.#checkpoints = [];
     this.#writes.clear();
   }
@@ -75,12 +83,14 @@ export class PendingCommit {
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];
-    if (eventsAlone) return { checkpoints: [], writes: [], emissions };
+    if (eventsAlone && this.taken.length === 0) return { checkpoints: [], writes: [], emissions, taken: [] };
+    const { taken } = this;
+    this.taken = [];
     const checkpoints = this.#checkpoints;
     const writes = this.#writes.size === 0 ? [] : [...this.#writes.values()];
     this.#checkpoints = [];
     this.#writes.clear();
-    return { checkpoints, writes, emissions };
+    return { checkpoints, writes, emissions, taken };
   }
 }
 

@@ -9,6 +9,7 @@ import { timersAt, timersWith } from "../../src/model/machine-timer.ts";
 import type { RunEnd } from "../thread-system.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { endedRun } from "../thread/record-changes.ts";
+import { endTakenRuns, notifyTaken, removeTakenRuns, withoutQueued } from "../thread/taken-events.ts";
 import type { Attempt } from "./attempt.ts";
 import { writesBeforeRun, interruptsByTask } from "./rollback-writes.ts";
 import { timeLimitOf } from "./time-limit.ts";
@@ -101,7 +102,8 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   const head = neverReachedStart ? null : attempt.root.head;
   const now = liveThread.deps.clock.now();
   if (verdict.error !== null) attempt.pending.emissions.push({ fact: { t: "error", error: verdict.error } });
-  const { checkpoints, writes, events } = attempt.takePending(false);
+  const { checkpoints, writes, events, taken } = attempt.takePending(false);
+  const ended = endTakenRuns(liveThread, taken, head?.id);
   const run = endedRun(attempt.run, verdict.status, now, verdict.error, sink.next);
   const { webhook } = run.kwargs;
   const webhookItem =
@@ -111,14 +113,14 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
       {
         kind: "settled",
         durable: true,
-        runs: [run],
+        runs: [run, ...ended],
         checkpoints,
         writes,
         events,
         outbox: webhookItem && [webhookItem],
       },
       (thread) =>
-        changeThread(thread, {
+        changeThread(withoutQueued(thread, ended), {
           active: null,
           rest: verdict.rest,
           error: verdict.resting === undefined ? verdict.error : verdict.resting,
@@ -144,10 +146,12 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         liveThread.owner.totals.forGraph(run.graph_id)[verdict.status]++;
         if (verdict.error !== null) logFailedRun(attempt, verdict.error, run);
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
+        notifyTaken(liveThread, ended, attempt.root.values);
       },
       // The live thread has failed; recovery continues the run.
       () => undefined,
     );
+  removeTakenRuns(liveThread, ended);
 }
 
 /** Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer is the client's error. */

@@ -2,6 +2,7 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
+import type { Mailbox } from "../../src/model/mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
@@ -44,6 +45,11 @@ export class RunningTask implements NodeIo {
       if (this.stopped !== null) this.#controller.abort(this.stopped);
     }
     return this.#controller.signal;
+  }
+
+  get mailbox(): Mailbox | undefined {
+    const { attempt } = this.#graph;
+    return this.#graph === attempt.root ? attempt.mailbox : undefined;
   }
 
   abort(reason: DOMException): void {

@@ -64,7 +64,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
   // Checked after the errors of the request itself, for which it would be refused on an idle thread too.
   if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
-  if (!isKnown && due === null && draft.isEvent !== true) refuseConflictingResume(liveThread, run, ahead);
+  if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
   const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);
   if (due !== null) return storeDelayedRun(liveThread, draft, run, decision, out);
@@ -108,6 +108,7 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   liveThread.owner.activityChanged(liveThread);
   return stored.then(() => {
     if (out !== null) notifyWithdrawn(liveThread, out);
+    if (run.kwargs.event === true) liveThread.attempt?.mailbox.changed();
     return run;
   });
 }

@@ -68,6 +68,8 @@ export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): voi
     liveThread.deps.sinks.dismiss(liveThread.key, id);
     liveThread.owner.runEnded(liveThread, id, { run: out.runs.find(({ run_id }) => run_id === id) });
   }
+  // Events that were behind them may be taken now.
+  liveThread.attempt?.mailbox.changed();
 }
 
 /** Marks the active run as cancelled in its record, so that the request survives a crash. */

@@ -61,8 +61,9 @@ class UserService implements Service {
 
   /** Needs no wrapper of its own: the parts that it uses are restricted already. */
   get events(): Service["events"] {
+    const { engine, journal } = this.#deps;
     const { threads, states, runs } = this;
-    return createMachineEvents({ engine: this.#deps.engine, threads, states, runs });
+    return createMachineEvents({ engine, journal, threads, states, runs });
   }
 
   get protocol(): Service["protocol"] {

@@ -27,18 +27,22 @@ export function commitStep(superstep: SuperstepState): EngineStep {
   }
   const finished = done.map(({ task, writes }) => finishedTaskOf(task, writes));
   const after = finished.map((one) => one.task.name);
+  const { machine } = superstep.definition;
+  const taken = machine === undefined ? [] : finished.flatMap(({ update }) => machine.takenRuns(update));
+  superstep.lastAllowedStep += taken.length * (machine?.stepsOfEvent ?? 0);
   let checkpoint;
   try {
     checkpoint = superstep.commit(finished, updatesOf(finished));
   } catch (thrown) {
     return superstep.failed(toClientError(thrown));
   }
-  return planStep(superstep, {
+  const step = planStep(superstep, {
     tasks: checkpoint.next,
     emissions: [superstep.checkpointFact(false)],
     checkpoints: [checkpoint],
     after,
   });
+  return taken.length === 0 ? step : { ...step, taken };
 }
 
 /** The updates of the step, by node: a list for a node that ran several times. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
+import type { Mailbox } from "../model/mailbox.ts";
 import { toJsonText } from "../model/stringify-json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
@@ -77,6 +78,10 @@ class Context implements Ctx<JsonObject> {
   readonly "~now": Tools["now"];
   /** The parts that the lazy getters use. Not a `#private` field: objects with this one as their prototype need it too. */
   readonly [PARTS]: Parts;
+
+  get "~mailbox"(): Mailbox | undefined {
+    return this[PARTS].io.mailbox;
+  }
 
   constructor(parts: Parts, tools: Tools) {
     const { call } = parts;

@@ -49,7 +49,7 @@ export class SuperstepState {
   readonly source: ExecutionServices;
   readonly graphPosition: GraphPosition;
   readonly ns: string;
-  readonly lastAllowedStep: number;
+  lastAllowedStep: number;
   head: CheckpointHead | null;
   /** The stored values of the latest checkpoint. */
   readonly stored: JsonObject;

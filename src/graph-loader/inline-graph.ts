@@ -19,16 +19,31 @@ interface StateMachine {
   readonly implementations: object;
 }
 
+/** The name of a machine's active state, or the active states of each of its regions. */
+type StateValue = string | { readonly [state: string]: StateValue | undefined };
+
+/** XState's snapshot of a machine, as it is stored. */
+export interface MachineSnapshot {
+  readonly value: StateValue;
+  readonly context: { readonly [key: string]: unknown };
+  readonly status: "active" | "done" | "error" | "stopped";
+  readonly output?: unknown;
+  readonly error?: unknown;
+  /** What history states remember: the ids of states. */
+  readonly historyValue?: { readonly [id: string]: readonly { readonly id: string }[] };
+  /** Child actors, by id. */
+  readonly children?: {
+    readonly [id: string]:
+      | { readonly src: string; readonly snapshot: object; readonly systemId?: string | undefined }
+      | undefined;
+  };
+}
+
 /** Versions of one machine. The last of them is the current one. */
 interface MachineVersions {
   readonly versions: readonly StateMachine[];
-  /**
-   * Converts a snapshot of a version that is not among `versions` to one of the current version. `from` is the version of the snapshot; null
-   * for a machine without a version.
-   */
-  // The snapshot has the type that the machine gives it.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  migrate?(snapshot: any, from: string | null): object;
+  /** Converts a snapshot of a version that is not among these to one of the current version. `from` is null for a machine without a version. */
+  migrate?(snapshot: MachineSnapshot, from: string | null): Pick<MachineSnapshot, "value" | "context">;
 }
 
 type Graph = GraphDef | LangGraph | StateMachine | MachineVersions;

@@ -15,6 +15,7 @@ import {
   describeType,
 } from "./definition-checks.ts";
 import { isBranch, type Target } from "./commands.ts";
+import type { MachineAtWork } from "../model/mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
@@ -39,6 +40,10 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse an answer to an interrupt with this value; undefined if there is none. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
+  /** The reason to refuse an event that the machine takes in none of its states; undefined for others. */
+  refusesEvent(event: unknown): string | undefined;
+  /** What the machine takes while its actors work; null while none works. */
+  takesAtWork(values: JsonObject): MachineAtWork | null;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
   /** The context with which the machine begins; undefined if that depends on its input. */
@@ -47,6 +52,10 @@ export interface MachineParts {
   timers(values: JsonObject): readonly Timer[];
   /** The update that makes the machine take the event of a timer; null when the state has no such timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
+  /** Queued runs whose events the machine has taken, by the update of a node. */
+  takenRuns(update: JsonObject | null): readonly string[];
+  /** Steps that such an event takes. They do not count to the limit of the run, which others keep at work. */
+  readonly stepsOfEvent: number;
 }
 
 /** A validated graph definition: immutable data. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
+import type { Mailbox } from "../model/mailbox.ts";
 import type { Message } from "./message.ts";
 import type { NodeStore } from "./node-store.ts";
 import type { Schema } from "./standard-schema.ts";
@@ -120,6 +121,8 @@ export interface Ctx<C = unknown> {
   readonly log: Log;
   /** The time: epoch milliseconds without jumps, by which timers are due. */
   readonly "~now"?: () => number;
+  /** Events that wait behind the run, for machines. */
+  readonly "~mailbox"?: Mailbox | undefined;
   /**
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
    * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.

@@ -1,5 +1,13 @@
 import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
+/** Events from outside that may come while actors work. */
+interface Interruptions {
+  /** True when the machine takes one that waits. */
+  isDue(): boolean;
+  /** Calls `arrived` when there may be others than before, until the returned function is called. */
+  watch(arrived: () => void): () => void;
+}
+
 interface RunActors {
   readonly actors: Map<string, RunningActor>;
   /** One callback for each task that waits for an actor. Calling it ends the task; the actor continues. */
@@ -7,22 +15,23 @@ interface RunActors {
 }
 
 /**
- * The running promise actors of each run. A superstep ends only when all of its tasks have ended, but a machine has to
- * take the result of the first actor while others are still working. So when one actor ends, the tasks of the others
- * end without a result, and tasks of the next superstep wait for the same actors again.
+ * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
+ * others work, the tasks of those end without a result, and the next superstep waits for the same actors again. So they do for an event
+ * from outside.
  */
 export class LiveActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * Waits for the result of an actor, and starts the actor if it is not running. Resolves with undefined if another
-   * actor ends first, or if `signal` aborts, which stops the actor.
+   * The result of an actor, which is started if it is not running; undefined if another actor ends first, or the machine has an event to
+   * take.
    */
   next(
     run: string,
     key: string,
     start: () => RunningActor,
     signal: AbortSignal,
+    interruptions?: Interruptions,
   ): Promise<ActorResult | undefined> {
     const { actors, waiting } = this.#of(run);
     const live = actors.get(key) ?? start();
@@ -33,10 +42,14 @@ export class LiveActors {
         if (isOver) return;
         isOver = true;
         waiting.delete(leave);
+        unwatch?.();
         signal.removeEventListener("abort", abort);
         resolve(result);
       };
       const leave = () => end(undefined);
+      const unwatch = interruptions?.watch(() => {
+        if (!isOver && interruptions.isDue()) this.release(run);
+      });
       const abort = () => {
         this.#remove(run, key);
         live.stop();
@@ -50,6 +63,8 @@ export class LiveActors {
         end(result);
         this.release(run);
       });
+      // The tasks of a superstep do not all begin at once: each looks for itself.
+      if (interruptions?.isDue() === true) leave();
     });
   }
 

@@ -69,8 +69,10 @@ export interface Taken {
 export interface Waiting {
   readonly tags: readonly string[];
   readonly meta: JsonObject;
-  /** The descriptors of the events that the machine's active states handle, such as `APPROVE` and `order.*`. */
+  /** The descriptors of the events that the machine's active states handle and do not forbid, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
+  /** Descriptors that the active states name and forbid. An event of such a type is not taken, also if a wildcard matches it. */
+  readonly forbidden: readonly string[];
   /** True if the event enables a transition, guards included. */
   can(event: MachineEvent): boolean;
 }
@@ -94,6 +96,8 @@ export interface MachineDriver {
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
+  /** The descriptors of the events that it handles in any of its states. */
+  readonly events: readonly string[];
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;

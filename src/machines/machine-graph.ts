@@ -8,6 +8,7 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
+import type { MachineAtWork, Mailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
 import { LiveActors } from "./live-actors.ts";
 import {
@@ -25,6 +26,7 @@ import {
 import {
   EVENTS_KEY,
   INPUT_KEY,
+  isWork,
   OUTPUT_KEY,
   OWN,
   type Pending,
@@ -45,7 +47,10 @@ const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** The default of `recursion_limit`, in supersteps. Each actor takes two supersteps, and a machine may well run a hundred actors. */
+/** Steps of an event that is taken while actors work: they are left, and waited for again. */
+const STEPS_OF_EVENT = 2;
+
+/** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
 /** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
 class OpenRules extends Map<string, ChannelRule> {
@@ -71,12 +76,20 @@ export function machineGraph(
 ): GraphDefinition {
   const live = new LiveActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
+    // One that an earlier version of Heddle has planned: what the transition says of the state tells why.
+    if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state has to be migrated first. The machine starts the actor again after that.
     if (versions.migrates(version)) return undefined;
-    const begin = () => versions.only(version).startActor(work, (event) => ctx.emit(event));
-    const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal);
-    // The task was aborted, or another actor has ended first.
+    const driver = versions.only(version);
+    const begin = () => driver.startActor(work, (event) => ctx.emit(event));
+    const mailbox = ctx["~mailbox"];
+    const interruptions = mailbox && {
+      isDue: () => isEventDue(driver, mailbox),
+      watch: (arrived: () => void) => mailbox.watch(arrived),
+    };
+    const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal, interruptions);
+    // It was aborted, another actor has ended first, or an event is to be taken.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
@@ -141,9 +154,14 @@ export function machineGraph(
       inputKey: INPUT_KEY,
       recursionLimit: RECURSION_LIMIT,
       refusesAnswer,
+      refusesEvent: (event: unknown) => whyNotEvent(event, versions, "takes"),
+      takesAtWork: (values: JsonObject) => takesAtWork(versions, values),
       whyNeedsInput: () => whyNeedsInput(versions.current),
       firstContext: () => firstContext(versions.current),
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
+      takenRuns: (update: JsonObject | null) =>
+        (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
+      stepsOfEvent: STEPS_OF_EVENT,
       timerUpdate: (values: JsonObject, timer: Timer) =>
         timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
     },
@@ -166,25 +184,57 @@ function take(driver: MachineDriver, step: Step): Taken {
     : driver.take(step.before, step.message);
 }
 
-/**
- * Starts the machine, or processes all pending events, each in a macrostep of its own. Returns the update of the state
- * and the actors that have to run.
- */
+/** The first of the waiting events that the machine takes in its state. Others stay, for a later state or the end of the run. */
+function eventToTake(
+  driver: MachineDriver,
+  snapshot: StoredSnapshot,
+  timers: readonly Timer[],
+  all: readonly WaitingEvent[],
+): WaitingEvent | undefined {
+  let waiting: Waiting | undefined;
+  return all.find((one) => {
+    if ("timer" in one) return timers.some((timer) => isSameTimer(timer, one.timer));
+    waiting ??= driver.waiting(snapshot);
+    return whyNotEvent(one.event, waiting) === undefined && waiting.can(one.event as MachineEvent);
+  });
+}
+
+const pendingOf = (sent: WaitingEvent): Pending =>
+  "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
+
+/** True when the machine, whose actors work, takes one of the events that wait. */
+function isEventDue(driver: MachineDriver, mailbox: Mailbox): boolean {
+  const waiting = mailbox.waiting();
+  if (waiting.length === 0) return false;
+  const { values } = mailbox;
+  // The custom actions of the last step come first, and end the step.
+  if (storedMachineOf(values).actions.length > 0) return false;
+  return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
+}
+
+/** Takes all pending events, each in a macrostep of its own; or, while actors work, one that has been sent. */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
-  const before = storedMachineOf(state) as StoredMachine | undefined;
-  let work = begins ? [] : [...(before?.work ?? [])];
-  let started = before?.started ?? 0;
+  // Numbers go on, so that results and timers of the machine before are not taken for those of this one.
+  const { started: before = 0 } = (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
+  let started = before;
+  let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
   const actions: Step[] = [];
-  const queue = begins ? [] : ((state[EVENTS_KEY] ?? []) as readonly Pending[]);
+  let queue = begins ? [] : ((state[EVENTS_KEY] ?? []) as readonly Pending[]);
+  let taken: readonly string[] | undefined;
+  const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
+  if (mailbox !== undefined && snapshot !== null) {
+    const sent = eventToTake(driver, snapshot, timers, mailbox.waiting());
+    if (sent !== undefined) [queue, taken] = [[pendingOf(sent)], [sent.run]];
+  }
   const apply = (step: Step) => {
-    const taken = take(driver, step);
-    if (taken.effects.some(({ kind }) => kind === "action")) actions.push(step);
+    const made = take(driver, step);
+    if (made.effects.some(({ kind }) => kind === "action")) actions.push(step);
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
@@ -201,9 +251,9 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
       else if (effect.kind === "emit") ctx.emit(effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
-    taken.effects.forEach(asked);
-    ({ snapshot, output } = taken);
-    if (taken.status === "done") [work, timers] = [[], []];
+    made.effects.forEach(asked);
+    ({ snapshot, output } = made);
+    if (made.status === "done") [work, timers] = [[], []];
   };
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
@@ -227,7 +277,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
   const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
-  const kept = { rest, work, started, timers, actions, unset };
+  const kept = { rest, work, started, timers, actions, unset, ...(taken && { taken }) };
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
@@ -262,17 +312,19 @@ function nextNodes(versions: MachineVersions, state: JsonObject) {
   return versions.find(version)?.waiting(snapshotOf(state)).events.length === 0 ? END : WAIT;
 }
 
-const questionOf = (state: JsonObject, { tags, meta, events }: Waiting) => ({
+const questionOf = (state: JsonObject, { tags, meta, events, forbidden }: Waiting) => ({
   state: state[STATE_KEY],
   tags,
   meta,
   events,
+  ...(forbidden.length > 0 && { forbidden }),
 });
 
 /** A schema that validates an event against the machine, guards included, and describes the possible events for forms. */
-function eventSchema({ events, can }: Waiting): Schema<unknown, MachineEvent> {
+function eventSchema(waiting: Waiting): Schema<unknown, MachineEvent> {
+  const { events, can } = waiting;
   const validate = (event: unknown) => {
-    const why = whyNotEvent(event, events);
+    const why = whyNotEvent(event, waiting);
     if (why !== undefined) return { issues: [{ message: why }] };
     if (can(event as MachineEvent)) return { value: event as MachineEvent };
     const { type } = event as MachineEvent;
@@ -285,14 +337,35 @@ function eventSchema({ events, can }: Waiting): Schema<unknown, MachineEvent> {
   return { "~standard": standard };
 }
 
-function whyNotEvent(event: unknown, events: readonly string[]): string | undefined {
-  const possible = `the machine can take ${events.length === 0 ? "none: it waits for a timer" : events.join(", ")}`;
+/** The reason why a machine that handles these events does not take this one. */
+function whyNotEvent(
+  event: unknown,
+  { events, forbidden = [] }: { readonly events: readonly string[]; readonly forbidden?: readonly string[] },
+  takes: "can take" | "takes" = "can take",
+): string | undefined {
+  const none = takes === "takes" ? "none" : "none: it waits for a timer";
+  const possible = `the machine ${takes} ${events.length === 0 ? none : events.join(", ")}`;
   if (!isObject(event) || typeof event["type"] !== "string")
     return `must be an event, { type: "..." }; ${possible}`;
   const { type } = event;
-  // Events with the prefix `xstate.` are reserved: `xstate.stop` ends a machine, others bring the results of its actors.
-  const isTaken = !type.startsWith("xstate.") && isHandled(type, events);
-  return isTaken ? undefined : `is "${type.slice(0, 128)}"; ${possible}`;
+  const refused = `is "${type.slice(0, 128)}"`;
+  // `xstate.stop` ends a machine, others bring the results of its actors.
+  if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
+  if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
+  if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
+  return isHandled(type, events) ? undefined : `${refused}; ${possible}`;
+}
+
+function takesAtWork(versions: MachineVersions, values: JsonObject): MachineAtWork | null {
+  const driver = versions.find(versionOf(values));
+  if (driver === undefined) return null;
+  try {
+    if (storedMachineOf(values).work.length === 0) return null;
+    return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
+  } catch {
+    // It has not begun yet, or no longer has the stored state.
+    return null;
+  }
 }
 
 function whyNeedsInput(driver: MachineDriver): string | undefined {
@@ -314,5 +387,5 @@ function firstContext(driver: MachineDriver): JsonObject | undefined {
 
 const refusesAnswer: MachineParts["refusesAnswer"] = (answer, question) =>
   isObject(question) && Array.isArray(question["events"])
-    ? whyNotEvent(answer, question["events"] as readonly string[])
+    ? whyNotEvent(answer, question as Pick<Waiting, "events" | "forbidden">)
     : undefined;

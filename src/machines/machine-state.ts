@@ -53,6 +53,8 @@ export interface StoredMachine {
    * context leaves them out.
    */
   readonly unset: readonly string[];
+  /** Queued runs whose events the last step took. */
+  readonly taken?: readonly string[];
 }
 
 /** The state key that holds the whole input until the machine has started with it. */
@@ -74,7 +76,37 @@ export const OWN: ReadonlySet<string> = new Set([
   INPUT_KEY,
 ]);
 
-export const storedMachineOf = (state: JsonObject) => state[SNAPSHOT_KEY] as unknown as StoredMachine;
+/** The error of a state that a machine cannot go on from as it is. */
+export const stateMismatch = (message: string, cause?: unknown) =>
+  Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
+
+/** The stored machine of a state. @throws GraphChangedError if it has none in the form that is read here */
+export function storedMachineOf(state: JsonObject): StoredMachine {
+  const kept = state[SNAPSHOT_KEY];
+  if (isStoredMachine(kept)) return kept;
+  throw stateMismatch(
+    `${SNAPSHOT_KEY} of this thread is no machine that this version of Heddle can go on with: ` +
+      "begin the machine anew, by a run with an input",
+  );
+}
+
+function isStoredMachine(kept: unknown): kept is StoredMachine {
+  if (!isObject(kept) || !isObject(kept["rest"])) return false;
+  const { work, timers, actions, unset } = kept;
+  return (
+    Array.isArray(unset) &&
+    Array.isArray(work) &&
+    work.every(isWork) &&
+    Array.isArray(timers) &&
+    timers.every((one: unknown) => isTimer(one) && Array.isArray((one as Partial<SetTimer>).to)) &&
+    Array.isArray(actions) &&
+    actions.every((step: unknown) => isObject(step) && (step["before"] === null || isObject(step["message"])))
+  );
+}
+
+/** True for the input of an actor's node in the form that is read here. */
+export const isWork = (value: unknown): value is Work =>
+  isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
 
 /** The timers of a state. Malformed ones are left out: a client may have edited the state. */
 export function timersOf(state: JsonObject): readonly SetTimer[] {

@@ -1,7 +1,15 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineDriver } from "./machine-driver.ts";
-import { OWN, snapshotOf, SNAPSHOT_KEY, STATE_KEY, storedMachineOf, VERSION_KEY } from "./machine-state.ts";
+import {
+  stateMismatch,
+  OWN,
+  snapshotOf,
+  SNAPSHOT_KEY,
+  STATE_KEY,
+  storedMachineOf,
+  VERSION_KEY,
+} from "./machine-state.ts";
 
 /** Converts an XState snapshot that another version of the machine made to one of the current version. `from`: that other version. */
 export type Migrate = (snapshot: JsonObject, from: string | null) => unknown;
@@ -15,7 +23,9 @@ export class MachineVersions {
   readonly current: MachineDriver;
   /** Identifies the structures of all versions. */
   readonly hash: string;
-  /** True if at least one machine declares its version. States then store the version that made them. */
+  /** The descriptors of the events that any of the versions handles. */
+  readonly events: readonly string[];
+  /** True if threads have to store their version. */
   readonly areDeclared: boolean;
   readonly #drivers: readonly MachineDriver[];
   readonly #migrate: Migrate | undefined;
@@ -25,6 +35,7 @@ export class MachineVersions {
     this.current = drivers.at(-1) as MachineDriver;
     this.hash = drivers.length === 1 ? this.current.hash : md5Hex(drivers.map(({ hash }) => hash).join());
     this.areDeclared = drivers.some(({ version }) => version !== null);
+    this.events = [...new Set(drivers.flatMap(({ events }) => events))];
     this.#drivers = drivers;
     this.#migrate = migrate;
   }
@@ -60,7 +71,7 @@ export class MachineVersions {
 
   #missing(version: string | null): Error {
     const known = this.#drivers.map((one) => describeVersion(one.version)).join(", ");
-    return graphChanged(
+    return stateMismatch(
       `The machine of this thread has ${describeVersion(version)}, those of the graph have ${known}. Nothing is lost: list it in versions, ` +
         `give the graph a migrate function, or set ${VERSION_KEY} and ${STATE_KEY} by a state update`,
     );
@@ -99,7 +110,7 @@ export class MachineVersions {
       return migrated;
     } catch (thrown) {
       const why = thrown instanceof Error ? thrown.message : String(thrown);
-      throw graphChanged(
+      throw stateMismatch(
         `The machine of this thread has ${describeVersion(version)}, and its migration to ${to} failed: ${why}`,
         thrown,
       );
@@ -108,9 +119,6 @@ export class MachineVersions {
 }
 
 const hasChild = ({ children }: JsonObject, id = "") => isObject(children) && children[id] !== undefined;
-
-const graphChanged = (message: string, cause?: unknown) =>
-  Object.assign(new Error(message, { cause }), { name: "GraphChangedError" });
 
 export const describeVersion = (version: string | null) =>
   version === null ? "no version" : `version "${version}"`;

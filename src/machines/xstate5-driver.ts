@@ -4,7 +4,7 @@ import { type JsonObject, toStorable } from "../model/json.ts";
 import { logicOf, machinesOf } from "./actor-logic.ts";
 import { ActorTree } from "./actor-tree.ts";
 import type { ActorResult, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
-import type { Machine, Snapshot, XStateLibrary } from "./xstate.ts";
+import { allStates, type Machine, type Snapshot, type StateNode, type XStateLibrary } from "./xstate.ts";
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
@@ -28,6 +28,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
         .join(),
     ),
     version: machine.version ?? null,
+    events: eventsOf(allStates(machine.root)),
     begin: (input) => taken(new ActorTree(xstate, machine, { input })),
     take(stored, message) {
       const tree = restore(stored);
@@ -36,10 +37,13 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     },
     waiting(stored) {
       const { _snapshot: snapshot } = restore(stored).root;
-      const types = snapshot._nodes.flatMap(({ ownEvents }) => ownEvents);
-      const events = [...new Set(types)].filter((type) => type !== "" && !type.startsWith("xstate."));
+      const possible = possibleEvents(snapshot._nodes);
+      const named = eventsOf(snapshot._nodes);
+      const events = named.filter((type) => possible.has(type));
+      const forbidden = named.filter((type) => !possible.has(type));
       const meta = toStorable(snapshot.getMeta(), "meta") as JsonObject;
-      return { tags: [...snapshot.tags], meta, events, can: (event) => snapshot.can(event) };
+      const can = (event: object) => snapshot.can(event);
+      return { tags: [...snapshot.tags], meta, events, forbidden, can };
     },
     startActor({ at, owner, src, input }, emit) {
       const above = owner.reduce((one, name) => logicOf(one, name) as Machine, machine);
@@ -57,7 +61,31 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
   };
 }
 
-/** In the hash, a guard or an action that is a function is represented by its name. */
+/** The descriptors of events that states have transitions for, without those of XState itself. */
+function eventsOf(nodes: readonly StateNode[]): readonly string[] {
+  const types = new Set(nodes.flatMap(({ ownEvents }) => ownEvents));
+  return [...types].filter((type) => type !== "" && !type.startsWith("xstate."));
+}
+
+/** The descriptors for which a transition may be taken, guards aside. An inner state may forbid what an outer one handles. */
+function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  const outer = new Set(nodes.map(({ parent }) => parent));
+  for (const leaf of nodes) {
+    if (outer.has(leaf)) continue;
+    const decided = new Set<string>();
+    for (let node: StateNode | undefined = leaf; node !== undefined; node = node.parent) {
+      for (const [type, list] of node.transitions) {
+        if (decided.has(type)) continue;
+        if (list.some(({ target, actions }) => target !== undefined || actions.length > 0)) found.add(type);
+        if (list.some(({ guard }) => guard === undefined)) decided.add(type);
+      }
+    }
+  }
+  return found;
+}
+
+/** Guards and actions that are functions count by their names in the hash. */
 const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 

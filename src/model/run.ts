@@ -94,7 +94,12 @@ export interface RunKwargs {
   readonly timeout_seconds?: number;
   /** True: a `resume` is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
-  /** The timer whose event the run sends to its machine. Absent for all other runs. */
+  /**
+   * Set for a run that takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and
+   * not for an interrupt that waits at its admission.
+   */
+  readonly event?: true;
+  /** The timer of a machine whose event the run takes. Absent for all other runs. */
   readonly timer?: Timer;
 }
 

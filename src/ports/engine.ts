@@ -5,6 +5,7 @@ import type { FieldError, PlainError } from "../model/errors.ts";
 import type { Fact } from "../model/run-event.ts";
 import type { PendingInterrupts, Interrupt, Interrupts } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { MachineAtWork } from "../model/mailbox.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { StatechartDefinition } from "../model/statechart.ts";
 import type { Eventually } from "./eventually.ts";
@@ -30,6 +31,8 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
+  /** Queued runs whose events a machine has taken in this step. */
+  readonly taken?: readonly string[];
   /** The state after the step. */
   readonly values: JsonObject;
 }
@@ -226,6 +229,10 @@ export interface Engine {
   recordsEvents?(run: RunRecord): boolean;
   /** True when the graph is a machine, whose interrupts are answered by events. */
   takesEvents?(graph: string): boolean;
+  /** The reason to refuse an event that the machine takes in none of its states; undefined for others. MUST NOT throw. */
+  refusesEvent?(graph: string, event: unknown): string | undefined;
+  /** What the machine takes while its actors work; null while none works. MUST NOT throw. */
+  takesAtWork?(graph: string, values: JsonObject): MachineAtWork | null;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**

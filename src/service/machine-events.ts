@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
+import type { Journal } from "../ports/journal.ts";
 import type { IdempotencyKey } from "./idempotency.ts";
 import { type RunRequest, withConfigurable } from "./run-draft.ts";
 import type { Runs } from "./runs.ts";
@@ -33,34 +34,58 @@ interface EventOptions {
 
 /** Events for the machine of a thread. */
 export interface MachineEvents {
-  /** The events that the machine can take now: none while a run is in progress. @throws ServiceError `thread.not_found` */
+  /**
+   * The events that the machine can take now. While a run is in progress these are the ones that it takes while its actors work.
+   * @throws ServiceError `thread.not_found`
+   */
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
-   * Sends an event. Resolves when the event is stored, with the run that processes it after the runs before it. If there are no runs before
-   * it, an event that the machine does not handle is refused, and nothing is stored. Otherwise the event is checked when its turn comes.
-   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as
-   *   {@link Runs.start}
+   * Sends an event. Resolves, when it is stored, with the run that takes it once the runs before it have ended, unless the machine takes it
+   * earlier, while its actors work. When there are none, an event that the machine does not handle is refused, and nothing is stored; else it
+   * is checked when its turn comes, and only one that the machine handles in no state is refused.
+   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as {@link Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
 }
 
 interface Deps {
   readonly engine: Engine;
+  readonly journal: Pick<Journal, "checkpoint" | "sharedValues">;
   readonly threads: Pick<Threads, "record">;
   readonly states: Pick<ThreadStates, "pendingInterrupts">;
   readonly runs: Pick<Runs, "start">;
 }
 
-export function createMachineEvents({ engine, threads, states, runs }: Deps): MachineEvents {
-  const isMachine = (graph: unknown) => typeof graph === "string" && engine.takesEvents?.(graph) === true;
+const NONE: PossibleEvents = { events: [], state: null, interrupt_id: null };
+
+const NONE_AT_WORK = { state: null, events: [] };
+
+const ANY_EVENT: JsonObject = {
+  type: "object",
+  required: ["type"],
+  properties: { type: { type: "string" } },
+};
+
+export function createMachineEvents({ engine, journal, threads, states, runs }: Deps): MachineEvents {
+  const isMachine = (graph: unknown): graph is string =>
+    typeof graph === "string" && engine.takesEvents?.(graph) === true;
+
+  async function atWork(key: ThreadKey, graph: string, id: string | null): Promise<PossibleEvents> {
+    const checkpoint = id === null ? undefined : await journal.checkpoint(key, "", id);
+    if (checkpoint === undefined) return NONE;
+    const values = await journal.sharedValues(key, checkpoint);
+    const { state, events } = engine.takesAtWork?.(graph, values) ?? NONE_AT_WORK;
+    return { ...NONE, state, events: events.map((type) => ({ type, schema: schemaOf(type, ANY_EVENT) })) };
+  }
 
   return {
     async possible(key) {
-      const { active, metadata } = await threads.record(key);
-      const waits = active === null && isMachine(metadata["graph_id"]);
-      const [asked] = waits ? await states.pendingInterrupts(key) : [];
-      if (asked === undefined || !isObject(asked.value))
-        return { events: [], state: null, interrupt_id: null };
+      const { active, checkpoint, metadata } = await threads.record(key);
+      const { graph_id } = metadata;
+      if (!isMachine(graph_id)) return NONE;
+      if (active !== null) return atWork(key, graph_id, checkpoint);
+      const [asked] = await states.pendingInterrupts(key);
+      if (asked === undefined || !isObject(asked.value)) return NONE;
       const { state = null, events } = asked.value;
       const types = Array.isArray(events) ? (events as readonly string[]) : [];
       return {
@@ -71,7 +96,8 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
     },
 
     async send(key, event, { again, configurable } = {}) {
-      const { assistant_id, graph_id } = (await threads.record(key)).metadata;
+      const { active, metadata } = await threads.record(key);
+      const { assistant_id, graph_id } = metadata;
       if (typeof assistant_id !== "string")
         throw new ServiceError(
           "resume.invalid",
@@ -82,6 +108,8 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
           "resume.invalid",
           `The graph "${String(graph_id)}" of this thread is no machine: it takes no events`,
         );
+      const never = active === null ? undefined : engine.refusesEvent?.(graph_id, event);
+      if (never !== undefined) throw typeRefused(never);
       const request: RunRequest = { assistant_id, command: { resume: event }, multitask_strategy: "enqueue" };
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
@@ -110,6 +138,8 @@ function inTermsOfEvents(cause: unknown): unknown {
     return new ServiceError(cause.code, message, { cause, fields: [{ at: "event", message }] });
   }
   if (field?.at !== "command.resume") return cause;
-  const { message } = field;
-  return new ServiceError(cause.code, `type ${message}`, { cause, fields: [{ at: "type", message }] });
+  return typeRefused(field.message, cause);
 }
+
+const typeRefused = (message: string, cause?: unknown) =>
+  new ServiceError("validation.failed", `type ${message}`, { cause, fields: [{ at: "type", message }] });

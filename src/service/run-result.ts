@@ -51,7 +51,8 @@ async function read(
   }
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
-  if (run?.status !== "success" || checkpoint.next.length === 0) return values;
+  // A run that never started has not paused: a run before it has taken its event, and went on.
+  if (run?.status !== "success" || run.attempt === 0 || checkpoint.next.length === 0) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };
 }

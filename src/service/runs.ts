@@ -91,8 +91,7 @@ export interface MachineEventOrigin {
 
 const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => ({
   ...draft,
-  isEvent: true,
-  ...(timer && { kwargs: { ...draft.kwargs, timer } }),
+  kwargs: { ...draft.kwargs, event: true, ...(timer && { timer }) },
 });
 
 export interface StartOptions {

@@ -120,8 +120,7 @@ export class Server {
       runs: {
         start: (key, _request, options) =>
           system.admit(key, {
-            ...draftOf(server.newId(), { input: null, ...options?.event }, "enqueue"),
-            isEvent: true,
+            ...draftOf(server.newId(), { input: null, event: true, ...options?.event }, "enqueue"),
           }),
       },
     });

@@ -23,7 +23,12 @@ function bell(work: (given: { readonly signal: AbortSignal }) => Promise<void> =
     states: {
       set: {
         after: { [HOUR]: { target: "rung", actions: "ring" } },
-        on: { WORK: ".working", STOP: "stopped", SNOOZE: { target: "set", reenter: true } },
+        on: {
+          COUNT: { actions: "ring" },
+          WORK: ".working",
+          STOP: "stopped",
+          SNOOZE: { target: "set", reenter: true },
+        },
         initial: "still",
         states: {
           still: {},
@@ -57,12 +62,12 @@ function at(server: Server, key: ThreadKey) {
   const event = (type: string, strategy: "enqueue" | "interrupt" | "rollback" = "enqueue") =>
     server.do(
       server.system.admit(key, {
-        ...draftOf(server.newId(), { input: null, command: { resume: { type } } }, strategy),
-        isEvent: true,
+        ...draftOf(server.newId(), { input: null, event: true, command: { resume: { type } } }, strategy),
       }),
     );
   return {
     event,
+    enqueue: () => server.do(server.system.admit(key, draftOf(server.newId(), { input: null }, "enqueue"))),
     send: async (type: string) => server.do(server.system.settled(key, (await event(type)).run_id)),
     pass: async (ms: number) => {
       await server.scheduler.advance(ms);
@@ -115,11 +120,13 @@ describe("a timer of a machine", () => {
     "comes again when a run with %s withdraws the one that was to take its event",
     async (strategy) => {
       const { work, end } = held();
-      const { event, pass, values, runs, thread } = await begun(bell(work));
+      const { event, enqueue, pass, values, runs, thread } = await begun(bell(work));
       await event("WORK");
+      // The timer waits behind a run that is no event.
+      await enqueue();
       await pass(HOUR);
-      expect((await thread())?.queue).toHaveLength(1);
-      const [, , taking] = await runs();
+      expect((await thread())?.queue).toHaveLength(2);
+      const [, , , taking] = await runs();
       // Of no interest to the machine by then: it fails, and the question stays.
       await event("NOTHING", strategy);
       await pass(1_000);
@@ -147,15 +154,16 @@ describe("a timer of a machine", () => {
 
   test("is gone with the run that was to take it, when that is cancelled", async () => {
     const { work, end } = held();
-    const { server, key, event, pass, runs, values, timers } = await begun(bell(work));
+    const { server, key, event, enqueue, pass, runs, values, timers } = await begun(bell(work));
     await event("WORK");
+    await enqueue();
     await pass(HOUR);
-    const [, , taking] = await runs();
+    const [, , , taking] = await runs();
     await server.do(server.system.cancel(key, taking?.run_id ?? "", "interrupt"));
     end();
     await pass(HOUR);
     expect([await values(), await timers()]).toMatchObject([{ __state__: { set: "still" }, rings: 0 }, 0]);
-    expect(await runs()).toHaveLength(3);
+    expect(await runs()).toHaveLength(4);
   });
 
   test("waits while the thread rests in a run that was cancelled, and does not while it waits for an event", async () => {
@@ -209,3 +217,39 @@ describe("a timer of a machine", () => {
     },
   );
 });
+
+test(
+  "an event that the run in progress takes survives a crash at every write: it is taken once, and its run ends",
+  { timeout: 60_000 },
+  async () => {
+    const kv = new GatedKeyValueStore();
+    const { work } = held();
+    const { event, key, pass, values } = await begun(bell(work), { kv });
+    const working = await event("WORK");
+    await pass(1);
+    const [first, second] = [await event("COUNT"), await event("COUNT")];
+    await pass(1);
+    expect(await values()).toMatchObject({ __state__: { set: "working" }, rings: 2 });
+    const { batches } = kv;
+    const found = new Set<string>();
+    for (let count = 1; count <= batches.length; count++) {
+      const left = new MemoryKeyValueStore();
+      await left.open();
+      for (const { ops } of batches.slice(0, count)) await left.batch(ops, { sync: false });
+      const again = await Server.start(bell(held().work), { kv: left, seed: count + 1 });
+      await again.scheduler.settle();
+      const runs = await Promise.all(
+        [working, first, second].map(({ run_id }) => again.storage.journal.run(key, run_id)),
+      );
+      const acknowledged = runs.slice(1).filter((run) => run !== undefined);
+      const ended = acknowledged.filter((run) => run.status === "success");
+      if (runs[0] === undefined) continue;
+      const { rings } = await again.values(key);
+      found.add(`${acknowledged.length} acknowledged, ${ended.length} ended, ${String(rings)} counted`);
+      const damage = [];
+      for await (const one of again.storage.journal.verify()) damage.push(one);
+      expect(damage).toEqual([]);
+    }
+    expect([...found].sort()).toEqual([0, 1, 2].map((n) => `${n} acknowledged, ${n} ended, ${n} counted`));
+  },
+);

@@ -87,14 +87,14 @@ describe("the events that are possible", () => {
     expect(await possible()).toEqual(NONE);
   });
 
-  test("are none while a run is in progress, nor where the question is not a machine's", async () => {
+  test("are none where the state of an actor at work handles none, nor where the question is not a machine's", async () => {
     const { graphs, calls, waiting } = heldOrder();
     const server = await serve({ graphs });
     const { begin, possible, sent, join } = await onThread(server);
     await begin();
     const { run_id } = await sent({ type: "APPROVE" });
     await calls(1);
-    expect(await possible()).toEqual(NONE);
+    expect(await possible()).toEqual({ ...NONE, state: "charging" });
     waiting[0]?.open("r");
     await join(run_id);
     const other = await onThread(server);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { assign, createMachine, fromPromise, setup } from "xstate";
+import type { InlineGraph, MachineSnapshot } from "../../src/index.ts";
 import { lines } from "./support/clients.ts";
 import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
@@ -109,18 +110,16 @@ describe("a thread whose machine declares a version", () => {
 });
 
 describe("migrate", () => {
-  interface Snapshot {
-    readonly value: string;
-    readonly context: { readonly title: string };
-  }
-
   test("converts the snapshot of a version that is gone, and the thread goes on in the current one", async () => {
     const asked: unknown[] = [];
-    const migrate = (snapshot: Snapshot, from: string | null) => {
-      asked.push(from);
-      return { ...snapshot, value: "open", context: { name: snapshot.context.title } };
+    const graph: InlineGraph = {
+      versions: [v2],
+      migrate(snapshot: MachineSnapshot, from: string | null) {
+        asked.push(from);
+        return { ...snapshot, value: "open", context: { name: snapshot.context["title"] } };
+      },
     };
-    const { wait, send, values } = await waitingIn1({ versions: [v2], migrate });
+    const { wait, send, values } = await waitingIn1(graph);
     expect(await send("SEND")).toMatchObject({
       __version__: "2",
       __state__: "review",
@@ -136,7 +135,11 @@ describe("migrate", () => {
   });
 
   test("comes before the question that a run without input asks anew", async () => {
-    const migrate = (snapshot: Snapshot) => ({ ...snapshot, value: "review", context: { name: "m" } });
+    const migrate = (snapshot: MachineSnapshot) => ({
+      ...snapshot,
+      value: "review",
+      context: { name: "m" },
+    });
     const { client, thread, wait, send } = await waitingIn1({ versions: [v2], migrate });
     await wait({ input: null });
     const asked = Object.values((await client.threads.get(thread)).interrupts).flat();
@@ -154,7 +157,7 @@ describe("migrate", () => {
     const first = await failing.fails(SEND);
     expect(first.status).toBe("error");
     expect(JSON.stringify(first.record)).toMatch(/its migration to version \\"2\\" failed: no title/);
-    const keeping = await waitingIn1({ versions: [v2], migrate: (snapshot: Snapshot) => snapshot });
+    const keeping = await waitingIn1({ versions: [v2], migrate: (snapshot: MachineSnapshot) => snapshot });
     const second = await keeping.fails(SEND);
     expect(second.status).toBe("error");
     expect(JSON.stringify(second.record)).toMatch(/draft/);

@@ -517,6 +517,30 @@ describe("a machine that has changed under a waiting thread", () => {
   });
 });
 
+test("a stored machine in a form that is not read fails its run, which says so; an input begins it anew", async () => {
+  const client = (lines[0] as (typeof lines)[number])[1]((await serve({ graphs: { order: paying } })).url);
+  const { thread_id } = await begin(client, "order", { amount: 7 });
+  const snapshot = {
+    rest: {},
+    work: [],
+    started: 1,
+    timers: [{ id: "1:a", due: 5 }],
+    actions: [],
+    unset: [],
+  };
+  await client.threads.updateState(thread_id, {
+    values: { __snapshot__: snapshot },
+    asNode: "xstate.wait",
+  });
+  await client.runs.wait(thread_id, "order", { input: null }).catch(() => undefined);
+  const [run] = await client.runs.list(thread_id);
+  expect(run?.status).toBe("error");
+  expect(JSON.stringify(await client.threads.get(thread_id))).toMatch(/begin the machine anew/);
+  expect(await wait(client, thread_id, "order", { input: { amount: 7 } })).toMatchObject({
+    __state__: "reviewing",
+  });
+});
+
 describe("the history of a machine", () => {
   const connect = (lines[0] as (typeof lines)[number])[1];
 

@@ -114,6 +114,33 @@ async function serving(file: string) {
   return { client, thread_id };
 }
 
+interface VersionsFile {
+  readonly default: GraphDef & { readonly versions: readonly GraphDef[] };
+}
+
+/** A letter that was begun by one graph, and may be served by the next. */
+async function letterOf(first: GraphDef | undefined) {
+  const data = await directory();
+  const begun = await letterOn(first, data);
+  await begun.begin();
+  await begun.app.close();
+  return { servedBy: (next: GraphDef) => letterOn(next, data, begun.thread) };
+}
+
+async function letterOn(graph: GraphDef | undefined, data: string, thread?: string) {
+  const app = await serve({ data, graphs: { example: graph as GraphDef } });
+  const client = connect(app.url);
+  const thread_id = thread ?? (await client.threads.create()).thread_id;
+  const wait = (payload: object) => client.runs.wait(thread_id, "example", payload as never);
+  return {
+    app,
+    thread: thread_id,
+    begin: () => wait({ input: {} }),
+    go: () => wait({ input: null }),
+    send: (type: string) => wait({ command: { resume: { type } } }),
+  };
+}
+
 /** Runs a server that has an app below `/agents`, and calls both. */
 async function servesAgents(file: string): Promise<void> {
   vi.stubEnv("PORT", "0");
@@ -162,6 +189,23 @@ describe("the README and the guide:", () => {
       expect(asked).toMatchObject({ __interrupt__: [{ value: { events: ["APPROVE", "REJECT"] } }] });
       const paid = await client.runs.wait(thread_id, "example", { command: { resume: { type: "APPROVE" } } });
       expect(paid).toMatchObject({ __state__: "paid", receipt: "5 EUR received" });
+    },
+    "graphs/letter-versions.ts": async () => {
+      const letters = (await run(example("graphs/letter-versions.ts"))) as unknown as VersionsFile;
+      const letter = await letterOf(letters.default.versions[0]);
+      const later = await letter.servedBy(letters.default);
+      expect(await later.send("SEND")).toMatchObject({ __state__: "sent", __version__: "1" });
+      await later.begin();
+      expect(await later.send("SEND")).toMatchObject({ __state__: "review", __version__: "2" });
+    },
+    "graphs/letter-migration.ts": async () => {
+      const letters = (await run(example("graphs/letter-versions.ts"))) as unknown as VersionsFile;
+      const { default: migrated } = await run(example("graphs/letter-migration.ts"));
+      const letter = await letterOf(letters.default.versions[0]);
+      const later = await letter.servedBy(migrated);
+      await later.go();
+      const sent = { __state__: "sent", __version__: "2", reviewer: "of version 1" };
+      expect(await later.send("OK")).toMatchObject(sent);
     },
     "graphs/lengths.ts": async () => {
       const { client, thread_id } = await serving("graphs/lengths.ts");

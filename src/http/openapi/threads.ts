@@ -134,7 +134,7 @@ export const threadRouteDescriptions: RouteDescriptions = {
   "POST /threads/:thread_id/events": {
     tag: state,
     summary: "Send an event to the thread's machine",
-    more: "A run takes it, after those before it. The header idempotency-key makes the same request start one run, however often it is sent.",
+    more: "A run takes it, after those before it; or the run in progress, while an actor of the machine works in a state that handles it. The header idempotency-key makes the same request start one run, however often it is sent.",
     body: "MachineEvent",
     answer: jsonResponse(
       Type.Object({

@@ -1,0 +1,43 @@
+import type { Mailbox, WaitingEvent } from "../../src/model/mailbox.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import type { Attempt } from "./attempt.ts";
+
+/** The mailbox of an attempt: the events of the runs that are queued behind its own. */
+export class AttemptMailbox implements Mailbox {
+  readonly #attempt: Attempt;
+  readonly #watching = new Set<() => void>();
+
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt;
+  }
+
+  get values(): JsonObject {
+    return this.#attempt.root.values;
+  }
+
+  waiting(): readonly WaitingEvent[] {
+    const { liveThread, alive } = this.#attempt;
+    const found: WaitingEvent[] = [];
+    if (!alive) return found;
+    const { assistant_id, graph_id, cancel } = this.#attempt.run;
+    if (cancel !== null) return found;
+    for (const id of liveThread.record.queue) {
+      const next = liveThread.runs.get(id);
+      const isEvent = next?.kwargs.event === true;
+      if (!isEvent || next.assistant_id !== assistant_id || next.graph_id !== graph_id) break;
+      const { timer, command } = next.kwargs;
+      found.push(timer === undefined ? { run: id, event: command?.resume } : { run: id, timer });
+    }
+    return found;
+  }
+
+  watch(arrived: () => void): () => void {
+    this.#watching.add(arrived);
+    return () => void this.#watching.delete(arrived);
+  }
+
+  /** The queue has changed, and that is stored. */
+  changed(): void {
+    for (const arrived of this.#watching) arrived();
+  }
+}

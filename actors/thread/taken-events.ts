@@ -1,0 +1,50 @@
+import type { JsonObject } from "../../src/model/json.ts";
+import { changeRun, type RunRecord } from "../../src/model/run.ts";
+import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
+import type { LiveThread } from "./live-thread.ts";
+import { endedRun } from "./record-changes.ts";
+import { removeWaitingRun } from "./run-withdrawal.ts";
+
+/**
+ * Ends queued runs whose events the machine of the run in progress has taken: they have nothing left to do. `checkpoint` is one whose
+ * state has these events: their result.
+ */
+export function endTakenRuns(
+  liveThread: LiveThread,
+  ids: readonly string[],
+  checkpoint: string | undefined,
+): readonly RunRecord[] {
+  if (ids.length === 0) return [];
+  const now = liveThread.deps.clock.now();
+  const queued = ids.filter((id) => liveThread.record.queue.includes(id));
+  return queued
+    .flatMap((id) => liveThread.runs.get(id) ?? [])
+    .map((run) => changeRun(endedRun(run, "success", now), { base_checkpoint: checkpoint ?? null }));
+}
+
+/** The thread's record without queued runs that have ended. */
+export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[]): ThreadRecord {
+  if (ended.length === 0) return thread;
+  const gone = new Set(ended.map(({ run_id }) => run_id));
+  return changeThread(thread, { queue: thread.queue.filter((id) => !gone.has(id)) });
+}
+
+/** Removes them from memory. Called when the append that ends them is on its way. */
+export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecord[]): void {
+  for (const { run_id } of ended) {
+    removeWaitingRun(liveThread, run_id);
+    liveThread.actor?.send({ type: "RUN.WITHDRAWN", run: run_id });
+  }
+}
+
+/** Notifies readers and waiting requests that they have ended, when that is stored. `values`: the state with their events. */
+export function notifyTaken(liveThread: LiveThread, ended: readonly RunRecord[], values: JsonObject): void {
+  const { deps, owner, key } = liveThread;
+  for (const run of ended) {
+    const totals = owner.totals.forGraph(run.graph_id);
+    totals.started++;
+    totals.success++;
+    deps.sinks.dismiss(key, run.run_id);
+    owner.runEnded(liveThread, run.run_id, { run, left: { values, waiting: null } });
+  }
+}
