@@ -32,7 +32,10 @@ export class Server {
     const folder = mkdtempSync(join(tmpdir(), "heddle-siege-"));
     const file = join(folder, "heddle.json");
     const graphs = Object.fromEntries(
-      ["chat", "keep", "make"].map((name) => [name, `${join(import.meta.dirname, "graphs.ts")}:${name}`]),
+      ["chat", "keep", "make", "alarm"].map((name) => [
+        name,
+        `${join(import.meta.dirname, "graphs.ts")}:${name}`,
+      ]),
     );
     writeFileSync(file, JSON.stringify({ graphs, ...config }));
     const cli = join(root, "dist", "src", "cli.js");
