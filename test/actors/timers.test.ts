@@ -4,6 +4,7 @@ import { loadMachine } from "../../src/machines/exported-machine.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
 import { nextTimer } from "../../src/model/machine-timer.ts";
+import type { ScanRange } from "../../src/ports/key-value-store.ts";
 import { GatedKeyValueStore } from "../storage/gated-key-value-store.ts";
 import { draftOf } from "./draft.ts";
 import { Server } from "./server.ts";
@@ -216,6 +217,29 @@ describe("a timer of a machine", () => {
       expect([...found].sort()).toEqual(['"rung" 1', '"rung" 2']);
     },
   );
+
+  test("that waits costs a restart nothing, however many there are; those that are due fire", async () => {
+    const waiting = async (count: number) => {
+      const kv = new CountingKeyValueStore();
+      const server = await Server.start(bell(), { kv });
+      const due = await server.thread();
+      await server.admit(due, { input: {} });
+      await server.scheduler.advance(HOUR / 2);
+      for (let made = 0; made < count; made++) await server.admit(await server.thread(), { input: {} });
+      await server.scheduler.settle();
+      kv.reads = 0;
+      const again = await Server.start(bell(), { kv, seed: 2, at: server.clock.now() + HOUR / 2 });
+      await again.scheduler.settle();
+      const { reads } = kv;
+      expect(await again.values(due)).toMatchObject({ rings: 1 });
+      expect(await again.storage.journal.timers(999)).toHaveLength(count);
+      expect(again.system.counts.live).toBeLessThan(3);
+      return reads;
+    };
+    const few = await waiting(80);
+    expect(few).toBeLessThan(400);
+    expect(await waiting(160)).toBe(few);
+  });
 });
 
 test(
@@ -253,3 +277,27 @@ test(
     expect([...found].sort()).toEqual([0, 1, 2].map((n) => `${n} acknowledged, ${n} ended, ${n} counted`));
   },
 );
+
+/** Counts the values and keys that are read. */
+class CountingKeyValueStore extends GatedKeyValueStore {
+  reads = 0;
+
+  override get(key: string) {
+    this.reads++;
+    return super.get(key);
+  }
+
+  override async *entries(range: ScanRange) {
+    for await (const entry of super.entries(range)) {
+      this.reads++;
+      yield entry;
+    }
+  }
+
+  override async *keys(range: ScanRange) {
+    for await (const keys of super.keys(range)) {
+      this.reads += keys.length;
+      yield keys;
+    }
+  }
+}

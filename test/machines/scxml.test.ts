@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import * as xstate from "xstate";
+import { loadMachine } from "../../src/machines/exported-machine.ts";
 import type { Effect, MachineEvent, StoredSnapshot, Taken } from "../../src/machines/machine-driver.ts";
 import type { Machine, XStateLibrary } from "../../src/machines/xstate.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { draftOf } from "../actors/draft.ts";
+import { Server } from "../actors/server.ts";
 import { scxmlCases, type ScxmlCase } from "./scxml-cases.ts";
 
 /** What is stored of a machine between two transitions. */
@@ -81,6 +86,38 @@ function uninterrupted({ machine, steps }: ScxmlCase) {
   return JSON.parse(JSON.stringify(actor.getPersistedSnapshot())) as { readonly value: unknown };
 }
 
+/** The same machine in a server that is killed after each step, and started again on what it has stored. */
+async function killed({ machine, steps }: ScxmlCase) {
+  const kv = new MemoryKeyValueStore();
+  const start = (options: object = {}) =>
+    Server.start(loadMachine(machine as never, [import.meta.filename]), { kv, ...options });
+  let server = await start();
+  const key = await server.thread();
+  const run = await server.admit(key, { input: {} });
+  await server.do(server.system.settled(key, run.run_id));
+  const values = [(await server.values(key))["__state__"]];
+  for (const [index, [event]] of steps.entries()) {
+    server.scheduler.kill();
+    server = await start({ seed: index + 2, at: server.clock.now() });
+    if (typeof event === "number") await server.scheduler.advance(event);
+    else await take(server, key, event);
+    await server.scheduler.settle();
+    values.push((await server.values(key))["__state__"]);
+  }
+  return { values, last: await server.values(key) };
+}
+
+async function take(server: Server, key: Parameters<Server["values"]>[0], type: string): Promise<void> {
+  const draft = draftOf(server.newId(), { input: null, command: { resume: { type } } }, "enqueue");
+  try {
+    const { run_id } = await server.do(server.system.admit(key, { ...draft, isEvent: true }));
+    await server.do(server.system.settled(key, run_id));
+  } catch (cause) {
+    // The machine does not handle it: XState ignores it, a server refuses it.
+    if (!(cause instanceof ServiceError)) throw cause;
+  }
+}
+
 describe("SCXML, with the machine stored and restored between any two transitions", () => {
   test.each(scxmlCases)("$name", (given) => {
     const run = new StoredMachine(given.machine);
@@ -94,5 +131,16 @@ describe("SCXML, with the machine stored and restored between any two transition
     const { rest, ...snapshot } = run.stored.snapshot;
     expect({ ...rest, ...snapshot }).toEqual(uninterrupted(given));
     if (given.log !== undefined) expect(snapshot.context["log"]).toEqual(given.log);
+  });
+});
+
+describe("SCXML, in a server that is killed between any two transitions", () => {
+  test.each(scxmlCases)("$name", async (given) => {
+    const { values, last } = await killed(given);
+    expect(values).toEqual([given.first, ...given.steps.map(([, value]) => value)]);
+    const { __state__: value, __snapshot__: stored } = last;
+    const { rest } = stored as { readonly rest: object };
+    const context = Object.fromEntries(Object.entries(last).filter(([name]) => !name.startsWith("__")));
+    expect({ ...rest, value, context }).toEqual(uninterrupted(given));
   });
 });

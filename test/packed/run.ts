@@ -9,10 +9,14 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { scheduler } from "node:timers/promises";
 import { DockerfileParser } from "dockerfile-ast";
+import { chromium } from "playwright-core";
 
 const root = join(import.meta.dirname, "..", "..");
 const home = mkdtempSync(join(tmpdir(), "heddle-packed-"));
 const project = join(home, "project");
+const chromiumPath = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((path) =>
+  existsSync(path),
+);
 
 function npm(cwd: string, ...args: readonly string[]): string {
   return execFileSync("npm", [...args, "--no-audit", "--no-fund", "--loglevel=error"], {
@@ -22,12 +26,12 @@ function npm(cwd: string, ...args: readonly string[]): string {
   }).trim();
 }
 
-/** A code block of the README, found by its beginning. */
-function printed(language: string, start: string): string {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
-  const blocks = [...readme.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)];
-  const found = blocks.find(([, kind, text = ""]) => kind === language && text.startsWith(start))?.[2];
-  if (found === undefined) throw new Error(`README.md prints no ${language} that starts with ${start}`);
+/** A code block of a page, found by its beginning. */
+function printed(language: string, start: string, page = "README.md"): string {
+  const text = readFileSync(join(root, page), "utf8");
+  const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)];
+  const found = blocks.find(([, kind, code = ""]) => kind === language && code.startsWith(start))?.[2];
+  if (found === undefined) throw new Error(`${page} prints no ${language} that starts with ${start}`);
   return found;
 }
 
@@ -256,6 +260,40 @@ async function tryApproval(url: string): Promise<void> {
   if (ended["draft"] !== "Draft 1 about tea") throw new Error(`it did not end: ${JSON.stringify(ended)}`);
 }
 
+/** Checks the guide's machine as it is printed there: approved on the dashboard, and expired when three days have passed. */
+async function tryMachine(tarball: string): Promise<void> {
+  const place = join(home, "machine");
+  mkdirSync(join(place, "graphs"), { recursive: true });
+  npm(place, "init", "--yes");
+  npm(place, "install", tarball, "xstate@5");
+  const guide = "src/guide/machines.md";
+  writeFileSync(join(place, "graphs/payment.ts"), printed("ts", "// graphs/payment.ts", guide));
+  writeFileSync(join(place, "heddle.json"), printed("json", '{ "graphs"', guide));
+  await serve("heddle dev with the guide's machine", "npx", ["heddle", "dev"], approveOnDashboard, place);
+  cpSync(join(import.meta.dirname, "expire.mjs"), join(place, "expire.mjs"));
+  process.stdout.write(execFileSync(process.execPath, ["expire.mjs"], { cwd: place, encoding: "utf8" }));
+}
+
+async function approveOnDashboard(url: string): Promise<void> {
+  const { thread_id } = await post(`${url}/threads`, {});
+  const thread = `/threads/${String(thread_id)}`;
+  await post(`${url}${thread}/runs/wait`, { assistant_id: "payment", input: { amount: 5 } });
+  if (chromiumPath === undefined) throw new Error("there is no Chromium in /usr/bin");
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${url}/#${thread}`);
+    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").click();
+    await page.getByRole("button", { name: "Send answer" }).click();
+    await page.getByText("Send answer").waitFor({ state: "detached" });
+    const [run] = JSON.parse(await textOf(`${url}${thread}/runs`)) as [{ readonly run_id: string }];
+    const ended = await textOf(`${url}${thread}/runs/${run.run_id}/join`);
+    if (!ended.includes('"receipt":"5 EUR received"')) throw new Error(`it was not paid: ${ended}`);
+  } finally {
+    await browser.close();
+  }
+}
+
 /** Installs another version of Node; returns the path of its program. */
 function installNode(version: string): string {
   const nodes = join(home, `node-${version}`);
@@ -295,6 +333,7 @@ try {
     [cli, "start", "--config", "all.json"],
     tryLazyParts,
   );
+  await tryMachine(tarball);
   await tryNewProject(cli, tarball);
   refuseOn("18", cli);
   for (const version of ["22", "24"]) {

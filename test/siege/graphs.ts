@@ -1,4 +1,5 @@
 import { graph, messages, value } from "heddle";
+import { setup } from "xstate";
 
 /** A conversation, to which each run appends an answer. */
 export const chat = graph({
@@ -19,4 +20,15 @@ export const make = graph({
   state: { size: value(0), text: value("") },
   nodes: { work: async ({ size }) => ({ text: "x".repeat(size) }) },
   edges: { start: "work" },
+});
+
+/** A machine with a timer that is due at a time (epoch milliseconds). */
+export const alarm = setup({
+  types: { context: {} as { at: number }, input: {} as { at: number } },
+  delays: { left: ({ context }) => context.at - Date.now() },
+}).createMachine({
+  id: "alarm",
+  context: ({ input }) => ({ at: input.at }),
+  initial: "set",
+  states: { set: { after: { left: "rung" } }, rung: { type: "final" } },
 });

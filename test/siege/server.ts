@@ -42,7 +42,7 @@ export class Server {
     const file = join(folder, "heddle.json");
     const compiled = await compile(join(import.meta.dirname, "graphs.ts"));
     const graphs = Object.fromEntries(
-      ["chat", "keep", "make"].map((name) => [name, `${compiled.script}:${name}`]),
+      ["chat", "keep", "make", "alarm"].map((name) => [name, `${compiled.script}:${name}`]),
     );
     writeFileSync(file, JSON.stringify({ graphs, ...config }));
     const cli = join(root, "dist", "src", "cli.js");

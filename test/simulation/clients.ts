@@ -9,6 +9,7 @@ import type { Plan } from "./graph.ts";
 import type { Observed } from "./observed.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { Life } from "./server.ts";
+import { Machines } from "./machines.ts";
 import { Transcript } from "./transcript.ts";
 
 const temporaries: readonly TemporaryKind[] = ["background", "bound", "free"];
@@ -31,11 +32,17 @@ interface Deps {
 export class Clients {
   readonly threads: ThreadKey[] = [];
   readonly transcripts = new Map<string, Transcript>();
+  readonly machines: Machines;
   readonly #deps: Deps;
   #crons = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.machines = new Machines({
+      ...deps,
+      newId: () => this.#newId(),
+      acknowledged: (promise, then) => this.#acknowledged(promise, then),
+    });
   }
 
   get #life(): Life {
@@ -63,6 +70,7 @@ export class Clients {
 
   #ask(): void {
     const { random } = this.#deps;
+    if (random.chance(0.2)) return this.machines.ask();
     const roll = random.float();
     if (this.threads.length === 0 || (roll < 0.1 && this.threads.length < 5)) this.#createThread();
     else if (roll < 0.47) this.#createRun();
@@ -215,10 +223,13 @@ export class Clients {
   }
 
   #cancel(): void {
-    const run = this.#someRun((id) => !this.#deps.observed.ended.has(id)) ?? this.#someRun();
+    const { random, observed } = this.#deps;
+    // What a machine has acknowledged is not withdrawn.
+    const isOther = (_: string, key: ThreadKey) => !this.machines.has(key);
+    const isOpen = (id: string, key: ThreadKey) => isOther(id, key) && !observed.ended.has(id);
+    const run = this.#someRun(isOpen) ?? this.#someRun(isOther);
     if (run === undefined) return;
     const [id, key] = run;
-    const { random, observed } = this.#deps;
     const action = random.chance(0.3) ? "rollback" : "interrupt";
     if (action === "rollback") observed.rollable.add(id);
     this.#acknowledged(this.#life.system.cancel(key, id, action), () => undefined);
@@ -247,11 +258,11 @@ export class Clients {
     });
   }
 
-  #someRun(isWanted: (id: string) => boolean = () => true): [string, ThreadKey] | undefined {
+  #someRun(isWanted: (id: string, key: ThreadKey) => boolean = () => true): [string, ThreadKey] | undefined {
     const { admitted, stateless } = this.#deps.observed;
-    const runs: [string, ThreadKey][] = [...admitted].filter(([id]) => isWanted(id));
+    const runs: [string, ThreadKey][] = [...admitted].filter(([id, key]) => isWanted(id, key));
     for (const [id, { key, acknowledged }] of stateless)
-      if (acknowledged && isWanted(id)) runs.push([id, key]);
+      if (acknowledged && isWanted(id, key)) runs.push([id, key]);
     return runs.length === 0 ? undefined : runs[this.#deps.random.below(runs.length)];
   }
 }

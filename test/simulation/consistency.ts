@@ -2,6 +2,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { chunkEnd } from "../../src/model/run-event.ts";
 import { isTerminal } from "../../src/model/run.ts";
+import { recordsGrow } from "../chaos/checkers/machines.ts";
 import { indexesAgree } from "../chaos/checkers/stored.ts";
 import { readAll, type Snapshot } from "../chaos/snapshot.ts";
 import { SimulatedClock } from "./clock.ts";
@@ -30,7 +31,8 @@ export async function checkConsistency(disk: Disk, clock: SimulatedClock, observ
   );
   const [storage] = await Promise.all([opening, scheduler.untilIdle()]);
   const snapshot = await readAll(storage.journal, storage.catalog);
-  for (const { invariant, message } of indexesAgree(snapshot)) observed.violation(invariant, message);
+  for (const { invariant, message } of [...indexesAgree(snapshot), ...recordsGrow(snapshot)])
+    observed.violation(invariant, message);
   for (const fault of faultsOfLogs(snapshot, observed.powerCuts > 0)) observed.violation("I4", fault);
   scheduler.kill();
 }

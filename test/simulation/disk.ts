@@ -16,16 +16,17 @@ import type { SimulatedScheduler } from "./scheduler.ts";
 export type Crash = "kill" | "power";
 
 /**
- * Planted bugs: writes are acknowledged before they are issued; pending webhooks are lost; some data of deleted threads
+ * Planted bugs: writes are acknowledged before they are issued; pending webhooks or timers of machines are lost; some data of deleted threads
  * stays.
  */
-export const plantedFaults = ["ack-early", "lose-webhooks", "keep-hidden"] as const;
+export const plantedFaults = ["ack-early", "lose-webhooks", "lose-timers", "keep-hidden"] as const;
 export type PlantedFault = (typeof plantedFaults)[number] | null;
 
 /** The operations that a planted bug removes from a batch. */
 const lost: Readonly<Record<Exclude<PlantedFault, null>, (op: WriteOperation) => boolean>> = {
   "ack-early": () => false,
   "lose-webhooks": ({ key, value }) => value !== null && key.includes("/d/pending/"),
+  "lose-timers": ({ key, value }) => value !== null && key.startsWith("!timer/"),
   // A thread's journal is deleted only together with the thread.
   "keep-hidden": ({ key, value }) => value === null && /\/t\/[^/]*\/j\//.test(key),
 };

@@ -1,6 +1,8 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
+import { machineKeepsItsWord } from "../chaos/checkers/machines.ts";
 import { splitThread } from "../../src/storage/keys.ts";
+import type { SimulatedMachine } from "./machines.ts";
 import type { StatelessRun } from "./observed.ts";
 import { Transcript } from "./transcript.ts";
 import type { World } from "./world.ts";
@@ -15,6 +17,11 @@ async function checkAll(world: World): Promise<void> {
   const { observed } = world;
   for (const [id, key] of observed.admitted) await checkRun(world, key, id);
   for (const key of world.clients.threads) await checkThread(world, key);
+  for (const machine of world.clients.machines.all) {
+    if (!machine.hasBegun) continue;
+    await checkThread(world, machine.key);
+    await checkMachine(world, machine);
+  }
   for (const [id, stateless] of observed.stateless) await checkStateless(world, stateless, id);
   const { journal, catalog } = world.life.storage;
   for await (const { key, what } of journal.verify())
@@ -189,6 +196,18 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   if (thread.checkpoint !== null && !logs.has(thread.checkpoint)) {
     observed.violation("I6", `thread ${key.thread} stands at a checkpoint that is not in its history`);
   }
+}
+
+async function checkMachine({ observed, life }: World, { key, sent }: SimulatedMachine): Promise<void> {
+  const { journal } = life.storage;
+  const [head] = await journal.history(key, { ns: "", limit: 1 });
+  const { record = [], __output__ } = (head === undefined ? {} : await journal.values(key, head)) as {
+    readonly record?: readonly string[];
+    readonly __output__?: unknown;
+  };
+  const { noted, results } = observed;
+  const now = { thread: key.thread, sent, record, output: __output__ ?? undefined, noted, results };
+  for (const { invariant, message } of machineKeepsItsWord(now)) observed.violation(invariant, message);
 }
 
 const planOf = (line: string): string => line.slice(0, line.indexOf(" "));

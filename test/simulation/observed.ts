@@ -58,6 +58,10 @@ export class Observed {
   readonly #forgetting = new Set<string>();
   /** Thread -> the runs whose nodes have executed there and whose end is not stored. */
   readonly executing = new Map<string, Set<string>>();
+  /** Events of machines whose custom action has run. */
+  readonly noted = new Set<string>();
+  /** Results of the machines' actors, of all attempts. */
+  readonly results = new Set<string>();
   executions = 0;
   life = 0;
   powerCuts = 0;

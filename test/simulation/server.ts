@@ -9,6 +9,7 @@ import { noFailpoints } from "../../src/ports/failpoints.ts";
 import type { HttpClient } from "../../src/ports/http-client.ts";
 import type { Logger } from "../../src/ports/logger.ts";
 import { CronWorker } from "../../src/service/crons/cron-worker.ts";
+import { createTimerHandler } from "../../src/service/machine-timers.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { createStore, DEFAULT_STORE_POLICY } from "../../src/service/store/store.ts";
 import { WebhookWorker } from "../../src/service/webhooks/webhook-worker.ts";
@@ -19,6 +20,7 @@ import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { createHub, type Hub } from "../../src/stream/hub.ts";
 import { readWebhookPolicy } from "../../src/config/webhooks.ts";
 import { simulated, type Sleep } from "./graph.ts";
+import { simulatedMachine } from "./machines.ts";
 import type { Observed } from "./observed.ts";
 import type { SimulatedRandom } from "./random.ts";
 import type { SimulatedScheduler } from "./scheduler.ts";
@@ -67,7 +69,9 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   );
   const journal = observed.journal(storage.journal);
   const hub = createHub({ journal, scheduler, logger });
-  const registry = new GraphRegistry().add("sim", simulated(deps.sleep));
+  const registry = new GraphRegistry()
+    .add("sim", simulated(deps.sleep))
+    .add("machine", simulatedMachine(observed, deps.sleep));
   const engine = nativeEngine(registry);
   const host = observed.host(inThreadNodeHost(registry, { logger, random, clock }), clock);
   const { items } = storage.catalog;
@@ -105,6 +109,7 @@ export async function startServer(deps: ServerDeps): Promise<Life> {
   const service = createService({ ...parts, newId, budget, store, crons: book, engine, hub, policy });
   const worker = new WebhookWorker({ ...parts, client: deps.client, policy, version: "simulated" });
   const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf: () => service.runs });
+  system.onTimer(createTimerHandler({ journal, runs: service.runs }));
   await system.recover();
   firing.start();
   void worker.start(new URL("http://self.test/"));

@@ -10,7 +10,7 @@ const first = only === undefined ? 1 : Number(only);
 describe("a simulated server, its clients, its stops and its crashes", () => {
   const worlds: World[] = [];
 
-  test(`keeps I1 to I13 under ${seeds} seeds from ${first}`, { timeout: 240_000 }, async () => {
+  test(`keeps I1 to I14 under ${seeds} seeds from ${first}`, { timeout: 240_000 }, async () => {
     for (let seed = first; seed < first + seeds; seed++) {
       // The failure message contains the seed: SEED=<seed> replays the world.
       const { violations, world } = await simulate(seed);
@@ -26,28 +26,34 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
     }
   });
 
-  test.skipIf(seeds < 10)("these worlds run nodes, stops, crashes, streams, crons and updates at all", () => {
-    let executions = 0;
-    let frames = 0;
-    let updates = 0;
-    let crons = 0;
-    const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
-    expect(worlds).toHaveLength(10);
-    for (const world of worlds) {
-      executions += world.observed.executions;
-      updates += world.observed.updates.length;
-      crons += world.observed.cronRuns;
-      for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += world.ended[how];
-      for (const transcript of world.clients.transcripts.values()) frames += transcript.frames.size;
-    }
-    expect(executions).toBeGreaterThan(100);
-    expect(frames).toBeGreaterThan(100);
-    expect(updates).toBeGreaterThan(5);
-    expect(crons).toBeGreaterThan(0);
-    expect(ended.stop).toBeGreaterThan(3);
-    expect(ended.kill + ended.power).toBeGreaterThan(3);
-    expect(ended.cut).toBeGreaterThan(0);
-  });
+  test.skipIf(seeds < 10)(
+    "these worlds run nodes, machines, stops, crashes, streams, crons and updates at all",
+    () => {
+      let executions = 0;
+      let frames = 0;
+      let updates = 0;
+      let crons = 0;
+      let events = 0;
+      const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
+      expect(worlds).toHaveLength(10);
+      for (const world of worlds) {
+        executions += world.observed.executions;
+        updates += world.observed.updates.length;
+        crons += world.observed.cronRuns;
+        for (const { sent } of world.clients.machines.all) events += sent.length;
+        for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += world.ended[how];
+        for (const transcript of world.clients.transcripts.values()) frames += transcript.frames.size;
+      }
+      expect(executions).toBeGreaterThan(100);
+      expect(frames).toBeGreaterThan(100);
+      expect(updates).toBeGreaterThan(5);
+      expect(crons).toBeGreaterThan(0);
+      expect(events).toBeGreaterThan(50);
+      expect(ended.stop).toBeGreaterThan(3);
+      expect(ended.kill + ended.power).toBeGreaterThan(3);
+      expect(ended.cut).toBeGreaterThan(0);
+    },
+  );
 
   test("the same seed gives the same world", { timeout: 60_000 }, async () => {
     const tell = async () => {
@@ -62,6 +68,7 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
   test.each([
     ["acknowledges before it has stored", "ack-early", "I1:"],
     ["loses what it owes to webhooks", "lose-webhooks", "I9:"],
+    ["loses the timers of machines", "lose-timers", "I14:"],
     ["keeps something of what it deletes", "keep-hidden", "I10:"],
     ["writes about a run after its end as it stops", "parked-ending", "I11:"],
     ["waits its whole time when it stops, though no node runs", "lost-pause", "I12:"],

@@ -203,6 +203,7 @@ export class World {
     this.#scheduler = undefined;
     for (const transcript of this.clients.transcripts.values()) transcript.cut(how);
     this.observed.over(how);
+    this.clients.machines.over();
     await checkConsistency(this.disk, this.#clock, this.observed);
     if (this.random.chance(0.3)) this.#clock.advance(this.random.below(1_000));
     else if (this.random.chance(0.1)) this.#clock.advance(60_000 + this.random.below(90_000));

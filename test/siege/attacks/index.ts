@@ -3,7 +3,15 @@ import { bodies, bodiesWithoutKey } from "./bodies.ts";
 import { halfOpen } from "./connections.ts";
 import { history, largeStates, unreadSearches, unreadStates } from "./lists.ts";
 import { metadataFilter, storeIn, storeSearch } from "./searches.ts";
-import { assistantThreads, dueCrons, idleStates, largeBodies, largeRuns, wrongBody } from "./work.ts";
+import {
+  assistantThreads,
+  dueCrons,
+  dueTimers,
+  idleStates,
+  largeBodies,
+  largeRuns,
+  wrongBody,
+} from "./work.ts";
 
 /** All known attacks, in the order of the table. */
 export const attacks: readonly Attack[] = [
@@ -23,4 +31,5 @@ export const attacks: readonly Attack[] = [
   largeRuns,
   assistantThreads,
   dueCrons,
+  dueTimers,
 ];

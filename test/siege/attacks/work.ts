@@ -159,3 +159,38 @@ export const dueCrons = defineAttack({
     if (isAwaited) await sleep(minute - (Date.now() % minute) + 15_000);
   },
 });
+
+/** Milliseconds within which timers that are due at once have fired. */
+const FIRED = 60_000;
+
+export const dueTimers = defineAttack({
+  name: "due-timers",
+  sent: "thousands of machines whose timers are due at once",
+  full: { size: { count: 10_000, seconds: 60 } },
+  small: { size: { count: 200, seconds: 5 } },
+  async prepare({ hostile }: Siege, { count, seconds }: Timers) {
+    const at = Date.now() + seconds * 1_000;
+    for (let from = 0; from < count; from += 50) {
+      await Promise.all(
+        Array.from({ length: Math.min(50, count - from) }, async () =>
+          hostile.run(await hostile.thread(), "alarm", { at }),
+        ),
+      );
+    }
+  },
+  async attack({ hostile }, { count, seconds }) {
+    const rung = { status: "idle", metadata: { graph_id: "alarm" } };
+    const deadline = Date.now() + seconds * 1_000 + FIRED;
+    for (;;) {
+      const fired = await hostile.json<number>("POST", "/threads/count", rung);
+      if (fired === count) return;
+      if (Date.now() > deadline) throw new Error(`${fired} of ${count} timers have fired`);
+      await sleep(500);
+    }
+  },
+});
+
+interface Timers extends Many {
+  /** Until they are due, from the beginning of the preparation. */
+  readonly seconds: number;
+}
