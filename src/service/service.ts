@@ -63,6 +63,8 @@ export interface Service {
 /** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
+  /** The protocol, with other runs than the server's own: those that a user may start. */
+  protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
 }
 
 export function createService(deps: ServiceDeps): ServerService {
@@ -72,6 +74,8 @@ export function createService(deps: ServiceDeps): ServerService {
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
   const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
+  const protocolWith: ServerService["protocolWith"] = (started) =>
+    createThreadProtocol({ ...deps, runs: started, threads, states });
   return {
     crons,
     assistants: {
@@ -90,7 +94,8 @@ export function createService(deps: ServiceDeps): ServerService {
     states,
     runs,
     events: createMachineEvents({ ...deps, runs, threads, states }),
-    protocol: createThreadProtocol({ ...deps, runs, threads, states }),
+    protocol: protocolWith(runs),
+    protocolWith,
     webhooks,
     inspection: createActorInspection(deps),
     store: deps.store,
