@@ -1,70 +1,46 @@
 import { defaultSystemLimits, type SystemLimits } from "../actors/thread-system.ts";
-import { createSystem } from "../actors/create-system.ts";
 import { setUpAuth } from "./app/auth.ts";
-import { createMetrics } from "./app/metrics.ts";
-import { createUserServices } from "./authorization/service.ts";
+import { openEngines } from "./app/engines.ts";
+import { isStopping, openFront } from "./app/front.ts";
+import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
-import { withNextPort } from "./app/next-port.ts";
-import { createAppStore, setUpStore } from "./app/store.ts";
+import { createShard } from "./app/shard.ts";
+import { setUpStore } from "./app/store.ts";
+import { createUserServices } from "./authorization/service.ts";
 import { type Config, readConfig } from "./config/config.ts";
+import { readWebhookPolicy } from "./config/webhooks.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
-import { createHeaderSelector } from "./access/configurable-headers.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
-import { openEngines } from "./app/engines.ts";
 import { HttpAppHandler } from "./http/custom-http-app.ts";
-import { createRequestHandler } from "./http/handler.ts";
-import { PendingWebRequests, respondToWebRequest } from "./http/web-exchange.ts";
-import { Traffic } from "./http/response-counts.ts";
-import { DEFAULT_VIEWER } from "./config/inspector.ts";
-import { InspectorFeeds } from "./websocket/inspector/feeds.ts";
-import type { UpgradeDeps } from "./websocket/deps.ts";
-import { OpenSockets } from "./websocket/open-sockets.ts";
-import { createUpgrade } from "./websocket/upgrade.ts";
+import type { ReadyDetails } from "./http/deps.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { versionWarnings } from "./langgraph/user-library.ts";
 import { loadInlineGraphs } from "./graph-loader/load-inline-graphs.ts";
 import { loadGraphs, type LoadOptions } from "./graph-loader/load-graphs.ts";
 import { loadHttpApp } from "./graph-loader/load-http-app.ts";
-import { quietAfterStop, silentLogger } from "./platform/log.ts";
-import { bundledComponents } from "./config/ui-bundler.ts";
-import { builtPages } from "./app/dashboard-files.ts";
 import { createBodyLimits } from "./ports/body-memory.ts";
 import { ResponseMemoryBudget } from "./stream/response-memory-budget.ts";
 import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
-import { userFrom } from "./model/auth-user.ts";
-import { monotonicIds } from "./model/ids.ts";
-import type { JsonObject } from "./model/json.ts";
-import { ServiceError } from "./model/errors.ts";
 import type { HostedGraph } from "./ports/hosted-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
 import type { Transport } from "./ports/transport.ts";
-import { maxFileDescriptors } from "./platform/file-descriptors.ts";
-import { systemHttpClient } from "./platform/http-client.ts";
-import { CronWorker } from "./service/crons/cron-worker.ts";
-import { LostRunEndRepair } from "./service/lost-run-end-repair.ts";
-import { WebhookWorker } from "./service/webhooks/webhook-worker.ts";
-import { readWebhookPolicy } from "./config/webhooks.ts";
-import { IDEMPOTENCY_TTL } from "./service/idempotency.ts";
-import { createTimerHandler } from "./service/machine-timers.ts";
-import { createService } from "./service/service.ts";
-import { DEFAULT_THREAD_EXPIRY_INTERVAL, ThreadExpiry } from "./service/thread-expiry.ts";
-import { openStorage, type StorageOptions } from "./storage/open.ts";
-import { DEFAULT_EVENT_TTL, EventExpiry } from "./stream/event-expiry.ts";
-import { createHub } from "./stream/hub.ts";
-import { registerSdkLogger } from "./platform/sdk-logger.ts";
-import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
+import { monotonicIds } from "./model/ids.ts";
 import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
 import { systemHeap } from "./platform/heap.ts";
-import { systemProcessMetrics } from "./platform/process-metrics.ts";
+import { systemHttpClient } from "./platform/http-client.ts";
+import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
+import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
-import { maxConnectionsOf } from "./transport/limits.ts";
-import { openTransport } from "./transport/open-transport.ts";
+import { registerSdkLogger } from "./platform/sdk-logger.ts";
+import { createStore } from "./service/store/store.ts";
+import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
+import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
+import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
 import { bodyOpener } from "./transport/request-body.ts";
-import { VERSION } from "./platform/version.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
@@ -72,8 +48,6 @@ export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.t
 
 const DEFAULT_BODY = 16 * 1024 * 1024;
 const DEFAULT_DRAIN = 5_000;
-/** Milliseconds that webhook attempts in progress may take when the server stops. */
-const WEBHOOK_DRAIN = 2_000;
 
 /**
  * Builds a server from its parts, continues the unfinished work of an earlier one, and opens the transport.
@@ -144,8 +118,6 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     logger.warn("no graph is served, so no run can start: createApp takes them as graphs, or in a config");
   for (const warning of versionWarnings(served.values())) logger.warn(warning);
   const maxBody = options.maxBody ?? config?.maxBody ?? DEFAULT_BODY;
-  const bodies = createBodyLimits({ maxBody, scheduler });
-  const openBody = bodyOpener(bodies);
   const httpApp = await httpAppHandlerOf(options.httpApp, config, maxBody, stop.signal, {
     random,
     scheduler,
@@ -154,8 +126,6 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
 
   // A budget for long work. Requests that begin have another one, so that they do not wait for it.
   const budget = new TimeBudget(clock, scheduler);
-  // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
-  const memory = new ResponseMemoryBudget(scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storage =
     options.storage ??
@@ -167,18 +137,9 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       budget,
       ...definedOf({ onProgress: options.onProgress }),
     }));
-  /** Closes the opened parts in reverse order. */
-  const opened: (() => unknown)[] = [() => storage.close()];
-  const closeAll = async (): Promise<void> => {
-    // If closing one part fails, the rest is closed all the same.
-    try {
-      for (let close = opened.pop(); close !== undefined; close = opened.pop()) await close();
-    } finally {
-      if (opened.length > 0) await closeAll();
-    }
-  };
+  const opened = new OpenParts();
+  opened.add(() => storage.close());
   try {
-    const { journal, catalog, outbox, crons: book } = storage;
     const { engine, host } = await openEngines({
       registry,
       workers: options.workers ?? config?.workers ?? 0,
@@ -188,200 +149,88 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,
     });
-    opened.push(() => host.close());
+    opened.add(() => host.close());
     // The server is stopping, and serves no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
-    const hub = createHub({
-      journal,
-      scheduler,
-      memory: streamMemory,
-      budget,
-      logger: servingLogger,
-      sync: options.sync ?? config?.sync ?? "os",
-    });
-    opened.push(() => hub.close());
-    const limits = limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit);
-    const boot = bootId(random);
-    const { store, sweeper } = createAppStore(catalog.items, setup, { clock, scheduler, logger, budget });
-    const system = createSystem({
-      journal,
-      engine,
-      host,
-      sinks: hub,
-      store,
-      clock,
-      random,
-      scheduler,
-      failpoints,
-      heap: systemHeap,
-      logger,
-      boot,
-      limits,
-    });
-    opened.push(() => system.drain(0));
-    const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
       ...config?.threadTtl,
       ...options.threadTtl,
     };
+    const boot = bootId(random);
     const newId = monotonicIds(
       () => clock.now(),
       (count) => random.bytes(count),
     );
-    const service = createService({
-      ...parts,
-      budget,
-      newId,
-      store,
-      crons: book,
+    const { items } = storage.catalog;
+    const shard = createShard({
+      storage,
+      store: createStore({ items, policy: setup.policy, clock, scheduler, logger, budget }),
       engine,
-      hub,
+      host,
+      authorizer: auth,
+      newId,
+      boot,
+      limits: limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit),
       policy,
       assistantDefaults: config?.assistants,
       threadTtl: lifetime,
-      hasUsers: auth !== undefined,
+      threadExpiryInterval: interval,
+      itemSweepInterval: setup.sweep,
+      streamsTtl: options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_EVENT_TTL,
+      sync: options.sync ?? config?.sync ?? "os",
+      httpClient: options.httpClient ?? systemHttpClient,
+      budget,
+      streamMemory,
+      clock,
+      random,
+      scheduler,
+      failpoints,
+      logger,
+      servingLogger,
     });
-    const serviceOf = auth && createUserServices({ service, authorizer: auth, journal, hub, engine, newId });
-    const runsOf = (user: JsonObject | null) =>
-      user === null || serviceOf === undefined ? service.runs : serviceOf(userFrom(user)).runs;
-    const client = options.httpClient ?? systemHttpClient;
-    const worker = new WebhookWorker({ ...parts, client, policy, version: VERSION });
-    const ttl = options.streamsTtl ?? config?.streamsTtl ?? DEFAULT_EVENT_TTL;
-    const expiry = new EventExpiry({ journal, hub, clock, scheduler, logger, ttl, repeats: IDEMPOTENCY_TTL });
-    const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
-    const threadExpiry = new ThreadExpiry({ ...parts, threads: system.threads, interval });
-    const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
-    system.onTimer(createTimerHandler({ journal, runs: service.runs }));
-    await system.recover();
+    opened.add(() => shard.close());
+    await shard.recover();
 
-    const transports = await openTransport(options.transport);
-    let stopping = false;
-    const { requestLog = "debug" } = options;
-    const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };
-    const { inspection } = service;
-    const feeds = new InspectorFeeds({
-      inspection,
+    const { service, system, hub } = shard;
+    const front = await openFront({
+      service,
+      serviceOf: auth && createUserServices({ service, authorizer: auth, engine, newId }),
+      shards: { system, storage, outbox: storage.outbox, hub },
+      checkStorage: () => checkStorage(storage),
+      access,
+      httpApp,
+      langGraphVersion: () => served.values().next().value?.library.version,
+      maxBody,
+      options,
+      config,
+      newId,
+      budget,
+      streamMemory,
       clock,
       scheduler,
-      logger: servingLogger,
-      values: inspect.values,
+      logger,
+      servingLogger,
     });
-    const watch: UpgradeDeps["inspect"] = (socket, client, query) =>
-      feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
-    const [traffic, sockets] = [new Traffic(), new OpenSockets()];
-    const metrics = createMetrics({
-      ...parts,
-      about: { version: VERSION, transport: transports.kind },
-      storage,
-      hub,
-      traffic,
-      sockets,
-      feeds,
-      process: systemProcessMetrics,
-    });
-    const headersForRuns = createHeaderSelector(options.configurableHeaders ?? config?.configurableHeaders);
-    const handlers = {
-      request: createRequestHandler({
-        service,
-        ...(serviceOf && { serviceOf }),
-        access,
-        configurableHeaders: headersForRuns,
-        scheduler,
-        clock,
-        budget,
-        memory,
-        streamMemory,
-        logger: servingLogger,
-        requestLog,
-        newId,
-        ready: async () => {
-          if (stopping) throw isStopping();
-          await storage.check();
-          const findings = storage.findings().length;
-          const verifying = storage.verifying();
-          return {
-            // Damage does not make the server unready: it serves all other threads, and no other server does.
-            ...(findings > 0 && { damaged: { ...storage.damage(), findings } }),
-            ...(verifying !== undefined && { verifying }),
-          };
-        },
-        inspect,
-        dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
-        pages: builtPages(),
-        ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
-        ...(httpApp !== undefined && { httpApp }),
-        traffic,
-        metrics: metrics.render,
-        metricsHistory: metrics.history,
-        about: {
-          version: VERSION,
-          transport: { kind: transports.kind, why: transports.why },
-          langGraphVersion: () => served.values().next().value?.library.version,
-        },
-      }),
-      upgrade: createUpgrade({
-        service,
-        ...(serviceOf && { serviceOf }),
-        access,
-        configurableHeaders: headersForRuns,
-        sockets,
-        inspect: watch,
-        scheduler,
-        budget,
-        streamMemory,
-        logger: servingLogger,
-        requestLog,
-      }),
-    };
-    const descriptors = maxFileDescriptors();
-    const open = options.takeNextPort === true ? withNextPort(transports) : transports;
-    const transport = await open(handlers, {
-      host: options.host ?? "127.0.0.1",
-      port: options.port ?? 0,
-      maxBody,
-      bodyMemory: bodies.memory,
-      ...(descriptors !== undefined && { maxConnections: maxConnectionsOf(descriptors) }),
-      scheduler,
-    });
-    opened.push(
-      () => sweeper.stop(),
-      () => expiry.stop(),
-      () => transport.close(),
-    );
+    opened.add(() => front.close());
 
-    lostRunEndRepair.start();
-    expiry.start();
-    sweeper.start();
-    firing.start();
-    metrics.start();
-    threadExpiry.start();
-    if (!policy.isDisabled) void worker.start(new URL(urlOf(transport.address, "127.0.0.1", "::1")));
-    const webRequests = new PendingWebRequests();
-    const embedded: { startDraining(): void; close(): void }[] = [];
+    shard.start(new URL(urlOf(front.address, "127.0.0.1", "::1")));
+    front.start();
 
     const shut = async (ms: number): Promise<void> => {
       // Keeps the process alive during the stop: once nothing listens and nobody is connected, it would end halfway.
       const release = keepProcessAlive();
-      stopping = true;
-      metrics.close();
       try {
-        for (const part of [transport, ...embedded]) part.startDraining();
-        const fired = firing.stop();
-        const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
-        const swept = threadExpiry.stop();
-        // The drain starts at once, so that no further run is accepted.
-        await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
-        await Promise.all([sent, fired, swept]);
+        front.startDraining();
+        await shard.drain(ms);
         hasStopped = true;
         // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
         // connections close.
         stop.abort(isStopping());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
-        hub.close();
-        webRequests.close();
-        for (const part of embedded) part.close();
-        await closeAll();
+        shard.endStreams();
+        front.endRequests();
+        await opened.close();
       } finally {
         onClose();
         release();
@@ -389,31 +238,33 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     };
     let closing: Promise<void> | undefined;
     return {
-      address: transport.address,
-      url: transport.kind === "none" ? "" : urlOf(transport.address),
-      transport: { kind: transports.kind, why: transports.why },
-      fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
-      [HANDLER_INTERNALS]: {
-        handlers,
-        maxBody,
-        bodyMemory: bodies.memory,
-        openBody,
-        scheduler,
-        webRequests,
-        isOnlyForLoopback: !access.needsCredentials && options.insecure !== true,
-        add: (part) => void embedded.push(part),
-      },
+      address: front.address,
+      url: front.transport.kind === "none" ? "" : urlOf(front.address),
+      transport: front.transport,
+      fetch: front.fetch,
+      [HANDLER_INTERNALS]: front.handlerDeps,
       storage,
       system,
       replaceGraphs,
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
   } catch (cause) {
-    await closeAll().catch((failure: unknown) =>
-      logger.error("a failed start left parts open", { cause: failure }),
-    );
+    await opened
+      .close()
+      .catch((failure: unknown) => logger.error("a failed start left parts open", { cause: failure }));
     throw cause;
   }
+}
+
+async function checkStorage(storage: Storage): Promise<ReadyDetails> {
+  await storage.check();
+  const findings = storage.findings().length;
+  const verifying = storage.verifying();
+  return {
+    // Damage does not make the server unready: it serves all other threads, and no other server does.
+    ...(findings > 0 && { damaged: { ...storage.damage(), findings } }),
+    ...(verifying !== undefined && { verifying }),
+  };
 }
 
 function accessOptions(options: AppOptions, config: Config | undefined): AccessOptions {
@@ -447,8 +298,6 @@ function limitsOf(given: Partial<SystemLimits>, hasTenants: boolean, heap: numbe
     maxQueuedBytesPerTenant: given.maxQueuedBytesPerTenant ?? Math.ceil(limits.maxQueuedBytes / 2),
   };
 }
-
-const isStopping = () => new ServiceError("server.draining", "The server is stopping");
 
 async function httpAppHandlerOf(
   given: HttpApp | undefined,

@@ -2,24 +2,15 @@ import type { Config } from "../config/config.ts";
 import { loadEmbedder } from "../graph-loader/embedder.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject } from "../model/json.ts";
-import type { TimeBudget } from "../ports/time-budget.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { StoreItems } from "../ports/store-items.ts";
-import type { Logger } from "../ports/logger.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
-import type { Store } from "../ports/store.ts";
 import type { StoreIndex } from "../service/store/embedding.ts";
-import { createStore, type StorePolicy } from "../service/store/store.ts";
-import { ItemSweeper } from "../service/store/item-sweeper.ts";
+import type { StorePolicy } from "../service/store/store.ts";
 import { readIndexShape, readStoreTtl, type StoreOptions, type StoreTtl } from "../config/store.ts";
 
 interface Deps {
   readonly random: Random;
-  readonly clock: Clock;
   readonly scheduler: Scheduler;
-  readonly logger: Logger;
-  readonly budget: TimeBudget;
 }
 
 /** The settings of a server's store, read before anything is opened. */
@@ -36,7 +27,7 @@ const DEFAULT_SWEEP = 5;
 export async function setUpStore(
   given: StoreOptions | undefined,
   config: Config | undefined,
-  { random, scheduler }: Pick<Deps, "random" | "scheduler">,
+  { random, scheduler }: Deps,
 ): Promise<StoreSetup> {
   const refuse = (what: string): never => {
     throw new ServiceError("config.invalid", what);
@@ -62,17 +53,5 @@ export async function setUpStore(
       ...(noIndex !== undefined && { noIndex }),
     },
     sweep: (ttl.sweep_interval_minutes ?? DEFAULT_SWEEP) * MINUTE,
-  };
-}
-
-/** Makes the store, and the sweeper that deletes expired items in the background. */
-export function createAppStore(
-  items: StoreItems,
-  { policy, sweep }: StoreSetup,
-  deps: Omit<Deps, "random">,
-): { readonly store: Store; readonly sweeper: ItemSweeper } {
-  return {
-    store: createStore({ items, policy, ...deps }),
-    sweeper: new ItemSweeper({ items, interval: sweep, ...deps }),
   };
 }

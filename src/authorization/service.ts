@@ -3,13 +3,9 @@ import { ServiceError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Authorizer } from "../ports/authorizer.ts";
 import type { Engine } from "../ports/engine.ts";
-import type { Journal } from "../ports/journal.ts";
 import { createGraphDrawings } from "../service/graph-drawings.ts";
 import type { Service, ServerService } from "../service/service.ts";
-import { createMachineEvents } from "../service/machine-events.ts";
-import { createThreadProtocol } from "../service/thread-protocol.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
-import type { Hub } from "../stream/hub.ts";
 import { authorizedAssistants } from "./assistants.ts";
 import { authorizedCrons } from "./crons.ts";
 import { authorizedInspection } from "./inspection.ts";
@@ -22,8 +18,6 @@ import { UserAuthorizer } from "./user-authorizer.ts";
 export interface AuthorizationDeps {
   readonly service: ServerService;
   readonly authorizer: Authorizer;
-  readonly journal: Journal;
-  readonly hub: Hub;
   readonly engine: Engine;
   readonly newId: () => string;
 }
@@ -61,16 +55,12 @@ class UserService implements Service {
 
   /** Needs no wrapper of its own: the parts that it uses are restricted already. */
   get events(): Service["events"] {
-    const { engine, journal } = this.#deps;
     const { threads, states, runs } = this;
-    return createMachineEvents({ engine, journal, threads, states, runs });
+    return this.#deps.service.eventsWith({ threads, states, runs });
   }
 
   get protocol(): Service["protocol"] {
-    const { service, journal, hub } = this.#deps;
-    const { threads, states } = service;
-    const protocol = createThreadProtocol({ journal, hub, threads, states, runs: this.runs });
-    return authorizedProtocol(protocol, this.#rules);
+    return authorizedProtocol(this.#deps.service.protocolWith(this.runs), this.#rules);
   }
 
   get assistants(): Service["assistants"] {

@@ -63,6 +63,10 @@ export interface Service {
 /** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
+  /** The protocol, with other runs than the server's own: those that a user may start. */
+  protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
+  /** The events of machines, with other parts than the server's own: those that check the permissions of a user. */
+  eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 
 export function createService(deps: ServiceDeps): ServerService {
@@ -72,6 +76,9 @@ export function createService(deps: ServiceDeps): ServerService {
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
   const states = createThreadStates(deps);
   const runs = createRuns({ ...deps, assistants, webhooks });
+  const protocolWith: ServerService["protocolWith"] = (started) =>
+    createThreadProtocol({ ...deps, runs: started, threads, states });
+  const eventsWith: ServerService["eventsWith"] = (parts) => createMachineEvents({ ...deps, ...parts });
   return {
     crons,
     assistants: {
@@ -89,8 +96,10 @@ export function createService(deps: ServiceDeps): ServerService {
     threads,
     states,
     runs,
-    events: createMachineEvents({ ...deps, runs, threads, states }),
-    protocol: createThreadProtocol({ ...deps, runs, threads, states }),
+    events: eventsWith({ runs, threads, states }),
+    eventsWith,
+    protocol: protocolWith(runs),
+    protocolWith,
     webhooks,
     inspection: createActorInspection(deps),
     store: deps.store,

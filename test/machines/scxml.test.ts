@@ -108,9 +108,13 @@ async function killed({ machine, steps }: ScxmlCase) {
 }
 
 async function take(server: Server, key: Parameters<Server["values"]>[0], type: string): Promise<void> {
-  const draft = draftOf(server.newId(), { input: null, command: { resume: { type } } }, "enqueue");
+  const draft = draftOf(
+    server.newId(),
+    { input: null, command: { resume: { type } }, event: true },
+    "enqueue",
+  );
   try {
-    const { run_id } = await server.do(server.system.admit(key, { ...draft, isEvent: true }));
+    const { run_id } = await server.do(server.system.admit(key, draft));
     await server.do(server.system.settled(key, run_id));
   } catch (cause) {
     // The machine does not handle it: XState ignores it, a server refuses it.

@@ -1,0 +1,188 @@
+import type { AccessControl } from "../access/access-control.ts";
+import { createHeaderSelector } from "../access/configurable-headers.ts";
+import type { Config } from "../config/config.ts";
+import { DEFAULT_VIEWER } from "../config/inspector.ts";
+import { bundledComponents } from "../config/ui-bundler.ts";
+import type { HttpAppHandler } from "../http/custom-http-app.ts";
+import type { HttpDeps, ReadyDetails } from "../http/deps.ts";
+import { createRequestHandler } from "../http/handler.ts";
+import { Traffic } from "../http/response-counts.ts";
+import { PendingWebRequests, respondToWebRequest } from "../http/web-exchange.ts";
+import type { AuthUser } from "../model/auth-user.ts";
+import { ServiceError } from "../model/errors.ts";
+import { createBodyLimits } from "../ports/body-memory.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/logger.ts";
+import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
+import type { Transport } from "../ports/transport.ts";
+import { maxFileDescriptors } from "../platform/file-descriptors.ts";
+import { systemProcessMetrics } from "../platform/process-metrics.ts";
+import { VERSION } from "../platform/version.ts";
+import type { Service, ServerService } from "../service/service.ts";
+import { maxConnectionsOf } from "../transport/limits.ts";
+import { openTransport } from "../transport/open-transport.ts";
+import { bodyOpener } from "../transport/request-body.ts";
+import type { UpgradeDeps } from "../websocket/deps.ts";
+import { InspectorFeeds } from "../websocket/inspector/feeds.ts";
+import { OpenSockets } from "../websocket/open-sockets.ts";
+import { createUpgrade } from "../websocket/upgrade.ts";
+import { builtPages } from "./dashboard-files.ts";
+import { createMetrics, type MetricsDeps } from "./metrics.ts";
+import { withNextPort } from "./next-port.ts";
+import type { App, AppOptions, HandlerDeps } from "./options.ts";
+
+export interface FrontDeps {
+  readonly service: ServerService;
+  /** The service restricted to what a user may do; absent when the server has no users. */
+  readonly serviceOf: ((user: AuthUser) => Service) | undefined;
+  /** What the metrics show of the shards. */
+  readonly shards: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
+  /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
+  readonly checkStorage: () => Promise<ReadyDetails>;
+  readonly access: AccessControl;
+  readonly httpApp: HttpAppHandler | undefined;
+  readonly langGraphVersion: HttpDeps["about"]["langGraphVersion"];
+  /** Bytes: the largest request body. */
+  readonly maxBody: number;
+  /** Options and configuration file; options win. */
+  readonly options: AppOptions;
+  readonly config: Config | undefined;
+  readonly newId: () => string;
+  readonly budget: TimeBudget;
+  readonly streamMemory: ResponseMemoryBudget;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly logger: Logger;
+  /** For what concerns clients: it logs nothing once the server has stopped. */
+  readonly servingLogger: Logger;
+}
+
+/** What clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
+export interface Front {
+  readonly transport: App["transport"];
+  readonly address: Transport["address"];
+  readonly fetch: App["fetch"];
+  readonly handlerDeps: HandlerDeps;
+  /** Begins the history of the metrics. */
+  start(): void;
+  /** Accepts no new connections, and is not ready any more. */
+  startDraining(): void;
+  /** Ends the requests of embedded handlers and of {@link fetch}. */
+  endRequests(): void;
+  /** Closes the transport with its connections. */
+  close(): Promise<void>;
+}
+
+/** @throws ServiceError `config.invalid`, `unsupported`, `server.address` */
+export async function openFront(deps: FrontDeps): Promise<Front> {
+  const { service, serviceOf, shards, access, options, config, httpApp, maxBody } = deps;
+  const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger } = deps;
+  const bodies = createBodyLimits({ maxBody, scheduler });
+  const openBody = bodyOpener(bodies);
+  const chosen = await openTransport(options.transport);
+  const { requestLog = "debug" } = options;
+  const inspect = { values: false, viewer: DEFAULT_VIEWER, ...config?.inspect, ...options.inspect };
+  const { inspection } = service;
+  const feeds = new InspectorFeeds({
+    inspection,
+    clock,
+    scheduler,
+    logger: servingLogger,
+    values: inspect.values,
+  });
+  const watch: UpgradeDeps["inspect"] = (socket, client, query) =>
+    feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
+  const [traffic, sockets] = [new Traffic(), new OpenSockets()];
+  const metrics = createMetrics({
+    ...shards,
+    about: { version: VERSION, transport: chosen.kind },
+    traffic,
+    sockets,
+    feeds,
+    process: systemProcessMetrics,
+    clock,
+    scheduler,
+    logger,
+  });
+  let isDraining = false;
+  const shared = {
+    service,
+    ...(serviceOf && { serviceOf }),
+    access,
+    configurableHeaders: createHeaderSelector(options.configurableHeaders ?? config?.configurableHeaders),
+    scheduler,
+    budget,
+    streamMemory,
+    logger: servingLogger,
+    requestLog,
+  };
+  const handlers = {
+    request: createRequestHandler({
+      ...shared,
+      clock,
+      // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
+      memory: new ResponseMemoryBudget(scheduler),
+      newId,
+      ready: async () => {
+        if (isDraining) throw isStopping();
+        return deps.checkStorage();
+      },
+      inspect,
+      dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
+      pages: builtPages(),
+      ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
+      ...(httpApp !== undefined && { httpApp }),
+      traffic,
+      metrics: metrics.render,
+      metricsHistory: metrics.history,
+      about: {
+        version: VERSION,
+        transport: { kind: chosen.kind, why: chosen.why },
+        ...(deps.langGraphVersion && { langGraphVersion: deps.langGraphVersion }),
+      },
+    }),
+    upgrade: createUpgrade({ ...shared, sockets, inspect: watch }),
+  };
+  const descriptors = maxFileDescriptors();
+  const open = options.takeNextPort === true ? withNextPort(chosen) : chosen;
+  const transport = await open(handlers, {
+    host: options.host ?? "127.0.0.1",
+    port: options.port ?? 0,
+    maxBody,
+    bodyMemory: bodies.memory,
+    ...(descriptors !== undefined && { maxConnections: maxConnectionsOf(descriptors) }),
+    scheduler,
+  });
+  const webRequests = new PendingWebRequests();
+  const embedded: Parameters<HandlerDeps["add"]>[0][] = [];
+  return {
+    transport: { kind: transport.kind, why: chosen.why },
+    address: transport.address,
+    fetch: (request) => respondToWebRequest(handlers.request, request, openBody, webRequests),
+    handlerDeps: {
+      handlers,
+      maxBody,
+      bodyMemory: bodies.memory,
+      openBody,
+      scheduler,
+      webRequests,
+      isOnlyForLoopback: !access.needsCredentials && options.insecure !== true,
+      add: (part) => void embedded.push(part),
+    },
+    start: () => metrics.start(),
+    startDraining() {
+      isDraining = true;
+      metrics.close();
+      for (const part of [transport, ...embedded]) part.startDraining();
+    },
+    endRequests() {
+      webRequests.close();
+      for (const part of embedded) part.close();
+    },
+    close: () => transport.close(),
+  };
+}
+
+export const isStopping = () => new ServiceError("server.draining", "The server is stopping");

@@ -1,0 +1,16 @@
+/** Closes parts in the reverse order of their opening. If closing one fails, the rest is closed all the same. */
+export class OpenParts {
+  readonly #closers: (() => unknown)[] = [];
+
+  add(...closers: readonly (() => unknown)[]): void {
+    this.#closers.push(...closers);
+  }
+
+  async close(): Promise<void> {
+    try {
+      for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+    } finally {
+      if (this.#closers.length > 0) await this.close();
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import type { SystemLimits, ThreadSystem } from "../../actors/thread-system.ts";
+import { createSystem } from "../../actors/create-system.ts";
+import { createUserServices } from "../authorization/service.ts";
+import type { AssistantDefaults } from "../model/assistant.ts";
+import { userFrom } from "../model/auth-user.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ThreadLifetime } from "../model/thread.ts";
+import type { WebhookPolicy } from "../model/webhook-policy.ts";
+import type { Authorizer } from "../ports/authorizer.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Engine } from "../ports/engine.ts";
+import type { Failpoints } from "../ports/failpoints.ts";
+import type { HttpClient } from "../ports/http-client.ts";
+import type { Logger } from "../ports/logger.ts";
+import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
+import type { Host } from "../ports/node-host.ts";
+import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { Store } from "../ports/store.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
+import { systemHeap } from "../platform/heap.ts";
+import { VERSION } from "../platform/version.ts";
+import { CronWorker } from "../service/crons/cron-worker.ts";
+import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
+import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
+import { createTimerHandler } from "../service/machine-timers.ts";
+import { createService, type ServerService } from "../service/service.ts";
+import { ItemSweeper } from "../service/store/item-sweeper.ts";
+import { ThreadExpiry } from "../service/thread-expiry.ts";
+import { WebhookWorker } from "../service/webhooks/webhook-worker.ts";
+import type { Storage } from "../storage/open.ts";
+import type { StreamSync } from "../stream/attempt-sink.ts";
+import { EventExpiry } from "../stream/event-expiry.ts";
+import { createHub, type Hub } from "../stream/hub.ts";
+import { OpenParts } from "./open-parts.ts";
+
+/** Milliseconds that webhook attempts in progress may take when the server stops. */
+const WEBHOOK_DRAIN = 2_000;
+
+/** The settings of a shard; the same for all shards of a server. */
+export interface ShardSettings {
+  readonly limits: SystemLimits;
+  readonly policy: WebhookPolicy;
+  readonly assistantDefaults: AssistantDefaults | undefined;
+  /** The default lifetime of threads; absent: they are kept for good. */
+  readonly threadTtl: ThreadLifetime | undefined;
+  /** Milliseconds between two passes that apply the lifetimes of threads. */
+  readonly threadExpiryInterval: number;
+  /** Milliseconds between two passes that delete expired items of the store. */
+  readonly itemSweepInterval: number;
+  /** Milliseconds that the events of an ended run are kept. */
+  readonly streamsTtl: number;
+  readonly sync: StreamSync;
+}
+
+export interface ShardDeps extends ShardSettings {
+  /** The shard's own storage. Whoever opened it closes it, after the shard. */
+  readonly storage: Storage;
+  /** The store that nodes use. */
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly host: Host;
+  /** Decides what users may do; absent: the server has no users. */
+  readonly authorizer: Authorizer | undefined;
+  readonly newId: () => string;
+  readonly boot: string;
+  readonly httpClient: HttpClient;
+  readonly budget: TimeBudget;
+  readonly streamMemory: ResponseMemoryBudget;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+  readonly failpoints: Failpoints;
+  readonly logger: Logger;
+  /** For what concerns clients: it logs nothing once the server has stopped. */
+  readonly servingLogger: Logger;
+}
+
+/** A part of the server's threads, with everything that belongs to them, in a storage of its own. */
+export interface Shard {
+  readonly storage: Storage;
+  readonly system: ThreadSystem;
+  readonly hub: Hub;
+  readonly service: ServerService;
+  /** Continues the unfinished work of an earlier process. Called once, before the shard is used. */
+  recover(): Promise<void>;
+  /** Starts the background work: crons, webhooks, expiry, repair. `self`: the server's own URL, for webhooks that are paths. */
+  start(self: URL): void;
+  /** Accepts no further run, and gives what is in progress `ms` to end. Streams stay open. */
+  drain(ms: number): Promise<void>;
+  /** Ends all streams. */
+  endStreams(): void;
+  close(): Promise<void>;
+}
+
+export function createShard(deps: ShardDeps): Shard {
+  const { storage, store, engine, host, authorizer, newId, policy, budget, limits } = deps;
+  const { clock, random, scheduler, failpoints, logger, servingLogger } = deps;
+  const { journal, catalog, outbox, crons: book } = storage;
+  const opened = new OpenParts();
+  const hub = createHub({
+    journal,
+    scheduler,
+    memory: deps.streamMemory,
+    budget,
+    logger: servingLogger,
+    sync: deps.sync,
+  });
+  opened.add(() => hub.close());
+  const sweeper = new ItemSweeper({
+    items: catalog.items,
+    interval: deps.itemSweepInterval,
+    clock,
+    scheduler,
+    logger,
+  });
+  const system = createSystem({
+    journal,
+    engine,
+    host,
+    sinks: hub,
+    store,
+    clock,
+    random,
+    scheduler,
+    failpoints,
+    heap: systemHeap,
+    logger,
+    boot: deps.boot,
+    limits,
+  });
+  opened.add(() => system.drain(0));
+  const parts = { system, journal, catalog, outbox, clock, random, scheduler, logger };
+  const service = createService({
+    ...parts,
+    budget,
+    newId,
+    store,
+    crons: book,
+    engine,
+    hub,
+    policy,
+    assistantDefaults: deps.assistantDefaults,
+    threadTtl: deps.threadTtl,
+    hasUsers: authorizer !== undefined,
+  });
+  const serviceOf = authorizer && createUserServices({ service, authorizer, engine, newId });
+  const runsOf = (user: JsonObject | null) =>
+    user === null || serviceOf === undefined ? service.runs : serviceOf(userFrom(user)).runs;
+  const worker = new WebhookWorker({ ...parts, client: deps.httpClient, policy, version: VERSION });
+  const expiry = new EventExpiry({
+    journal,
+    hub,
+    clock,
+    scheduler,
+    logger,
+    ttl: deps.streamsTtl,
+    repeats: IDEMPOTENCY_TTL,
+  });
+  const firing = new CronWorker({ ...parts, book, crons: service.crons, runsOf });
+  const threadExpiry = new ThreadExpiry({
+    ...parts,
+    threads: system.threads,
+    interval: deps.threadExpiryInterval,
+  });
+  const lostRunEndRepair = new LostRunEndRepair({ ...parts, lostRunEnds: storage.lostRunEnds });
+  system.onTimer(createTimerHandler({ journal, runs: service.runs }));
+  opened.add(
+    () => sweeper.stop(),
+    () => expiry.stop(),
+  );
+  return {
+    storage,
+    system,
+    hub,
+    service,
+    recover: () => system.recover(),
+
+    start(self) {
+      lostRunEndRepair.start();
+      expiry.start();
+      sweeper.start();
+      firing.start();
+      threadExpiry.start();
+      if (policy.isDisabled !== true) void worker.start(self);
+    },
+
+    async drain(ms) {
+      const fired = firing.stop();
+      const sent = worker.stop(Math.min(ms, WEBHOOK_DRAIN));
+      const swept = threadExpiry.stop();
+      // The drain starts at once, so that no further run is accepted.
+      await Promise.all([system.drain(ms), lostRunEndRepair.stop()]);
+      await Promise.all([sent, fired, swept]);
+    },
+
+    endStreams: () => hub.close(),
+    close: () => opened.close(),
+  };
+}
