@@ -450,7 +450,7 @@ function stopChild<C, E>(move: Move<C, E>, id: string): void {
 }
 
 function stopAll<C, E>(move: Move<C, E>): void {
-  // Most actors have no children: creating an iterator would be wasted.
+  // Most actors have no children. Then no iterator is created.
   if (move.children.size === 0) return;
   for (const id of move.children.names(Infinity)) stopChild(move, id);
 }

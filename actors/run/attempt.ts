@@ -236,7 +236,7 @@ export class Attempt {
   /** Checks whether all graphs have paused now; if so, notifies the thread's owner. */
   checkHalted(): void {
     if (!this.isHalted) return;
-    // The next attempt has its own time limit: this one must not time out because other runs take longer to pause.
+    // Ends the time limit: this attempt must not time out while other runs have yet to pause. The next attempt has its own limit.
     this.#timer?.();
     this.liveThread.owner.runHalted(this.liveThread);
   }

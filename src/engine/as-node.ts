@@ -7,11 +7,11 @@ import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
 import { isEmptyWrite } from "./state-update-writes.ts";
 
-/** Special values of `as_node`: the update is an input for the next run, or a copy of the checkpoint. */
+/** Special values of `as_node`. `__input__`: the update is an input for the next run. `__copy__`: it makes a copy of the checkpoint. */
 export const AS_NODE_INPUT = "__input__";
 export const AS_NODE_COPY = "__copy__";
 
-/** The `as_node` of one of several writes of a step; it is required there. @throws ServiceError `validation.failed` */
+/** Returns the `as_node` of a write, which is required if a step has several writes. @throws ServiceError `validation.failed` if it is missing */
 export function requireAsNode({ as_node, at }: StateWrite): string {
   if (as_node === null) {
     throw invalidField(`${at}as_node`, "is required where one step has several updates");

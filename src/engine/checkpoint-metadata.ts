@@ -5,10 +5,10 @@ import { taskNamespace } from "../graph/interrupts.ts";
 import { checkpointMetadataOfRun } from "../graph/run-checkpoint-metadata.ts";
 import type { GraphPosition } from "./graph-position.ts";
 
-/** Metadata key of a checkpoint: the run continued a state that another version of the graph had made. */
+/** The metadata key that marks the checkpoints of a run which continued a state made by another version of the graph. */
 export const GRAPH_CHANGED = "graph_changed";
 
-/** The metadata that all checkpoints of a run carry. */
+/** The metadata that all checkpoints of a run in one graph have. */
 export function checkpointMetadata(run: RunRecord, { ns, parents }: GraphPosition): JsonObject {
   return Object.freeze(
     ns === "" ? checkpointMetadataOfRun(run) : { ...checkpointMetadataOfRun(run), parents },
@@ -27,7 +27,7 @@ export function messageMetadata(
     langgraph_triggers: triggers,
     langgraph_path: path,
     langgraph_checkpoint_ns: ns,
-    // As in LangGraph: the namespace of the root graph's task, also in subgraphs.
+    // In subgraphs too, this is the namespace of the root graph's task, as in LangGraph.
     checkpoint_ns: graphPosition.ns === "" ? ns : graphPosition.ns.split("|", 1)[0],
   };
 }

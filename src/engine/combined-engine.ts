@@ -33,7 +33,7 @@ export function combineEngines(
       output: (graph) => of(graph).engine.output(graph),
       refuses: (run, ...rest) => of(run.graph_id).engine.refuses(run, ...rest),
     },
-    // By the engine that opened the run: meanwhile another engine, or none, may serve the graph's name.
+    // Uses the host of the engine that opened the run: by now, another engine or none may serve the graph's name.
     host: { run: (call, io) => (call.engine === second.kind ? second : first).host.run(call, io) },
   };
 }

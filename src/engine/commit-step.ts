@@ -7,7 +7,7 @@ import { compareTasks, type FinishedTask } from "../graph/superstep.ts";
 import { finishedTaskOf, type SuperstepState } from "./superstep-state.ts";
 import { planStep } from "./plan-step.ts";
 
-/** Ends a step whose tasks have all finished or wait: commits their writes and plans on, or pauses the run. */
+/** Ends a step whose tasks have all finished or wait for answers. If all have finished, commits their writes and plans the next step; else pauses. */
 export function commitStep(superstep: SuperstepState): EngineStep {
   const done: { readonly task: PlannedTask; readonly writes: TaskWrites }[] = [];
   const waiting: Record<string, readonly Interrupt[]> = {};
@@ -45,7 +45,7 @@ export function commitStep(superstep: SuperstepState): EngineStep {
   return taken.length === 0 ? step : { ...step, taken };
 }
 
-/** The updates of the step, by node: a list for a node that ran several times. */
+/** The updates of the step, by node. A node that ran several times has a list of updates. */
 function updatesOf(finished: readonly FinishedTask[]): JsonObject {
   const [only] = finished;
   if (finished.length === 1 && only !== undefined) return { [only.task.name]: only.update };
@@ -60,7 +60,7 @@ function updatesOf(finished: readonly FinishedTask[]): JsonObject {
   return updates;
 }
 
-/** Pauses the run within the step: the writes of its finished tasks stay pending, stored beside the checkpoint. */
+/** Pauses the run within the step. The writes of its finished tasks stay pending writes of the checkpoint. */
 function pause(
   superstep: SuperstepState,
   waiting: { readonly [task: string]: readonly Interrupt[] },
@@ -80,7 +80,7 @@ function pause(
   };
 }
 
-/** The commands for the parent graph that a finished task returned instead of an update: see `NodeResult.parentCommands`. */
+/** The commands for the parent graph that a finished task returned instead of an update; see `NodeResult.parentCommands`. */
 export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
   const [first] = result?.goto ?? [];
   return isObject(first) && Array.isArray(first["leaves"]) ? (first["leaves"] as readonly unknown[]) : [];
@@ -88,7 +88,7 @@ export function parentCommandsOf({ result }: TaskWrites): readonly unknown[] {
 
 /** The error that clients see: a `ServiceError` becomes an `InvalidUpdateError`, as LangGraph calls it. */
 export function toClientError(thrown: unknown, node?: string): PlainError {
-  // By name: a graph file may have loaded its own copy of the class.
+  // Compares the name, because a graph file may have loaded its own copy of the class.
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return toPlainError(thrown);
   return {
     error: "InvalidUpdateError",

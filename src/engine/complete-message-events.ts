@@ -8,8 +8,8 @@ import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isStreamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
 /**
- * Adds `complete` events for the messages in a task's update that the task streamed or that are new to the state.
- * @param named ids that the node chose itself for messages that it streamed
+ * Adds `complete` facts for the messages in a task's update that the task has streamed or that are new to the state.
+ * @param named ids that the node itself chose for messages that it streamed
  */
 export function addCompleteEvents(
   superstep: SuperstepState,

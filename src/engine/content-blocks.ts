@@ -17,7 +17,7 @@ export function mergePiece(left: Block, right: JsonObject): void {
   }
 }
 
-/** True if the block has nothing but this one text. */
+/** True if the block has this type and only its text. */
 export function isPlainBlock(block: JsonObject | undefined, type: "text" | "reasoning"): boolean {
   return block?.["type"] === type && typeof block[type] === "string" && Object.keys(block).length === 2;
 }
@@ -25,7 +25,7 @@ export function isPlainBlock(block: JsonObject | undefined, type: "text" | "reas
 /** The content blocks of a message that is being streamed. */
 export class ContentBlocks {
   readonly #list: Block[];
-  /** Positions in the list, by the `index` that the source gives a block. */
+  /** Positions in the list, by the `index` that the model's stream gives a block. */
   readonly #positions = new Map<unknown, number>();
 
   /** @param text the text that was streamed before the first block */
@@ -37,7 +37,7 @@ export class ContentBlocks {
     return this.#list;
   }
 
-  /** Adds a piece and returns it for sending: its `index` is the position of its block in the list. */
+  /** Adds a piece. Returns the piece to send, with the position of its block in the list as `index`. */
   add(block: JsonObject): JsonObject {
     const { index } = block;
     const position = this.#positions.get(index) ?? this.#last(block);

@@ -5,12 +5,12 @@ import type { Ctx } from "../graph/node-context.ts";
 
 const MAX_KEY_LENGTH = 256;
 
-/** The results of `ctx.step` in one attempt of a task: stored by key, so that a replay does not run them again. */
+/** The results of `ctx.step` in one attempt of a task. They are stored by key, so that a replay does not run the steps again. */
 export class CtxStepResults {
   readonly #call: NodeCall;
   readonly #io: NodeIo;
   readonly #check: () => void;
-  /** Results of this attempt, also pending ones: the function of a key runs only once. */
+  /** The results of this attempt by key, including pending ones, so that the function of a key runs only once. */
   #running: Map<string, Promise<unknown>> | undefined;
 
   constructor(call: NodeCall, io: NodeIo, check: () => void) {
@@ -29,7 +29,7 @@ export class CtxStepResults {
       result = this.#runFirst(key, fn);
       (this.#running ??= new Map()).set(key, result);
     }
-    // A copy: the node may change its result, but the stored one must not change.
+    // Returns a copy, because the node may change it, and the stored result must not change.
     return toStorable(await result, "step");
   }
 
@@ -42,7 +42,7 @@ export class CtxStepResults {
   }
 }
 
-/** Makes `ctx.step`. `within` is a prefix for the keys: it keeps parallel functions of a task apart. */
+/** Makes `ctx.step`. `within`: a prefix of the keys, which distinguishes the steps of parallel functions of a task. */
 export function createStepFunction(steps: CtxStepResults, check: () => void, within: string): Ctx["step"] {
   return async <T>(key: string, fn: () => T | Promise<T>): Promise<T> => {
     check();

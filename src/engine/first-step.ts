@@ -60,7 +60,7 @@ export function firstStep(superstep: SuperstepState): EngineStep {
   if (command !== null && (isGiven(command.update) || isGiven(command.goto)))
     return applyCommand(superstep, command);
   const { head } = superstep;
-  // A machine begins without an input where its context needs none.
+  // A machine without a state begins even without an input, if its context needs none.
   if (isGiven(input) || (head === null && superstep.definition.machine !== undefined))
     return applyInput(superstep, input);
   if (head === null) {
@@ -76,8 +76,8 @@ export function firstStep(superstep: SuperstepState): EngineStep {
 }
 
 /**
- * The first step of a subgraph. A new one takes as its input the keys of `input` that both graphs have; one that has a
- * checkpoint continues from it, without its finished tasks.
+ * The first step of a subgraph. Without a checkpoint, it applies `input`. With one, it continues from there, and does not run
+ * finished tasks again.
  * @throws ServiceError `state.invalid`
  */
 export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
@@ -91,7 +91,7 @@ export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject):
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
   }
-  // Checked before the answers are applied, so that the questions stay open on a failure.
+  // Checks this before the answers are applied, so that the interrupts stay open if it fails.
   const error =
     superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);
@@ -124,7 +124,7 @@ function applyInput(superstep: SuperstepState, input: unknown): EngineStep {
   return runStartTask(superstep, input, [made], [superstep.checkpointFact(true)]);
 }
 
-/** Runs the built-in `__start__` task: it writes the input, and its edges select the first nodes. */
+/** Runs the built-in `__start__` task. It writes the input, and its edges select the first nodes. */
 function runStartTask(
   superstep: SuperstepState,
   input: unknown,
@@ -149,7 +149,7 @@ function runStartTask(
 
 // --- commands ---
 
-/** Applies a command's `update` and `goto` in a checkpoint of their own; planned tasks are planned again with the targets. */
+/** Applies a command's `update` and `goto`, in a new checkpoint. It plans the already planned tasks again, together with the targets of `goto`. */
 function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   const { definition, run } = superstep;
   const { update, untracked } = readCommandUpdate(definition, command.update, run.run_id);
@@ -182,7 +182,7 @@ function applyCommand(superstep: SuperstepState, command: Command): EngineStep {
   });
 }
 
-/** Makes the machine take the event of a timer. If that was cancelled before the run's turn, nothing changes. */
+/** Sends the event of a timer to the machine. If the timer was cancelled before the run started, nothing changes. */
 function takeTimer(superstep: SuperstepState, timer: Timer): EngineStep {
   const { definition, values, head, pendingWrites } = superstep;
   const update = definition.machine?.timerUpdate(values, timer) ?? null;
@@ -199,7 +199,7 @@ function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {
   if (error !== null) return superstep.failed(error);
   const waiting = (head?.next ?? []).flatMap((task) => superstep.pendingWrites.get(task.id) ?? []);
   const given = waiting.some(({ resumes }) => hasAnswerOf(run.run_id, resumes));
-  // An earlier attempt has stored the answers and has emitted their events.
+  // An earlier attempt of the run has already stored the answers and emitted the events.
   if (given && run.attempt > 1)
     return continueStep(superstep, { rerun: tasksWithSubgraphAnswers(superstep), announce: false });
   const pending = waiting.flatMap(({ interrupts }) => interrupts.map(({ id }) => id));
@@ -217,7 +217,7 @@ function applyAnswers(superstep: SuperstepState, command: Command): EngineStep {
   return continueStep(superstep, { rerun, announce: true, writes: stored });
 }
 
-/** Pending writes of the command that brought an answer: they belong to no task and wait until the step commits. */
+/** The pending writes for the `update` and `goto` of a command with an answer. They belong to no task, and are applied when the step commits. */
 function commandWrites(
   checkpoint: string,
   update: JsonObject | null,
@@ -229,12 +229,12 @@ function commandWrites(
   };
 }
 
-// --- going on ---
+// --- continuing a step ---
 
 interface ContinueOptions {
-  /** Ids of tasks to run although they are paused at an interrupt. */
+  /** Ids of tasks that are paused at an interrupt and still have to run. */
   readonly rerun: ReadonlySet<string>;
-  /** Emit the event of the latest checkpoint again? */
+  /** True: the fact of the latest checkpoint is emitted again. */
   readonly announce: boolean;
   readonly writes?: readonly TaskWrites[];
 }
@@ -247,7 +247,7 @@ function continueStep(
   const { head } = superstep;
   if (head === null) throw new TypeError("There is no checkpoint to go on from");
   if (head.next[0]?.name === START) {
-    // The run's own input also has the keys that are never stored in a checkpoint.
+    // Uses the run's own input if it can: unlike the checkpoint's, it also has the keys that are never stored.
     const { run } = superstep;
     const given = head.run_id === run.run_id && superstep.ns === "";
     const input = given ? run.kwargs.input : head.writes?.[START];
@@ -276,7 +276,7 @@ function continueStep(
   };
 }
 
-/** Applies the update of the command that brought an answer, and returns the tasks that its `goto` adds to the step. */
+/** Applies the `update` of a command that had an answer, from its pending writes. Returns the tasks that its `goto` adds to the step. */
 function commandTasks(superstep: SuperstepState, checkpoint: string): readonly PlannedTask[] {
   const writes = superstep.pendingWrites.get(NULL_TASK_ID);
   if (writes?.result === undefined || superstep.head === null) return [];
@@ -300,13 +300,14 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 }
 
 /**
- * Runs the step of a named checkpoint again on a new branch: makes a copy of the checkpoint as its child. This keeps the
- * thread's latest checkpoint the newest one, and pending writes of tasks and their subgraphs stay with the other branch.
- * @param within checkpoints of the subgraphs to continue from, instead of their start
+ * Runs the step of a named checkpoint again on a new branch, which begins with a copy of the checkpoint as its child. So the
+ * newest checkpoint is still the thread's latest one, and the pending writes of tasks and their subgraphs stay with the old
+ * branch.
+ * @param within checkpoints of subgraphs from which these continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {
   const { head } = superstep;
-  // The pending input makes the new branch when it is applied.
+  // If the checkpoint has a pending input, applying it makes the new branch.
   if (head?.next[0]?.name === START) return continueStep(superstep, { rerun: new Set(), announce: true });
   const error =
     superstep.isGraphChanged && head?.next.length !== 0 ? graphChangeError(superstep, "step") : null;
@@ -320,7 +321,7 @@ function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]):
   return { ...step, checkpoints: [made, ...step.checkpoints] };
 }
 
-/** The replanned tasks: the task whose subgraph made the first checkpoint in `within` continues from there. */
+/** Adds `within` to the planned task whose subgraph made its first checkpoint, so that the subgraph continues from there. */
 function continueSubgraph(
   { ns, next: before }: CheckpointHead,
   next: readonly PlannedTask[],

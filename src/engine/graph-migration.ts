@@ -12,7 +12,7 @@ import { NULL_TASK_ID, type SuperstepState } from "./superstep-state.ts";
 /** The most faults that one error message lists. */
 const MAX_FAULTS = 5;
 
-/** A graph and a stored state that another version of it may have made. */
+/** A graph, and a stored state that another version of the graph may have made. */
 interface StoredState {
   readonly definition: GraphDefinition;
   readonly head: CheckpointHead | null;
@@ -21,8 +21,8 @@ interface StoredState {
 }
 
 /**
- * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns null if there is nothing to
- * migrate, and an error message if it fails.
+ * Runs the graph's `migrate` on a state that an earlier version of the graph made. Returns the change of the state; null if
+ * there is nothing to migrate; an error message if it fails.
  */
 export function runMigration({ definition, head, run, stored }: StoredState): StateChange | string | null {
   if (definition.migrate === undefined || head === null) return null;
@@ -83,8 +83,8 @@ function stateChanges(
 }
 
 /**
- * Checks whether a thread can continue in a graph that has changed since its checkpoint. Returns an error, or null if it
- * can. With `"state"` only the values are checked, not the planned tasks, since a command names the nodes to run.
+ * Checks whether a thread can continue in a graph that has changed since the thread's checkpoint. Returns an error; null if
+ * it can. With `"state"`, only the values are checked and not the planned tasks, because a command names the nodes to run.
  */
 export function graphChangeError(superstep: SuperstepState, going: "step" | "state"): PlainError | null {
   const faults = [...(going === "step" ? stepFaults(superstep) : []), ...stateFaults(superstep)];

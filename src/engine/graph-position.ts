@@ -4,21 +4,21 @@ import type { SubgraphCheckpoint } from "../model/start-checkpoint.ts";
 
 /** The position of a graph in its run: the root graph, or a subgraph within a task. */
 export interface GraphPosition {
-  /** `""` for the root graph, else the namespace of the task that it runs in. */
+  /** `""` for the root graph, else the namespace of the task that runs the graph. */
   readonly ns: string;
   /** Names of the nodes from the root graph down to this graph. */
   readonly path: readonly string[];
   /** The parent graph; null for the root. */
   readonly parentGraph: GraphDefinition | null;
-  /** Checkpoint ids of the graphs above, by namespace. */
+  /** The ids of the latest checkpoints of the graphs above, by namespace. */
   readonly parents: { readonly [ns: string]: string };
-  /** Answers to interrupts of its tasks and of subgraphs below, by interrupt id. */
+  /** The answers to interrupts of this graph's tasks, and of those in its subgraphs, by interrupt id. */
   readonly answers: SubgraphAnswers;
-  /** True if the graphs above keep the partial messages of a stopped run; then those from here are kept too. */
+  /** True if the graphs above keep the partial messages of a stopped run. Then those of this graph may be kept too. */
   readonly keepsPartial: boolean;
-  /** True if paused tasks run again, and ask their questions again. */
+  /** True if paused tasks run again, and raise their interrupts again. */
   readonly rerunPaused: boolean;
-  /** Checkpoints that it and the subgraphs within it start from, if they have none yet: see {@link PlannedTask.from}. */
+  /** Checkpoints from which this graph and the subgraphs within it start, if they have none yet; see {@link PlannedTask.from}. */
   readonly startFrom: readonly SubgraphCheckpoint[];
 }
 

@@ -17,7 +17,7 @@ export interface LocalHostDeps {
   readonly logger: Logger;
   readonly random: Random;
   readonly clock: Clock;
-  /** Send the stack traces of failed nodes to clients? Default: no. */
+  /** True: the stack traces of failed nodes are sent to clients. Default: false. */
   readonly stacks?: boolean;
 }
 
@@ -55,7 +55,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
     if (node === undefined) {
       throw new ServiceError("graph.not_found", `Graph "${call.graph}" has no node "${call.node}"`);
     }
-    // No cache for a task with answers: they are not part of the key, but may change the result.
+    // The cache is not used for a task with answers: they may change the result, but are not part of the key.
     const key = node.cache === null || call.resumes.length > 0 ? null : cache.keyOf(node.cache, call);
     const known = key === null ? undefined : cache.get(node, key, clock.mono());
     if (known !== undefined) return { kind: "returned", value: known.value, cached: true };
@@ -72,7 +72,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
       reason = { thrown };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
-    // Open interrupts pause the task, even if the body caught the pause or threw another error.
+    // Open interrupts pause the task, even if the body caught the pause signal or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
     if (reason !== undefined && outcome.kind === "failed" && !io.signal.aborted) {

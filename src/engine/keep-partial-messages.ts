@@ -8,7 +8,7 @@ import { applyUpdates } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
 import { partialMessages } from "./partial-messages.ts";
 
-/** The state key that keeps the partial messages of a stopped run, with its rule. */
+/** The state key that keeps the partial messages of a stopped run, and the rule of this key. */
 export type PartialMessagesChannel = readonly [key: string, rule: ChannelRule];
 
 export function findPartialMessagesKey({ rules }: GraphDefinition): PartialMessagesChannel | undefined {
@@ -29,7 +29,7 @@ export function partialOutputStep(
   const updates: JsonObject[] = [];
   const writes: Record<string, unknown> = {};
   for (const task of superstep.tasks.values()) {
-    // Whole messages of finished tasks are kept too. When the run resumes they are applied again, which changes nothing.
+    // Keeps the whole messages of finished tasks too. When the run resumes, they are applied again, which changes nothing.
     const returned = pendingWrites.get(task.id)?.result?.value;
     const update = isObject(returned) && Array.isArray(returned[key]) ? (returned[key] as Message[]) : [];
     const whole = update.filter((message) => message.type === "ai");

@@ -18,20 +18,20 @@ import type { MessageDraft } from "./model-chunk-types.ts";
 import { writeModelStream } from "./model-stream.ts";
 import { streamedId, streamedIdBase } from "./streamed-message-ids.ts";
 
-/** Characters: the longest message, so that a model that never ends does not fill the memory. */
+/** The most characters of a message, so that a model that never stops does not fill the memory. */
 const MAX_LENGTH = 16 * 1024 * 1024;
 const MAX_ID_LENGTH = 256;
 
-/** A message that is being streamed: emits each piece as an event and collects the pieces for the whole message. */
+/** A message that is being streamed. It emits each piece as a fact, and collects the pieces for the whole message. */
 class StreamedMessage implements MessageDraft {
   readonly id: string;
   readonly #io: NodeIo;
   readonly #name: string | null;
-  /** The id of its `message` event, which its token events refer to; -1 when the attempt is over. */
+  /** The id of the message's `message` fact, to which its tokens refer; -1 when the attempt is over. */
   readonly #eventId: number;
   readonly #response: Record<string, unknown>;
   readonly #kwargs: Record<string, unknown>;
-  /** The text so far, until the first content block. */
+  /** The text so far; not used after the first content block. */
   #text = "";
   #blocks: ContentBlocks | undefined;
   #calls: StreamedToolCalls | undefined;
@@ -135,7 +135,7 @@ class StreamedMessage implements MessageDraft {
 
   #end(): Message {
     const response_metadata: JsonObject = { ...this.#response };
-    // Only in the last piece, since clients add up the counts and concatenate the texts of all pieces.
+    // Usage and metadata are only in the last piece, because clients add up the counts, and concatenate the texts, of all pieces.
     const chunk: Record<string, unknown> = {};
     if (this.#usage !== null) chunk["usage_metadata"] = this.#usage;
     if (Object.keys(response_metadata).length > 0) chunk["response_metadata"] = response_metadata;
@@ -151,7 +151,7 @@ class StreamedMessage implements MessageDraft {
       ...(this.#calls?.finish() ?? { tool_calls: [], invalid_tool_calls: [] }),
       usage_metadata: this.#usage,
     };
-    // Frees memory: a node may keep the writer for long, and the message now has the content.
+    // Frees the memory: the message now has the content, and a node may keep the writer for long.
     this.#text = "";
     this.#blocks = undefined;
     this.#calls = undefined;

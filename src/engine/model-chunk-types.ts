@@ -4,13 +4,13 @@ import type { ToolCall } from "../graph/tool-call.ts";
 import type { Usage } from "../graph/token-usage.ts";
 import type { ToolCallPart } from "./tool-call-stream.ts";
 
-/** The message writer that readers of model streams use: it also takes the metadata of the model's response. */
+/** The message writer for readers of model streams. In addition, it takes the metadata of the model's response. */
 export interface MessageDraft extends MessageWriter {
   toolCall(call: WholeCall): ToolCall;
   toolCall(chunk: CallChunk): void;
   toolCall(part: ToolCallPart): ToolCall | undefined;
   hasCall(id: string): boolean;
-  /** Leaves out a tool call that the model's side has already executed: the graph must not run it again. */
+  /** Leaves a tool call out of the message. The SDK or the model's server has already executed it, so the graph must not run it again. */
   dropCall(id: string): void;
   /** Adds the token counts of one chunk. */
   addUsage(share: Usage): void;
@@ -23,5 +23,5 @@ export interface MessageDraft extends MessageWriter {
 /** A chunk of a model's stream, of unknown shape. */
 export type ModelChunk = { readonly [field: string]: unknown };
 
-/** Writes a chunk to the message; returns false if the chunk is not of the shape that this reader knows. */
+/** Writes a chunk to the message. Returns false if the chunk does not have the form that this reader knows. */
 export type ModelChunkReader = (chunk: ModelChunk, message: MessageDraft) => boolean;

@@ -37,8 +37,8 @@ function iteratorOf(source: unknown): AsyncIterator<unknown> | Iterator<unknown>
 }
 
 /**
- * Writes all chunks of `source` to the message. When `signal` aborts, it rejects without waiting for the source, which may
- * never answer, and closes the source's iterator.
+ * Writes all chunks of `source` to the message. When `signal` aborts, it rejects and closes the source's iterator. It does not
+ * wait for the source, which may never answer.
  */
 export async function writeModelStream(
   source: unknown,
@@ -73,11 +73,11 @@ export async function writeModelStream(
   }
 }
 
-/** Closes the iterator without waiting, since a generator that hangs never finishes its `return`. */
+/** Closes the iterator without waiting for that, because the `return` of a generator that hangs never resolves. */
 function release(iterator: AsyncIterator<unknown> | Iterator<unknown>): void {
   try {
     Promise.resolve(iterator.return?.()).catch(() => undefined);
   } catch {
-    // An error of the source while it closes is of no interest here.
+    // Ignores errors of the source while it closes.
   }
 }

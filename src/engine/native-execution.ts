@@ -34,7 +34,7 @@ import { toError, subgraphOutcome, subgraphPosition, subgraphInput } from "./sub
 import { messageMetadata } from "./checkpoint-metadata.ts";
 import { isRetryable } from "./retryable-errors.ts";
 
-/** The task that a subgraph execution belongs to. */
+/** The task of the parent graph that runs a subgraph. */
 interface SubgraphEntry {
   readonly input: unknown;
   /** The name of the node in the parent graph. */
@@ -56,7 +56,7 @@ export class NativeExecution implements Execution {
   readonly #superstep: SuperstepState;
   readonly #edition: number;
   readonly #partialKey: PartialMessagesChannel | undefined;
-  /** For a subgraph, the task that it runs in; null for the root graph. */
+  /** The task that runs this subgraph; null for the root graph. */
   readonly #entry: SubgraphEntry | null;
   #context: JsonObject = {};
   /** The plan that the last step made. */
@@ -202,7 +202,7 @@ export class NativeExecution implements Execution {
     return this.#settled(task, "interrupted", { interrupts, resumes, ...(schemas && { schemas }) }, []);
   }
 
-  /** Settles a task that returned commands for the parent graph: they are stored in the place of its `goto`. */
+  /** Settles a task that returned commands for the parent graph. They are stored instead of its `goto`. */
   #toParent(task: PlannedTask, leaves: readonly unknown[]): SettledTask {
     if (this.#entry === null) {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
@@ -222,7 +222,7 @@ export class NativeExecution implements Execution {
     try {
       reading = readReturn(definition, value, id);
       if (reading.parentCommands !== undefined) return this.#toParent(task, reading.parentCommands);
-      // The tasks of a subgraph have already emitted its messages.
+      // Not for a subgraph: its tasks have already emitted the messages.
       if (definition.nodes.get(name)?.graph === null)
         addCompleteEvents(superstep, task, reading.update, named, emissions);
       const { update, untracked } = reading;
@@ -252,7 +252,7 @@ export class NativeExecution implements Execution {
     return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
   }
 
-  /** Settles a task whose answers were refused by their schemas: its interrupts are open again, without those answers. */
+  /** Settles a task whose answers were refused by schemas. Those answers are removed, and their interrupts are open again. */
   #refused(task: PlannedTask, error: PlainError, { interrupts, places, schemas }: Refused): SettledTask {
     this.#isRefused = true;
     const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);

@@ -76,7 +76,7 @@ class Context implements Ctx<JsonObject> {
   declare readonly log: Log;
   readonly "~parallel": Tools["~parallel"];
   readonly "~now": Tools["now"];
-  /** The parts that the lazy getters use. Not a `#private` field: objects with this one as their prototype need it too. */
+  /** The parts that the lazy getters use. It is no `#private` field, because objects with this object as their prototype need it too. */
   readonly [PARTS]: Parts;
 
   get "~mailbox"(): Mailbox | undefined {
@@ -105,9 +105,9 @@ class Context implements Ctx<JsonObject> {
 }
 
 /**
- * Members made on first access. They are own properties, so that a copy by spread has them. All contexts share the getter
- * functions: V8 allocates accessor pairs in the old generation, so getters of an object literal would keep everything
- * that they refer to, a whole run, in memory until a full garbage collection.
+ * Members that are made on first access. They are own properties, so that a copy by spread has them. All contexts share the
+ * getter functions. V8 allocates accessor pairs in the old generation: getters in an object literal would keep what they refer
+ * to, a whole run, in memory until a full garbage collection.
  */
 const lazy: PropertyDescriptorMap & ThisType<Context> = {
   signal: {

@@ -9,15 +9,15 @@ import type { Log } from "../graph/node-context.ts";
 
 /** The most log lines of one attempt that become events of the run. The server's own log has all of them. */
 const MAX_LINES = 1_000;
-/** Characters: the longest message, and the longest JSON text of the fields, in an event. */
+/** The most characters of the message, and of the JSON text of the fields, in an event. */
 const MAX_LENGTH = 4_096;
-/** Characters: the longest stack trace. */
+/** The most characters of a stack trace. */
 const MAX_STACK_LENGTH = 8_192;
 
 export interface NodeLogDeps {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Put the stack traces of failures into the run's events, where clients see them? Default: no. */
+  /** True: the stack traces of failures are in the run's events, where clients see them. Default: false. */
   readonly stacks?: boolean;
 }
 
@@ -89,7 +89,7 @@ function emitLog(
   });
 }
 
-/** The fields if they can be stored and are not too long, else none: a log line must not fail a run. */
+/** The fields, if they can be stored and are not too long; else none, because a log line must not fail a run. */
 function storableFields(fields: JsonObject | undefined): { readonly fields?: JsonObject } {
   if (fields === undefined) return {};
   try {

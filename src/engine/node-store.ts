@@ -9,7 +9,7 @@ import type {
   SearchOptions,
 } from "../graph/node-store.ts";
 
-/** `ctx.store` for one attempt. It is a class because each task gets one and few use it, so it must be cheap to make. */
+/** `ctx.store` for one attempt. It must be cheap to make, because each task gets one and few use it. For that reason it is a class. */
 export class AttemptStore implements NodeStore {
   readonly #io: NodeIo;
   readonly #check: () => void;
@@ -56,5 +56,5 @@ export class AttemptStore implements NodeStore {
   }
 }
 
-/** A plain copy of an operation: the node may change its own object later, and the copy may have to go to another thread. */
+/** A plain copy of an operation. The node may change its own object later, and the copy may be posted to another thread. */
 const plainCopy = <O extends StoreOp>(op: O): O => toStorable(op, String(op.kind)) as O;

@@ -11,7 +11,7 @@ interface Shared {
   readonly check: () => void;
 }
 
-/** Makes `ctx.interrupt`: it throws when the attempt is over. */
+/** Makes a `ctx.interrupt` that throws when the attempt is over. */
 export function checkedInterrupt(ask: Ctx["interrupt"], check: () => void): Ctx["interrupt"] {
   return (value, options) => {
     check();

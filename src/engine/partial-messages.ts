@@ -11,8 +11,8 @@ interface PartialMessage {
 }
 
 /**
- * The partial messages that a task has streamed, each marked as interrupted. Tool calls are left out: nobody will answer
- * them, and models refuse a conversation with open calls. A message without content is left out too.
+ * The partial messages that a task has streamed, each marked as interrupted. Tool calls are left out, because nobody will
+ * answer them, and models refuse conversations with unanswered calls. Messages without content are left out too.
  */
 export function partialMessages(streamed: readonly StreamedFact[]): readonly JsonObject[] {
   const begun = new Map<number, PartialMessage>();
@@ -32,7 +32,7 @@ export function partialMessages(streamed: readonly StreamedFact[]): readonly Jso
   }
   const partials: JsonObject[] = [];
   for (const { id, name, model, text, blocks } of begun.values()) {
-    // The index is the position in the list.
+    // Leaves out the index, which is the same as the position in the list.
     const content = blocks?.list.map(({ index: _index, ...block }) => block) ?? text;
     if (content.length === 0) continue;
     const response_metadata = { ...(typeof model === "string" && { model_name: model }), interrupted: true };

@@ -9,7 +9,7 @@ import type { SuperstepState } from "./superstep-state.ts";
 interface PlanOptions {
   /** The tasks to run now. */
   readonly tasks: readonly PlannedTask[];
-  /** All tasks of the step; given if some of them have finished or are paused. */
+  /** All tasks of the step. Absent if none of them has finished or is paused: then these are `tasks`. */
   readonly all?: readonly PlannedTask[];
   readonly emissions: Emission[];
   readonly checkpoints?: readonly NewCheckpoint[];
@@ -18,7 +18,7 @@ interface PlanOptions {
   readonly after?: readonly string[];
 }
 
-/** Plans what follows the latest checkpoint: tasks, a pause at a breakpoint, a failure at the recursion limit, or the end. */
+/** Plans what happens after the latest checkpoint: tasks, a pause at a breakpoint, a failure because of the recursion limit, or the end. */
 export function planStep(superstep: SuperstepState, planning: PlanOptions): EngineStep {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
   const { values, ns, breakpoints } = superstep;

@@ -5,7 +5,7 @@ import type { CacheRule, NodeRule } from "../graph/node.ts";
 
 /** The most cached results of one node. */
 const MAX_RESULTS = 1_000;
-/** Characters: the largest sum of the JSON texts of one node's results. */
+/** The most characters of JSON text of all cached results of one node. */
 const MAX_LENGTH = 16 * 1024 * 1024;
 
 interface Entry {
@@ -13,7 +13,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** An in-memory cache of node results, for tasks with the same input. The entries of a replaced definition are dropped. */
+/** An in-memory cache of node results, for tasks with the same input. The results of a graph definition that was replaced are dropped. */
 export class ResultCache {
   readonly #nodes = new WeakMap<NodeRule, Results>();
 
@@ -80,7 +80,7 @@ class Results {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
-  // No prototype, so that a key such as `__proto__` is an ordinary property.
+  // The copy has no prototype, so that a key such as `__proto__` is an ordinary property.
   const copy: Record<string, unknown> = Object.create(null);
   for (const key of Object.keys(value).sort()) copy[key] = sorted(value[key]);
   return copy;

@@ -13,8 +13,8 @@ import {
 import type { SuperstepState } from "./superstep-state.ts";
 
 /**
- * Adds answers, by interrupt id, to the pending writes of their tasks: to the task that asked, or to the task whose subgraph
- * asked. An id that is no longer open is skipped. Returns the changed writes and the tasks to run.
+ * Adds answers, given by interrupt id, to the pending writes of tasks: of the task that raised the interrupt, or of the task
+ * whose subgraph did. Skips ids that are no longer open. Returns the changed writes, and the tasks to run.
  */
 export function addAnswers(
   superstep: SuperstepState,
@@ -66,7 +66,7 @@ export function hasAnswerOf(run: string, resumes: readonly unknown[]): boolean {
   );
 }
 
-/** Ids of tasks with answers for their subgraph. They must run: only the subgraph knows whether it has used the answers. */
+/** The ids of tasks with answers for their subgraph. These tasks have to run, because only the subgraph knows whether it has used the answers. */
 export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet<string> {
   const tasks = new Set<string>();
   for (const { task, resumes } of superstep.pendingWrites.values()) {
@@ -75,7 +75,7 @@ export function tasksWithSubgraphAnswers(superstep: SuperstepState): ReadonlySet
   return tasks;
 }
 
-/** The answers without those to interrupts that are open (again). */
+/** The answers without those to interrupts that are still open, or open again. */
 export function withoutOpenAnswers(resumes: readonly unknown[], waiting: readonly { readonly id: string }[]) {
   const inward = readSubgraphAnswers(resumes);
   const ids = new Set(waiting.map(({ id }) => id));

@@ -8,12 +8,12 @@ import { parse } from "../graph/standard-schema.ts";
 import { isGiven, readCommandUpdate, readGoto } from "./command-input.ts";
 import { checkRequiredKeys, readInput } from "./graph-input.ts";
 
-/** Namespace for generated message ids: the input is only validated here, so that they do not matter. */
+/** The namespace for generated message ids. The input is only validated here, so the ids do not matter. */
 const NO_NAMESPACE = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Validates a run's request before the run is admitted: unknown node names, and values that the graph's schemas refuse. What
- * depends on the state of the thread is checked by the run. Returns null if nothing is wrong.
+ * Validates the request of a run before the run is admitted: finds unknown node names, and values that the graph's schemas
+ * refuse. What depends on the state of the thread is checked when the run starts. Returns null if nothing is wrong.
  */
 export function validateRun(
   definition: GraphDefinition,
@@ -55,7 +55,7 @@ function validateResume(
   { kwargs }: UnadmittedRun,
   interrupts: Interrupts,
 ): RunRefusal | null {
-  // The run resumes an older checkpoint, whose interrupts are not known here.
+  // If the run names a checkpoint to resume from, the interrupts at that checkpoint are not known here.
   if (typeof kwargs.config.configurable["checkpoint_id"] === "string") return null;
   const open = Object.values(interrupts).flat();
   const resume = kwargs.command?.resume;
@@ -85,7 +85,7 @@ function unknownNode(root: GraphDefinition, points: Breakpoints | null, at: stri
   return null;
 }
 
-/** The graph in which the node of a breakpoint (`node`, or `node|node of a subgraph`) is missing; null if it exists. */
+/** The graph that lacks the node of a breakpoint (`node`, or `node|node of its subgraph`); null if the node exists. */
 function graphWithout(root: GraphDefinition, point: string): GraphDefinition | null {
   const [name = "", ...above] = point.split("|").reverse();
   let graph = root;
@@ -103,7 +103,7 @@ function refusalBy(at: string, read: () => unknown): RunRefusal | null {
     read();
     return null;
   } catch (thrown) {
-    // A schema that throws or is asynchronous is a fault of the graph, not of the request: the run fails with it.
+    // If a schema throws or is asynchronous, that is an error of the graph, not of the request. The run will fail with it.
     if (!isRefusal(thrown)) return null;
     const fields: readonly FieldError[] =
       thrown.fields.length > 0 ? thrown.fields : [{ at, message: thrown.message }];
@@ -111,7 +111,7 @@ function refusalBy(at: string, read: () => unknown): RunRefusal | null {
   }
 }
 
-/** Compared by name, since a graph file may have loaded its own copy of the class. */
+/** True for the error of an invalid request. Compares the name, because a graph file may have loaded its own copy of the class. */
 function isRefusal(thrown: unknown): thrown is ServiceError {
   if (!(thrown instanceof Error) || thrown.name !== "ServiceError") return false;
   const { code } = thrown as ServiceError;

@@ -10,14 +10,14 @@ import { isGiven, readGoto } from "./command-input.ts";
 export interface NormalizedWrite {
   readonly name: string;
   readonly updates: readonly JsonObject[];
-  /** The writes as those of a task of the node. Its edges see `values` with the updates applied. */
+  /** The writes in the form of a finished task of the node. The node's edges get `values` with the updates applied. */
   finishedTask(values: JsonObject): FinishedTask;
 }
 
-/** Turns an error of a channel rule or an edge into a `ServiceError`. If it names no field, the field is `at`. */
+/** Converts an error of a channel rule or an edge to a `ServiceError`. If the error names no field, the field is `at`. */
 export function toServiceError(thrown: unknown, at: string): unknown {
   if (!(thrown instanceof Error)) return thrown;
-  // By name: a graph file may have loaded its own copy of the class.
+  // Compares the name, because a graph file may have loaded its own copy of the class.
   const own = thrown.name === "ServiceError" ? (thrown as ServiceError) : undefined;
   if (thrown instanceof ServiceError && thrown.fields.length > 0) return thrown;
   return new ServiceError(own?.code ?? "state.invalid", thrown.message, {
@@ -30,7 +30,7 @@ export function isEmptyWrite({ values, command }: StateWrite): boolean {
   return !isGiven(values) && !isGiven(command);
 }
 
-/** Validates a write as one by the node `name`. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
+/** Validates a write as if the node `name` had returned it. @throws ServiceError `state.invalid`, `value.unstorable`, with the field's name */
 export function normalizeWrite(
   definition: GraphDefinition,
   write: StateWrite,

@@ -54,13 +54,13 @@ interface UpdateResult {
   readonly lastNodes: readonly string[] | null;
   /** In a subgraph: the keys that count as written by its nodes. */
   readonly writtenKeys?: readonly string[];
-  /** The hash of the graph, if the state was migrated to its current version. */
+  /** The hash of the graph's current version, if the state was migrated to it. */
   readonly graph?: string;
 }
 
 interface PreparedUpdate extends StateUpdate, UpdateTarget {
   readonly first: StateWrite;
-  /** The namespace and id of the checkpoint to make; `step` is that of its tasks, one after the checkpoint's. */
+  /** The namespace and id of the checkpoint to make. `step`: the step of its tasks, which is one above that of the checkpoint. */
   readonly site: TaskOrigin;
 }
 
@@ -136,7 +136,7 @@ function computeUpdate(asked: PreparedUpdate): UpdateResult {
 
 // --- kinds of update ---
 
-/** A copy of the checkpoint, with its planned tasks and without their pending writes. */
+/** An update that copies the checkpoint, with its planned tasks but without their pending writes. */
 function copyUpdate({ position, site }: PreparedUpdate, source: CheckpointSource): UpdateResult {
   const { head, values } = position;
   return {
@@ -163,16 +163,16 @@ export function copyPlannedTasks(
     else for (const trigger of task.triggers) triggers.addPull(task.name, trigger);
   }
   const next = planTasks(site, triggers.pulls, triggers.sends);
-  // An input that is not yet applied stays in the writes of the checkpoint.
+  // An input that was not applied yet is stored in the writes of its checkpoint, so they are copied.
   return { next, writes: head?.next[0]?.name === START ? head.writes : null };
 }
 
-/** An update as `__input__`: the next run applies it as its input. */
+/** An update with `as_node` `__input__`: the next run applies it as its input. */
 function inputUpdate({ definition, position, first, site }: PreparedUpdate): UpdateResult {
   const { at, values } = first;
   if ((first.command ?? null) !== null)
     throw invalidField(`${at}command`, `must be null where as_node is "${AS_NODE_INPUT}"`);
-  // Validated now, so that the run does not fail when it applies the input.
+  // Validates the input now, so that the run does not fail when it applies it.
   readInput(definition, values, site.checkpoint, `${at}values`);
   const kept = isObject(values) ? storedInput(definition, values) : {};
   return {
@@ -185,7 +185,7 @@ function inputUpdate({ definition, position, first, site }: PreparedUpdate): Upd
   };
 }
 
-/** An update as `__end__`: drops the planned tasks and applies the writes of those that have finished. */
+/** An update with `as_node` `__end__`: applies the writes of finished tasks, and drops the other planned tasks. */
 function endUpdate({ definition, position }: PreparedUpdate): UpdateResult {
   const { head, values } = position;
   const done = finishedTasks(position).map(({ update }) => update);
@@ -245,7 +245,7 @@ function nodeUpdate(
   };
 }
 
-/** The updates by node: a list for a node that wrote several times. */
+/** The updates by node. A node with several writes has a list of updates. */
 function writesOf(read: readonly NormalizedWrite[]): JsonObject {
   const byNode = new Map<string, unknown[]>();
   for (const { name, updates } of read) {

@@ -1,6 +1,6 @@
 import { uuid5 } from "../model/ids.ts";
 
-/** Characters of the common prefix of the message ids of one try of a task. The rest of an id is the message's number. */
+/** The length of the prefix that the message ids of one try of a task have in common. The rest of an id is the number of the message. */
 const PREFIX_LENGTH = 28;
 
 /** The base id of one try of a task. The ids of the messages that it streams are derived from it. */
@@ -8,12 +8,12 @@ export function streamedIdBase(task: string, attempt: number, attemptTry: number
   return uuid5(`message:${attempt}:${attemptTry}`, task);
 }
 
-/** The id of the n-th message. It is known before the first token and is the same on a replay. */
+/** The id of the n-th message. It is known before the first token, and is the same on a replay. */
 export function streamedId(ids: string, index: number): string {
   return ids.slice(0, PREFIX_LENGTH) + index.toString(16).padStart(8, "0");
 }
 
-/** True if a message with this id was streamed by the try. Decided by the id alone, so that no list is needed. */
+/** True if the try with the base id `ids` streamed the message `id`. The id alone decides it, so that no list is needed. */
 export function isStreamedId(ids: string, id: string): boolean {
   return id.length === 36 && id.startsWith(ids.slice(0, PREFIX_LENGTH));
 }

@@ -27,7 +27,8 @@ export function subgraphPosition(superstep: SuperstepState, task: PlannedTask): 
 }
 
 /**
- * The input of a subgraph: the keys of its task's input that its state has and that its `input` schema, if any, names.
+ * The input of a subgraph: those keys of the task's input that the subgraph's state has, and that its `input`, if it has one,
+ * names.
  * @throws ServiceError `state.invalid`
  */
 export function subgraphInput(
@@ -72,7 +73,7 @@ export function subgraphOutcome(
   }
 }
 
-/** Open interrupts of the step's tasks. */
+/** The open interrupts of the step's tasks. */
 function openInterrupts({ pendingWrites, head }: SuperstepState): readonly Interrupt[] {
   return (head?.next ?? []).flatMap(({ id }) => {
     const writes = pendingWrites.get(id);
@@ -80,7 +81,7 @@ function openInterrupts({ pendingWrites, head }: SuperstepState): readonly Inter
   });
 }
 
-/** The update that a subgraph returns: keys that its nodes have written, that its `output` names, and that the parent has too. */
+/** The update that a subgraph returns: those keys that its nodes have written, that its `output` names, and that the parent has too. */
 function returnedUpdate({ state, writtenKeys, graphPosition, definition }: SuperstepState): JsonObject {
   const shown = definition.output;
   const update: Record<string, unknown> = {};
@@ -91,7 +92,7 @@ function returnedUpdate({ state, writtenKeys, graphPosition, definition }: Super
   return update;
 }
 
-/** A failure of a subgraph as an `Error`, for the retry policy of its node. Only the name and the message are known. */
+/** The failure of a subgraph as an `Error`, for the retry policy of its node. It has only the name and the message. */
 export function toError({ error, message }: PlainError): Error {
   return Object.assign(new Error(message), { name: error });
 }

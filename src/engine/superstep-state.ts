@@ -34,10 +34,10 @@ import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
-/** Task id of pending writes that belong to no task: the `update` and `goto` of a command that brought an answer. */
+/** The task id of pending writes that belong to no task: the `update` and `goto` of a command that also has an answer. */
 export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Steps: the default of `recursion_limit`. */
+/** The default of `recursion_limit`, in steps. */
 const DEFAULT_RECURSION_LIMIT = 25;
 
 const NO_CHANGES: StateChange["changes"] = Object.freeze({});
@@ -54,24 +54,24 @@ export class SuperstepState {
   /** The stored values of the latest checkpoint. */
   readonly stored: JsonObject;
   values: JsonObject;
-  /** Values of keys that are never stored: they last as long as the attempt. */
+  /** The values of keys that are never stored. They last as long as the attempt. */
   untracked: JsonObject = {};
   /** The step's tasks, by id. */
   tasks = new SmallMap<string, PlannedTask>();
   pendingWrites: SmallMap<string, TaskWrites>;
-  /** Tries of each task of the step in this attempt, by task. */
+  /** The number of tries that each task of the step has had in this attempt, by task id. */
   readonly tries = new SmallMap<string, number>();
-  /** Writes to keys that are never stored, by task. */
+  /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
-  /** The state with the update of one task, if the task's edge has already needed it: saves applying the update again. */
+  /** The state with the update of one task applied, if an edge of the task has needed it. Then the update need not be applied again. */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
-  /** Tasks whose subgraph is paused at one of its own breakpoints. */
+  /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
-  /** True if this run continues the step of a checkpoint that another run made, with all its tasks, also the paused ones. */
+  /** True if this run continues a step of an earlier run, and runs all its unfinished tasks, including the paused ones. */
   rerunAll = false;
   /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
   readonly writtenKeys: Set<string> | null;
-  /** Changes since the latest checkpoint; the next one stores them. */
+  /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
   /** Nodes that wait for more than the previous step: joins and deferred nodes. */
   waiting: WaitingNodes;
@@ -112,13 +112,13 @@ export class SuperstepState {
     const usual = definition.machine?.recursionLimit ?? DEFAULT_RECURSION_LIMIT;
     this.limit = typeof limit === "number" && limit >= 1 ? limit : usual;
     const stop = engine["stop"];
-    // Two more for the steps of the input and of `__start__`; -2 stands for a thread without a checkpoint.
+    // Adds two for the steps of the input and of `__start__`. -2 stands for a thread without a checkpoint.
     this.lastAllowedStep =
       this.isContinued && typeof stop === "number" ? stop : (position.head?.step ?? -2) + this.limit + 2;
     if (this.isContinued && position.head?.metadata[GRAPH_CHANGED] === true) this.markGraphChanged();
   }
 
-  /** Replaces the values; the next checkpoint stores the changes from the stored ones. */
+  /** Replaces the values. The next checkpoint stores how they differ from the stored ones. */
   replaceValues({ values, changes }: StateChange): void {
     const initial = initialValues(this.definition, values);
     this.values = initial?.values ?? values;
@@ -130,7 +130,7 @@ export class SuperstepState {
     return this.head !== null && this.head.graph !== this.definition.hash;
   }
 
-  /** Marks the run's checkpoints: it has continued a state that another version of the graph made. */
+  /** Marks the run's checkpoints with {@link GRAPH_CHANGED}. */
   markGraphChanged(): void {
     this.#metadata = Object.freeze({ ...this.#metadata, [GRAPH_CHANGED]: true });
   }
@@ -140,7 +140,7 @@ export class SuperstepState {
     return this.run.attempt > 1 && this.head?.run_id === this.run.run_id;
   }
 
-  /** Updates the state without a checkpoint; the next checkpoint stores the change. */
+  /** Updates the state without making a checkpoint. The next checkpoint stores the change. */
   updateValues(update: JsonObject | null): void {
     const applied = applyUpdates(this.definition, this.values, [update]);
     this.values = applied.values;
@@ -152,7 +152,7 @@ export class SuperstepState {
     return (this.head?.step ?? -2) + 1;
   }
 
-  /** The state that nodes read: stored and never-stored keys. */
+  /** The state that nodes read: it includes the keys that are never stored. */
   get state(): JsonObject {
     return this.withUntracked(this.values, this.untracked);
   }
@@ -162,7 +162,7 @@ export class SuperstepState {
     return values;
   }
 
-  /** Makes a checkpoint of the current state; `plan` gives the tasks to run next. */
+  /** Makes a checkpoint of the current state. `plan` returns the tasks to run next. */
   checkpoint(
     source: CheckpointSource,
     writes: JsonObject | null,
@@ -183,13 +183,13 @@ export class SuperstepState {
     if (this.definition.machine !== undefined)
       engine = { ...engine, ...engineDataOfTimers(this.definition, this.values) };
     const { ns } = this;
-    // A head from another namespace (of another branch) is no parent: the new checkpoint stores the whole state.
+    // If the head belongs to another namespace, it is of another branch, and no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
     const created_at = this.source.now();
     const { run_id } = this.run;
     const metadata = this.#metadata;
     const graph = this.definition.hash;
-    // Written out twice, since a spread of so many fields takes as long as the rest of this function.
+    // The members are listed twice in this function, because a spread of so many takes as long as the rest of it.
     const head: CheckpointHead = {
       id,
       parent,
@@ -267,7 +267,7 @@ export class SuperstepState {
     }
   }
 
-  /** The event of the latest checkpoint. `input`: it is the checkpoint of an input. */
+  /** The fact of the latest checkpoint. `input`: true if it is the checkpoint of an input. */
   checkpointFact(input: boolean): Emission {
     const head = this.head as CheckpointHead;
     const { id, step } = head;
@@ -297,7 +297,7 @@ export class SuperstepState {
     return { fact: output === null ? fact : { ...fact, output }, values: this.values };
   }
 
-  /** The event of a task's end. */
+  /** The fact of a task's end. */
   resultFact(
     { id, name }: PlannedTask,
     outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
@@ -316,7 +316,7 @@ export class SuperstepState {
   }
 }
 
-/** The engine data that stores the timers of a machine, for `timersAt`. */
+/** The engine data with the timers of a machine. `timersAt` reads it. */
 export function engineDataOfTimers({ machine }: GraphDefinition, values: JsonObject): JsonObject {
   const timers = machine?.timers(values) ?? [];
   return timers.length === 0 ? {} : { timers };

@@ -8,8 +8,8 @@ import { jsonSchemaOf } from "../graph/json-schema.ts";
 import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**
- * Numbers the interrupts of a body. Bodies that run in parallel (the calls of `runTools`) get scopes with interleaved
- * numbers, so that the match of answers does not depend on which body asks first.
+ * Numbers the interrupts of a body. Functions that run in parallel in it (the calls of `runTools`) get scopes with interleaved
+ * numbers, so that which answer belongs to which interrupt does not depend on which function asks first.
  */
 interface Scope {
   readonly base: number;
@@ -17,14 +17,14 @@ interface Scope {
   asked: number;
 }
 
-/** Characters: the longest JSON Schema sent with an interrupt. Clients build forms from it; a longer one is left out. */
+/** The most characters of a JSON Schema that is sent with an interrupt, for clients to build forms. A longer one is left out. */
 const MAX_SCHEMA_LENGTH = 32_768;
 
 /** The interrupts of one attempt of a task. The n-th interrupt gets the n-th answer. */
 export class TaskInterrupts {
   readonly #call: NodeCall;
   readonly #ns: string;
-  /** Interrupts without an answer, or with a refused one, in the order in which they were raised. */
+  /** The interrupts that have no answer, or a refused one, in the order in which they were raised. */
   readonly #open: Interrupt[] = [];
   readonly #refused: number[] = [];
   #schemas: Record<string, JsonObject> | undefined;
@@ -75,7 +75,7 @@ export class TaskInterrupts {
         reject(thrown);
       }
     });
-    // Without this, a body that does not await it would end the process (unhandled rejection).
+    // Prevents an unhandled rejection, which would end the process, if the body does not await the promise.
     answered.catch(() => undefined);
     return answered;
   }
@@ -123,7 +123,7 @@ function validateAnswer(
   schema: Schema | undefined,
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string } {
   try {
-    // A copy: the node may change it.
+    // Makes a copy, because the node may change the answer.
     const value = toStorable(answer, "resume");
     if (schema === undefined) return { ok: true, value };
     const result = validate(schema, value, "resume");

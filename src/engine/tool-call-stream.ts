@@ -16,26 +16,26 @@ interface StreamedCall {
   readonly id: string;
   /** The arguments as streamed JSON text. */
   text: string;
-  /** The arguments if they were given whole; they take precedence over the text. */
+  /** The arguments, if they were given as a whole. They take precedence over the text. */
   args: JsonObject | undefined;
   dropped: boolean;
 }
 
-/** The most tool calls of a message, against a source that never ends. */
+/** The most tool calls of a message, as a limit for a source that never ends. */
 const MAX_CALLS = 1_024;
 
 /** The tool calls of a message that is being streamed. */
 export class StreamedToolCalls {
   readonly #message: string;
   readonly #list: StreamedCall[] = [];
-  /** Positions in the list, by the source's own index. */
+  /** Positions in the list, by the index that the model's stream gives a call. */
   readonly #positions = new Map<number, number>();
 
   constructor(message: string) {
     this.#message = message;
   }
 
-  /** Adds a part. Returns the chunk to send, and the whole call if its arguments were given whole. */
+  /** Adds a part. Returns the chunk to send, and the whole call if its arguments were given as a whole. */
   add({ name, args = {}, id, index }: ToolCallPart): {
     readonly call: ToolCall | undefined;
     readonly chunk: JsonObject;
@@ -61,7 +61,7 @@ export class StreamedToolCalls {
     if (typeof args === "string") text = args;
     else {
       call.args = copiedObjectField(args, "toolCall.args");
-      // Arguments that have been streamed are not sent again.
+      // If the arguments were already streamed, they are not sent again.
       text = call.text === "" ? JSON.stringify(call.args) : "";
     }
     call.text += text;
@@ -90,7 +90,7 @@ export class StreamedToolCalls {
     if (index !== undefined) {
       const position = this.#positions.get(index) ?? next;
       const call = this.#list[position];
-      // Some servers give every call the index 0.
+      // Some servers give every call the index 0, so a call with a name and another id is a new one.
       const other =
         call !== undefined && name !== undefined && id !== undefined && id !== "" && id !== call.id;
       return other ? next : position;

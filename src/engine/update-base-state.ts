@@ -5,19 +5,19 @@ import { initialValues, type StateChange } from "../graph/superstep.ts";
 import { runMigration } from "./graph-migration.ts";
 import type { NormalizedWrite } from "./state-update-writes.ts";
 
-/** The graph and the checkpoint that a state update starts from. */
+/** What a state update starts from: the graph, and the checkpoint with its state. */
 export interface UpdateTarget {
   readonly definition: GraphDefinition;
   readonly position: Position;
-  /** The graph's name. */
+  /** The name of the graph. */
   readonly graph: string;
 }
 
-/** The state that the writes of an update are applied to. */
+/** The state to which the writes of an update are applied. */
 export interface BaseState extends StateChange {
   /** True if another version of the graph made the stored state. */
   readonly changed: boolean;
-  /** The error of the graph's `migrate`, or null. The update itself may still repair the state. */
+  /** The error of the graph's `migrate`; null if there is none. The writes of the update may still repair the state. */
   readonly failure: string | null;
 }
 
@@ -40,7 +40,7 @@ export function baseStateOf(target: UpdateTarget, read: readonly NormalizedWrite
   return { values: initial.values, changes: { ...changes, ...initial.changes }, changed, failure };
 }
 
-/** Drops the values of written keys that the graph's schema refuses now: the write replaces them. */
+/** Drops the values that the graph's schema now refuses, if their keys are written: the write replaces them. */
 function withoutInvalidValues(
   { rules }: GraphDefinition,
   values: JsonObject,

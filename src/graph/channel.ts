@@ -11,36 +11,36 @@ export interface ChannelResult {
 }
 
 /**
- * The rule of one state key: how writes are validated and applied. It is pure: a rule has no state between calls and never changes its
+ * The rule of one state key: how writes are validated and applied. It is pure: it keeps no state between calls, and never changes its
  * arguments. An absent value is `undefined`.
  */
 export interface ChannelRule {
   /** The name of the rule, for drawings and the definition's hash. */
   readonly kind: string;
   /**
-   * The lifetime of a value. `kept`: until overwritten. `step`: until the end of the step after the write. `never`: not stored, until the
-   * run ends.
+   * How long a value lasts. `kept`: until it is overwritten. `step`: until the end of the step after the write. `never`: until the attempt of the
+   * run ends, because it is never stored.
    */
   readonly life: "kept" | "step" | "never";
   /** The value before the first write, or undefined. */
   readonly initial: unknown;
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
-  /** The type of the values as text, as far as the schema shows it: a part of the definition's hash. */
+  /** The type of the values as text, as far as the schema tells it. It is part of the definition's hash. */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
   describe?(side: SchemaSide): JsonObject | null;
   /** Validates a stored value that another version of the graph made. @param at the path of the value, for errors */
   check?(stored: unknown, at: string): readonly FieldError[];
   /**
-   * The normal form of one task's write: validated, a copy of its own, storable.
-   * @param at the path of the write for errors, e.g. `update.notes`
+   * Converts one task's write to its normal form: validated, and a storable copy.
+   * @param at the path of the write in errors, such as `update.notes`
    * @param mint makes a deterministic id for the n-th part of the write
    * @throws ServiceError `state.invalid`, `value.unstorable`
    */
   read(write: unknown, at: string, mint: (index: number) => string): unknown;
   /**
-   * Applies `writes`, in the order of their tasks and in normal form, to `current`; undefined if nothing changes.
+   * Applies `writes`, which are in normal form and in the order of their tasks, to `current`. Undefined if nothing changes.
    * @throws ServiceError `state.concurrent_update`, `state.invalid`
    */
   update(current: unknown, writes: readonly unknown[], key: string): ChannelResult | undefined;
@@ -50,7 +50,7 @@ export interface ChannelRule {
   readonly keepsPartial?: boolean;
 }
 
-/** A key of the state that takes writes of type `U` and is read as `V`. */
+/** A key of the state. It is written with values of type `U`, and read as `V`. */
 export interface Channel<V = unknown, U = V> extends ChannelRule {
   readonly "~channel": { readonly value?: V; readonly update?: U };
 }

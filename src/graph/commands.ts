@@ -1,4 +1,4 @@
-/** The end of the graph; a node without edges leads to it. */
+/** The end of the graph. A node without edges leads to it. */
 export const END = "__end__" as const;
 export type END = typeof END;
 
@@ -22,7 +22,7 @@ export interface To<N extends string = string, U = unknown> {
  */
 export interface ToParent {
   readonly "~heddle": "parent";
-  // Not the names of the fields in To: TypeScript would infer one type from the other.
+  // These fields have other names than those of To. Otherwise TypeScript would infer one type from the other.
   readonly parent: string | Send | readonly (string | Send)[];
   readonly write?: unknown;
 }
@@ -37,8 +37,8 @@ export interface Branch<St = never, N extends string = string> {
 }
 
 /**
- * Makes a command that runs `node` in the next step with `input` instead of the state, once for each send. The node's `input`
- * schema validates it; keys of the state that are never stored are left out.
+ * Makes a command that runs `node` in the next step with `input` instead of the state. Each send is a task of its own. The
+ * node's `input` schema validates the input; keys of the state that are never stored are left out of it.
  */
 export function send<const N extends string>(node: N, input: unknown): Send<N> {
   return { "~heddle": "send", node, input };
@@ -66,14 +66,14 @@ interface ToNode {
 }
 
 /**
- * Makes a command that names the next nodes, with or without an update. The node's edges apply as well, as in LangGraph: `to(END)` adds
- * nothing, and a node with an edge still continues along it.
+ * Makes a command that names the next nodes, with or without an update. As in LangGraph, the node's edges apply too: `to(END)` adds nothing, and a
+ * node with an edge still continues along it.
  */
 export const to: ToNode = Object.assign(toNode, { parent: toParent });
 
 /**
- * Makes a conditional edge. `choose` gets the state with the node's own update applied. The drawing shows `targets`; any other
- * choice fails the run. The type of the state must be written out: `(s: State<typeof state>) => ...`.
+ * Makes a conditional edge. `choose` gets the state with the node's own update applied. The drawing shows `targets`. If `choose`
+ * returns another node, the run fails. Its parameter needs an explicit type: `(s: State<typeof state>) => ...`.
  */
 export function branch<St, const N extends string>(
   choose: (state: St) => Target<NoInfer<N>> | readonly Target<NoInfer<N>>[],

@@ -48,7 +48,7 @@ export function requireObject(value: unknown, what: string): { readonly [key: st
   return isObject(value) ? value : refuseGraph(`${what} must be a plain object, not ${describeType(value)}`);
 }
 
-/** The type of a value as messages name it: "a number", "null", "a Map". */
+/** The type of a value in words, for error messages: "a number", "null", "a Map". */
 export function describeType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return "an array";
@@ -56,7 +56,7 @@ export function describeType(value: unknown): string {
   return isObject(value) ? "an object" : describeInstance(value);
 }
 
-/** Milliseconds: a duration above 0. @throws ServiceError `graph.invalid` */
+/** Reads a duration and returns it in milliseconds. @throws ServiceError `graph.invalid` unless it is above 0 */
 export function readDuration(time: unknown, what: string): number {
   return (
     parseDuration(time) ??

@@ -19,7 +19,7 @@ import type { MachineAtWork } from "../model/mailbox.ts";
 import { isGraphNode, readNode, type NodeRule } from "./node.ts";
 import { isSchema, type Schema } from "./standard-schema.ts";
 
-/** The edges of a node: fixed targets, or a function that chooses them by the state. */
+/** The edges of a node: fixed targets, or a function that chooses targets, given the state. */
 export type EdgeRule =
   | { readonly kind: "always"; readonly targets: readonly string[] }
   | {
@@ -31,14 +31,14 @@ export type EdgeRule =
 
 /** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
-  /** The machine's own states, in place of the graph's nodes. */
+  /** The machine's own statechart, to be drawn instead of the graph's nodes. */
   chart(name: string): StatechartDefinition;
   drawing(): GraphDrawing;
   /** The state key that receives the whole input. */
   readonly inputKey: string;
-  /** Steps: the default of `recursion_limit`. */
+  /** The default of `recursion_limit`, in steps. */
   readonly recursionLimit: number;
-  /** The reason to refuse an answer to an interrupt with this value; undefined if there is none. */
+  /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
   /** The reason to refuse an event that the machine takes in none of its states; undefined for others. */
   refusesEvent(event: unknown): string | undefined;
@@ -46,11 +46,11 @@ export interface MachineParts {
   takesAtWork(values: JsonObject): MachineAtWork | null;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
-  /** The context with which the machine begins; undefined if that depends on its input. */
+  /** The context with which the machine begins; undefined if it depends on the input. */
   firstContext(): JsonObject | undefined;
-  /** The timers of a state. */
+  /** The timers that are set in a state of the machine. */
   timers(values: JsonObject): readonly Timer[];
-  /** The update that makes the machine take the event of a timer; null when the state has no such timer any more. */
+  /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
   /** Queued runs whose events the machine has taken, by the update of a node. */
   takenRuns(update: JsonObject | null): readonly string[];
@@ -63,13 +63,13 @@ export interface GraphDefinition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Identifies the version of a graph's structure: names, edges, kinds of channels, and their schemas if these can be
-   * described. The bodies of functions do not count. It is the same in every process.
+   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if these can
+   * be described, but not the bodies of functions. It is the same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, ChannelRule>;
   readonly nodes: ReadonlyMap<string, NodeRule>;
-  /** By the node where they start; the entry of the graph is {@link START}. */
+  /** The edges by the node where they start. Those of {@link START} lead to the first nodes of the graph. */
   readonly edges: ReadonlyMap<string, EdgeRule>;
   /** The keys of the state that must have a value when a run starts. */
   readonly required: readonly string[];
@@ -78,7 +78,7 @@ export interface GraphDefinition {
   /** The nodes that wait for others (`after`). */
   readonly joins: readonly NodeRule[];
   readonly context: Schema | undefined;
-  /** The state keys that an input may have, each with an additional schema or null; null: all keys. */
+  /** The state keys that an input may have, each with an additional schema, or null if it has none; null: all keys. */
   readonly input: ReadonlyMap<string, Schema | null> | null;
   /** The state keys that a run returns as its values; null: all. */
   readonly output: readonly string[] | null;
@@ -194,7 +194,7 @@ const PARTS: ReadonlySet<string> = new Set([
   "edges",
 ]);
 
-/** Required parts, each with its explanation for the error text. */
+/** The required parts of a graph literal, each with an explanation for the error message. */
 const REQUIRED_PARTS = [
   ["state", "it names the keys of the state, each with a schema or a channel"],
   ["nodes", "it names the nodes, each with its function"],

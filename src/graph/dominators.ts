@@ -1,9 +1,9 @@
-/** Edges of a graph: the targets by source. Every target MUST be a key as well. */
+/** The edges of a graph: targets by source. Every target MUST be a key too. */
 export type EdgeMap = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * The immediate dominator of each node: the last node before it that every path from `start` passes. Unreachable nodes are
- * absent. Algorithm of Cooper, Harvey and Kennedy: iterates in reverse postorder until nothing changes.
+ * The immediate dominator of each node: the last node before it through which every path from `start` goes. Unreachable nodes
+ * are absent. It uses the algorithm of Cooper, Harvey and Kennedy, which iterates in reverse postorder until nothing changes.
  */
 export function dominators(edges: EdgeMap, start: string): ReadonlyMap<string, string> {
   const order = postorder(edges, start).reverse();
@@ -38,7 +38,7 @@ export function dominators(edges: EdgeMap, start: string): ReadonlyMap<string, s
 function postorder(edges: EdgeMap, start: string): string[] {
   const order: string[] = [];
   const seen = new Set([start]);
-  // An explicit stack: a chain of nodes may be longer than the call stack.
+  // Uses an explicit stack, because a chain of nodes may be longer than the call stack allows.
   const stack = [{ name: start, left: [...(edges.get(start) ?? [])] }];
   for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
     const next = top.left.pop();

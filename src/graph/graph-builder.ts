@@ -5,7 +5,7 @@ import { defineGraph, type GraphDefinition } from "./definition.ts";
 import type { Branch, END, Send, Target, To, ToParent } from "./commands.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** A graph with the state `S` and nodes named `N`. It is immutable; the configuration file gives it its name. */
+/** A graph with the state `S` and nodes named `N`. It is immutable. The configuration file gives it its name. */
 export interface GraphDef<
   S extends StateSpec = StateSpec,
   N extends string = string,
@@ -37,11 +37,11 @@ export interface Retry {
   readonly factor?: number;
   /** The longest pause. Default: 128 seconds. */
   readonly max?: Time;
-  /** Make pauses longer by a random part of up to a quarter? Default: true. */
+  /** True: each pause is extended by a random amount of up to a quarter. Default: true. */
   readonly jitter?: boolean;
   /**
-   * Is this error worth a retry? Default: all errors are, except aborts, errors with an HTTP status from 400 to 409 other than
-   * 408, and errors of Heddle itself. A try that timed out is always retried.
+   * Returns true if a retry makes sense after this error. Default: true for all errors except aborts, errors with an HTTP status
+   * from 400 to 409 other than 408, and errors of Heddle itself. A try that timed out is always repeated.
    */
   readonly when?: (error: unknown) => boolean;
 }
@@ -63,19 +63,21 @@ export interface NodeOptions<N extends string, In = unknown, C = unknown> {
   readonly retry?: number | Retry;
   /** The timeout of one try. */
   readonly timeout?: Time;
-  /** The node waits until all of these nodes have run. If one never runs, because a branch went elsewhere, it never runs either. */
+  /** The node waits until all of these nodes have run. If one of them never runs, because a branch took another way, the node does not run either. */
   readonly after?: readonly N[];
-  /** The node waits until no other node is left to run. A `send` to it is not deferred. */
+  /** True: the node waits until no other node is left to run. A `send` to the node is not deferred. */
   readonly defer?: boolean;
   readonly cache?: Cache<In, C>;
 }
 
 /**
- * A node: a function, an object with `run`, or a subgraph. A subgraph gets the keys that both states have (or the input of a
- * `send`), runs in its own supersteps, and returns the shared keys that its nodes have written, each as one write of the
- * whole value. So if both states have a `list()` or a `reduce()` of that name, the items that went in come back as well, as
- * in LangGraph, unless the subgraph's `input` leaves that key out. Messages are not duplicated, since they have ids. Its
- * other keys are private. Breakpoints in it are named by their path: `interrupt_before: ["sub|node"]`.
+ * A node: a function, an object with `run`, or a subgraph.
+ *
+ * A subgraph gets the keys that both states have (or the input of a `send`), runs in its own supersteps, and returns the shared
+ * keys that its nodes have written, each as one write of the whole value. So if both states have a `list()` or a `reduce()` with
+ * the same name, the items that the subgraph got are returned too and added again, as in LangGraph, unless the subgraph's
+ * `input` leaves out that key. Messages are not duplicated, because they have ids. The subgraph's other keys are private.
+ * Breakpoints in it are named by their path: `interrupt_before: ["sub|node"]`.
  */
 export type NodeSpec<S extends StateSpec, I, N extends string, C> =
   | NodeFn<State<S>, Returned<S, N>, C>
@@ -86,7 +88,7 @@ export type NodeSpec<S extends StateSpec, I, N extends string, C> =
     })
   | GraphDefinition;
 
-/** The edge of a node: a node, several nodes at once, or a function of the state (with the node's own update applied). */
+/** The edge of a node: a node, several nodes that run in parallel, or a function of the state (with the node's own update applied). */
 export type EdgeSpec<S extends StateSpec, N extends string> =
   | N
   | END
@@ -114,9 +116,9 @@ export function graph<S extends StateSpec, I extends Record<string, unknown>, C 
    */
   readonly output?: readonly (keyof S & string)[] | { readonly [K in keyof S]?: Schema };
   /**
-   * Converts a state that an earlier version of this graph made; `from` is the hash of that version. Called with the whole
-   * stored state, at the start of a run on a thread whose latest checkpoint another version of the graph made. MUST be pure:
-   * its result is stored with the run's first checkpoint, and until then it may be called again.
+   * Converts a state that an earlier version of this graph made; `from` is the hash of that version. It is called with the
+   * whole stored state, at the start of a run on a thread whose latest checkpoint was made by another version of the graph. It
+   * MUST be pure: its result is stored with the run's first checkpoint, and before that it may be called again.
    */
   readonly migrate?: (state: JsonObject, from: { readonly from: string }) => Partial<State<S>>;
   readonly nodes: { readonly [K in keyof I]: NodeSpec<S, I[K], NoInfer<keyof I & string>, C> };

@@ -4,7 +4,7 @@ import { type GraphDefinition, subgraphOf } from "./definition.ts";
 import { CONDITIONAL, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
-/** The drawn nodes that stand for a node of the graph: where its incoming edges end, and where its outgoing edges start. */
+/** The drawn nodes for a node of the graph: `entry` is where its incoming edges end, `exit` where its outgoing edges start. */
 interface Ends {
   readonly entry: string;
   /** Undefined for a subgraph without a single last node; its outgoing edges are not drawn. */
@@ -53,8 +53,8 @@ const schemaNode = (id: string): DrawnNode => ({
 const dataOf = (name: string, isGraph: boolean) => ({ id: ["heddle", isGraph ? "Graph" : "Node"], name });
 
 /**
- * The drawing of a subgraph for use within another, without its start and end if a single node can take their place. Returns
- * undefined, so that the subgraph is drawn as one node, if it has only one node or no single first node.
+ * Prepares the drawing of a subgraph for use within that of its parent: removes its start and end, if a single node can take
+ * their place. Returns undefined if it has only one node, or no single first node; then the subgraph is drawn as one node.
  */
 function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; ends: Ends } | undefined {
   const inner = withoutEnd(withoutEnd(drawn, "target"), "source");
@@ -71,7 +71,7 @@ function expand(drawn: GraphDrawing, name: string): { drawing: GraphDrawing; end
   };
 }
 
-/** The only node that is not a target (the first) or not a source (the last) of any edge, ignoring the node `without`. */
+/** The first node (with `target`: the only one that is no edge's target) or the last one (with `source`). Ignores the node `without`. */
 function singleEnd(
   { nodes, edges }: GraphDrawing,
   side: "source" | "target",
@@ -83,7 +83,7 @@ function singleEnd(
   return found.length === 1 ? found[0]?.id : undefined;
 }
 
-/** Removes the first (`target`) or last (`source`) node, if exactly one other node takes its place. */
+/** Removes the first node (with `target`) or the last one (with `source`), if exactly one other node takes its place. */
 function withoutEnd(drawing: GraphDrawing, side: "source" | "target"): GraphDrawing {
   const end = singleEnd(drawing, side);
   if (end === undefined || singleEnd(drawing, side, end) === undefined) return drawing;

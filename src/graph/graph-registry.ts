@@ -8,8 +8,8 @@ interface Edition {
 }
 
 /**
- * The graphs that a server serves, by name. A name may get a new definition during runs: a run that started with the earlier
- * one finds it by its edition, until it is garbage-collected.
+ * The graphs that a server serves, by name. A name may get a new definition while runs are in progress. A run that started with
+ * the earlier definition finds it by its edition, until it is garbage-collected.
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
@@ -65,7 +65,7 @@ export class GraphRegistry {
     throw new ServiceError("graph.not_found", `There is no graph "${name}"; the graphs are: ${known}`);
   }
 
-  /** The definition of that edition, or the current one if it is gone. @throws ServiceError `graph.not_found` */
+  /** The definition with this edition, or the current one if that was garbage-collected. @throws ServiceError `graph.not_found` */
   at(name: string, edition: number): GraphDefinition {
     const now = this.#graphs.get(name);
     if (now?.edition === edition) return now.definition;

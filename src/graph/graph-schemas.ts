@@ -5,14 +5,14 @@ import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from 
 import type { Schema } from "./standard-schema.ts";
 
 /**
- * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may be anything. No input
- * key is required, since the thread may already have a value; the output has the keys that the graph requires. A machine's context has the
- * keys and values that it begins with, unless these depend on its input.
+ * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is required,
+ * because the thread may already have a value for it. In the output, the keys are required that the graph requires. For a machine, the schemas have
+ * the keys and values of the context with which it begins, unless these depend on its input.
  */
 export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
-  // The types of a machine's context are known to its compiler alone.
+  // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of its first context are used.
   const machineContext = machine?.firstContext() ?? {};
   const stored = [...rules].filter(([key, { life }]) => life !== "never" && key !== machine?.inputKey);
   const keys = [...Object.keys(machineContext), ...stored.map(([key]) => key)];
@@ -47,7 +47,7 @@ export function definitionSchemas(definition: GraphDefinition, graph_id: string)
     input_schema: describe("input", "input", input && [...input.keys()], input),
     output_schema: describe("output", "output", output, outputSchemas, required),
     state_schema: describe("state", "output"),
-    // Any key of `config` is allowed; the settings of a graph are in its `context`.
+    // Not described: any key of `config` is allowed, and the settings of a graph are in its `context`.
     config_schema: null,
     context_schema: context === undefined ? null : jsonSchemaOf(context, "input"),
   };
@@ -56,7 +56,7 @@ export function definitionSchemas(definition: GraphDefinition, graph_id: string)
 /** Escapes a key for a JSON pointer in a URI fragment. */
 const escapePointer = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
-/** The subgraphs of a graph at all levels, by their path of node names, `node|node`. */
+/** The subgraphs of a graph at all levels, by their path of node names (`node|node`). */
 export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, GraphDefinition> {
   const found = new Map<string, GraphDefinition>();
   for (const node of definition.nodes.values()) {

@@ -13,8 +13,8 @@ export interface StoredAnswer {
 export const MAX_INTERRUPTS = 65_536;
 
 /**
- * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. A function that catches it
- * changes nothing: the open interrupt is recorded apart from it.
+ * The error that `ctx.interrupt` throws to leave the node's function. It is not exported to users. If a function catches it,
+ * the run pauses all the same, because the open interrupt is recorded elsewhere.
  */
 export class PauseSignal extends Error {
   override readonly name = "Paused";
@@ -23,19 +23,19 @@ export class PauseSignal extends Error {
   }
 }
 
-/** Compared by name, since a graph file may have loaded its own copy of the class. */
+/** True for a {@link PauseSignal}. Compares the name, because a graph file may have loaded its own copy of the class. */
 export function isPause(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === "Paused";
 }
 
 const ID = /^[0-9a-f]{32}$/;
 
-/** The namespace of a task: `node:task`, below the namespace of its graph. */
+/** The namespace of a task: the namespace of its graph, followed by `node:task`. */
 export function taskNamespace(ns: string, name: string, task: string): string {
   return `${ns === "" ? "" : `${ns}|`}${name}:${task}`;
 }
 
-/** The id of the n-th interrupt of a task: the same on every replay. */
+/** The id of the n-th interrupt of a task. It is the same on every replay. */
 export function interruptId(taskNamespace: string, index: number): string {
   return md5Hex(`${taskNamespace}|${index}`);
 }
@@ -50,10 +50,10 @@ export function readAnswer(stored: unknown): StoredAnswer | null {
   return isObject(stored) && Object.hasOwn(stored, "value") ? (stored as unknown as StoredAnswer) : null;
 }
 
-/** Answers to interrupts of a subgraph, by interrupt id: stored with the task that the subgraph runs in. */
+/** Answers to interrupts of a subgraph, by interrupt id. They are stored with the task that runs the subgraph. */
 export type SubgraphAnswers = { readonly [id: string]: StoredAnswer };
 
-/** Reads the answers for a subgraph from the answers of its task, which asks nothing itself. */
+/** Reads the answers for a subgraph from those of the task that runs it. (The task itself has no interrupts.) */
 export function readSubgraphAnswers(resumes: readonly unknown[]): SubgraphAnswers {
   const [first] = resumes;
   return isObject(first) && isObject(first["inward"]) ? (first["inward"] as SubgraphAnswers) : {};

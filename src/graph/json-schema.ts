@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { Schema } from "./standard-schema.ts";
 
-/** The side of a schema: the values that it accepts, or those that it returns. Defaults and transforms make them differ. */
+/** The side of a schema: the values that it accepts (`input`), or those that it returns. They differ if it has defaults or transforms. */
 export type SchemaSide = "input" | "output";
 
 export const JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /**
- * Options of the schema libraries for a part that JSON Schema cannot express, such as a date: it becomes "any value" instead
- * of an error. Each library ignores the options of the others.
+ * Options for the schema libraries: a part that JSON Schema cannot express, such as a date, becomes "any value" instead of an
+ * error. Each library ignores the options of the others.
  */
 const libraryOptions = {
   unrepresentable: "any",
@@ -18,8 +18,8 @@ const libraryOptions = {
 type Describe = (options: { readonly target: string; readonly libraryOptions: object }) => unknown;
 
 /**
- * Converts a schema to JSON Schema (draft 2020-12), by the Standard JSON Schema interface: zod and arktype schemas have it,
- * those of valibot by `toStandardJsonSchema`. Null if the schema lacks it or cannot be converted.
+ * Converts a schema to JSON Schema (draft 2020-12) with the Standard JSON Schema interface. Schemas of zod and arktype have it,
+ * those of valibot get it from `toStandardJsonSchema`. Null if the schema does not have it or cannot be converted.
  */
 export function jsonSchemaOf(schema: Schema, side: SchemaSide): JsonObject | null {
   const { jsonSchema } = schema["~standard"] as {
@@ -27,7 +27,7 @@ export function jsonSchemaOf(schema: Schema, side: SchemaSide): JsonObject | nul
   };
   try {
     const described = jsonSchema?.[side]?.({ target: "draft-2020-12", libraryOptions });
-    // A copy without non-JSON values and hidden properties: libraries add both.
+    // Makes a copy with JSON values only: libraries add other values and hidden properties.
     return described === undefined ? null : objectOf(JSON.parse(JSON.stringify(described)));
   } catch {
     return null;
@@ -36,7 +36,7 @@ export function jsonSchemaOf(schema: Schema, side: SchemaSide): JsonObject | nul
 
 const objectOf = (value: unknown) => (isObject(value) ? value : null);
 
-/** Embeds a JSON Schema in another one at `pointer`: its internal references are rewritten. */
+/** Prepares a JSON Schema to be embedded in another one at `pointer`: rewrites its internal references. */
 export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
   const { $schema: _, ...rest } = schema;
   return rewriteRefs(rest, pointer) as JsonObject;

@@ -3,7 +3,7 @@ import { listField, copiedObjectField, refuseField, optionalStringField } from "
 import { toolCallsAt, type InvalidToolCall, type ToolCall } from "./tool-call.ts";
 import { usageAt, type Usage } from "./token-usage.ts";
 
-/** A message as it is stored. Fields beyond these depend on the type. */
+/** A message as it is stored. The optional fields depend on the type. */
 export interface Message {
   readonly type: "human" | "ai" | "tool" | "system" | "function";
   readonly content: string | readonly JsonObject[];
@@ -22,7 +22,7 @@ export interface Message {
   readonly status?: "success" | "error";
 }
 
-/** Removes the message with this id; {@link REMOVE_ALL} removes all messages before it. */
+/** Removes the message with this id. With the id {@link REMOVE_ALL}, removes all messages before this one. */
 export interface RemoveMessage {
   readonly type: "remove";
   readonly id: string;
@@ -32,8 +32,8 @@ export interface RemoveMessage {
 export const REMOVE_ALL = "__remove_all__";
 
 /**
- * A message as a client or a node may write it, with `type` or `role` (`"user"` equals `"human"`, `"assistant"` equals
- * `"ai"`). Tool calls may have the form of the OpenAI API; the message may be a serialized LangChain class.
+ * A message as a client or a node may write it, with `type` or `role` (`"user"` means `"human"`, `"assistant"` means `"ai"`).
+ * Tool calls may have the form of the OpenAI API. The message may also be a serialized LangChain class.
  */
 export interface MessageLiteral {
   readonly role?: string;
@@ -96,7 +96,7 @@ function fromConstructor({ type, id, kwargs }: JsonObject): JsonObject | undefin
   return { ...kwargs, type: path.at(-1) };
 }
 
-/** The fields of a message in any of the accepted forms. */
+/** Returns the fields of a message, which may be given in any of the accepted forms. */
 function fieldsAt(like: unknown, at: string): JsonObject {
   if (typeof like === "string") return { type: "human", content: like };
   if (isRolePair(like)) return { type: like[0], content: like[1] };
@@ -104,7 +104,7 @@ function fieldsAt(like: unknown, at: string): JsonObject {
     refuseField(at, "is no message: it must be an object with a type (or role) and content, or a string");
   }
   let fields = like as JsonObject;
-  // An instance of a LangChain message class.
+  // An instance of a LangChain message class has a `toJSON`.
   const { toJSON } = like as { toJSON?: unknown };
   if (typeof toJSON === "function") {
     const shown: unknown = toJSON.call(like);
@@ -112,7 +112,7 @@ function fieldsAt(like: unknown, at: string): JsonObject {
   }
   const made = fromConstructor(fields);
   if (made !== undefined) return made;
-  // LangChain's storage form: the fields are in `data`.
+  // In LangChain's storage form, the fields are in `data`.
   const { data, type } = fields;
   return isObject(data) && fields["content"] === undefined ? { ...data, type } : fields;
 }
@@ -141,14 +141,14 @@ function statusAt(value: unknown, at: string): "success" | "error" {
   return value === "success" || value === "error" ? value : refuseField(at, 'must be "success" or "error"');
 }
 
-/** OpenAI's `developer` role is stored as a system message; the original role is noted for clients that send it on. */
+/** The `additional_kwargs` of a message. OpenAI's role `developer` is stored as a system message, and recorded here for clients that send it on. */
 function kwargsAt(fields: JsonObject, named: unknown, at: string): JsonObject {
   const kwargs = copiedObjectField(fields["additional_kwargs"], at);
   return named === "developer" ? { __openai_role__: "developer", ...kwargs } : kwargs;
 }
 
 /**
- * Converts a message to its stored form: a storable copy with all fields of its type. `mint` makes an id if it has none.
+ * Converts a message to its stored form: a storable copy with all fields of its type. `mint` makes an id if the message has none.
  * @param at the path of the message, for errors
  * @throws ServiceError `state.invalid`, `value.unstorable`, with the path of the field
  */
@@ -180,7 +180,7 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
   const given = listField(fields["tool_calls"], `${at}.tool_calls`);
   const invalid = listField(fields["invalid_tool_calls"], `${at}.invalid_tool_calls`);
   const { tool_calls: raw } = kwargs;
-  // Some clients leave the calls in `additional_kwargs`, as LangChain's OpenAI classes do.
+  // Some clients send the calls only in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
   return {
     ...toolCallsAt(calls, invalid, at),

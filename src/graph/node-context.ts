@@ -6,7 +6,7 @@ import type { Schema } from "./standard-schema.ts";
 import type { ToolCall } from "./tool-call.ts";
 import type { UsageLike } from "./token-usage.ts";
 
-/** The logger of a node: each line carries the ids of the run and the thread, and the node's name. */
+/** The logger of a node. Each line has the ids of the run and the thread, and the node's name. */
 export interface Log {
   debug(message: string, fields?: JsonObject): void;
   info(message: string, fields?: JsonObject): void;
@@ -40,24 +40,24 @@ export interface CallChunk {
   readonly name?: string | undefined;
   readonly args: string;
   readonly id?: string | undefined;
-  /** The call of the message that it belongs to. Default: the call with this id, or the last one. */
+  /** The index of the tool call to which this part belongs. Default: the call with this id, or else the last call. */
   readonly index?: number | undefined;
 }
 
 /** Writes an AI message that is streamed token by token. */
 export interface MessageWriter {
-  /** The id of the message: the tokens and the stored message share it. */
+  /** The id of the message. Its tokens and the stored message have the same id. */
   readonly id: string;
   /**
-   * Adds text to the content (cheap: call it for every token), or a content block such as
-   * `{ type: "image_url", image_url }`. Text continues the text before it, `{ type: "reasoning", reasoning }` continues the
-   * reasoning before it, and a block with an `index` continues the block of the same index.
+   * Adds text to the content, or a content block such as `{ type: "image_url", image_url }`. It is cheap enough to be called
+   * for every token. Text continues the text before it, `{ type: "reasoning", reasoning }` continues the reasoning before it,
+   * and a block with an `index` continues the block with the same index.
    * @throws RangeError if the message would have more than 16 Mi characters
    */
   write(part: string | JsonObject): void;
   /** Adds a whole tool call. */
   toolCall(call: WholeCall): ToolCall;
-  /** Adds a piece of a tool call. If its arguments are not JSON in the end, it becomes an invalid tool call. */
+  /** Adds a piece of a tool call. If the complete arguments are no valid JSON, it becomes an invalid tool call. */
   toolCall(chunk: CallChunk): void;
   /** Sets the token counts of the model call; a later call replaces an earlier one. */
   usage(usage: UsageLike): void;
@@ -76,9 +76,9 @@ export interface MessageMaker {
   from(source: AsyncIterable<unknown> | Iterable<unknown>, init?: MessageInit): Promise<Message>;
 }
 
-/** A function to run in parallel with others within one task: used by `runTools`, not by nodes. */
+/** A function that runs in parallel with others within one task. `runTools` uses it, nodes do not. */
 export interface ParallelFunction {
-  /** Identifies it on a replay: the same key for the same work. */
+  /** Identifies the function on a replay. The same work MUST have the same key. */
   readonly key: string;
   run(ctx: Ctx): Promise<unknown>;
 }
@@ -86,9 +86,9 @@ export interface ParallelFunction {
 /** The context of a node function. It stops working when the attempt has ended. */
 export interface Ctx<C = unknown> {
   /**
-   * Pauses the run until a human answers, and resolves with the answer. The node then runs again from its start: its n-th
-   * call gets the n-th answer. MUST NOT be caught: the pause that it throws is not a failure. With a `schema`, an answer that
-   * the schema refuses fails the run, and the interrupt stays open.
+   * Pauses the run until a human answers. The node then runs again from its start; this time the call resolves with the answer
+   * (the n-th call with the n-th answer). The error that it throws to pause MUST NOT be caught: it is no failure. With a
+   * `schema`, an answer that the schema refuses fails the run, and the interrupt stays open.
    */
   interrupt<A = unknown>(value: unknown, options?: { readonly schema?: Schema<unknown, A> }): Promise<A>;
   /**
@@ -106,8 +106,8 @@ export interface Ctx<C = unknown> {
   /** The merged context of the assistant and the run, validated by the graph's `context` schema. */
   readonly context: C;
   /**
-   * Long-term memory, shared by all threads of the tenant and by its clients (`/store`). A write is stored when its promise
-   * resolves, whatever happens to the run. A node that runs again writes again, unless it writes in a `step`. When the
+   * Long-term memory, which all threads of the tenant and its clients (`/store`) share. A write is stored when its promise
+   * resolves, no matter what happens to the run. A node that runs again writes again, unless it writes in a `step`. When the
    * attempt has ended, every call rejects.
    */
   readonly store: NodeStore;
@@ -119,13 +119,13 @@ export interface Ctx<C = unknown> {
   /** The namespace of the graph: `""` for the root graph. */
   readonly ns: string;
   readonly log: Log;
-  /** The time: epoch milliseconds without jumps, by which timers are due. */
+  /** The time in epoch milliseconds, without jumps. Timers are due by this time. */
   readonly "~now"?: () => number;
   /** Events that wait behind the run, for machines. */
   readonly "~mailbox"?: Mailbox | undefined;
   /**
-   * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one pauses,
-   * the results of the finished ones are stored, so that the replay does not run them again. Results MUST be storable.
+   * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one of them
+   * pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST be storable.
    */
   readonly "~parallel"?: (
     bodies: readonly ParallelFunction[],

@@ -15,13 +15,13 @@ export interface NodeResult {
   /** The update of keys that are never stored, or null. */
   readonly untracked: JsonObject | null;
   readonly goto: readonly StoredTarget[];
-  /** The `to.parent(...)` commands, in storable form. Everything else that the node returned is dropped then. */
+  /** The `to.parent(...)` commands, in storable form. If there are any, everything else that the node returned is dropped. */
   readonly parentCommands?: readonly unknown[];
 }
 
 /**
- * Brings an update into normal form: each key validated, copied and storable; messages complete, with ids derived from
- * `namespace`.
+ * Converts an update to its normal form: the value of each key is validated and is a storable copy; messages are complete, and
+ * have ids that are derived from `namespace`.
  * @throws ServiceError `state.invalid` for an unknown key or a value that a schema refuses, `value.unstorable`; with the path
  */
 export function readUpdate(
@@ -57,7 +57,7 @@ export function stateKeyNames(rules: GraphDefinition["rules"]): string {
 }
 
 /**
- * Brings a target into normal form.
+ * Converts a target to its normal form.
  * @throws ServiceError `state.invalid` if it is not a node, or if the node's `input` schema refuses the input of a `send`
  */
 export function readTarget(definition: GraphDefinition, target: unknown, at: string): StoredTarget {
@@ -76,7 +76,7 @@ export function readTarget(definition: GraphDefinition, target: unknown, at: str
   return { node, input: toStorable(input, `send("${node}")`) };
 }
 
-/** The input of a `send` without keys that are never stored: the input is stored, and may be the whole state. */
+/** The input of a `send`, without keys that must never be stored: the input is stored, and may be the whole state. */
 function withoutUntracked({ rules }: GraphDefinition, input: unknown): unknown {
   if (!isObject(input)) return input;
   for (const key in input) {
@@ -93,7 +93,7 @@ function readTargets(definition: GraphDefinition, targets: unknown, at: string):
 }
 
 /**
- * Brings the return value of a node into normal form.
+ * Converts the return value of a node to its normal form.
  * @throws ServiceError `state.invalid`, `value.unstorable`
  */
 export function readReturn(definition: GraphDefinition, returned: unknown, namespace: string): NodeResult {
@@ -124,7 +124,7 @@ export function readReturn(definition: GraphDefinition, returned: unknown, names
 }
 
 /**
- * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` gives the state with the task's
+ * The targets that a conditional edge chooses; none if the edge is not conditional. `fresh` returns the state with the task's
  * own update applied.
  * @throws ServiceError `state.invalid` if a target is not a node; or what the edge's function throws
  */

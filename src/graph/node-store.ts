@@ -4,12 +4,12 @@ import type { JsonObject } from "../model/json.ts";
 export interface PutOptions {
   /** The parts of the value to index for queries: paths such as `title` or `parts[*].text`; false: none. */
   readonly index?: false | readonly string[];
-  /** Minutes until it expires; null: never. Default: the configuration's `store.ttl.default_ttl`, else never. */
+  /** Minutes until the item expires; null: never. Default: the configuration's `store.ttl.default_ttl`, else never. */
   readonly ttl?: number | null;
 }
 
 export interface ReadOptions {
-  /** Restart the time to live of the items read? Default: the configuration's `store.ttl.refresh_on_read`, else yes. */
+  /** True: the read restarts the time to live of the items. Default: the configuration's `store.ttl.refresh_on_read`, else true. */
   readonly refreshTtl?: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface SearchOptions extends ReadOptions {
    * `$lte` (two numbers or two strings), `$in` and `$nin`.
    */
   readonly filter?: JsonObject;
-  /** Sorts by similarity to this text; needs `store.index` in the configuration, else it has no effect. */
+  /** Sorts by similarity to this text. It has no effect without `store.index` in the configuration. */
   readonly query?: string;
   /** 1 to 1000; default 10. */
   readonly limit?: number;
@@ -32,7 +32,7 @@ export interface NamespaceOptions {
   readonly prefix?: Namespace;
   /** The last labels; `*` matches any one label. */
   readonly suffix?: Namespace;
-  /** Cut longer namespaces to this number of labels. */
+  /** Longer namespaces are cut to this number of labels. */
   readonly maxDepth?: number;
   /** 1 to 1000; default 100. */
   readonly limit?: number;
@@ -59,7 +59,7 @@ export interface NodeStore {
   put(namespace: Namespace, key: string, value: JsonObject, options?: PutOptions): Promise<void>;
   /** Deletes an item; resolves too if there is no such item. */
   delete(namespace: Namespace, key: string): Promise<void>;
-  /** Finds items in the namespace and below it: with a `query` the most similar first, else the last updated first. */
+  /** Finds items in the namespace and those below it: with a `query` the most similar first, else the last updated first. */
   search<V extends JsonObject = JsonObject>(
     prefix: Namespace,
     options?: SearchOptions,

@@ -20,15 +20,15 @@ export interface RetryRule {
   readonly factor: number;
   /** The longest pause. */
   readonly max: number;
-  /** Randomize pauses, so that nodes that failed together do not retry together. */
+  /** True: pauses are randomized, so that nodes that failed at the same time do not retry at the same time. */
   readonly jitter: boolean;
-  /** Is an error worth a retry? Undefined: transient errors are. */
+  /** Returns true if a retry makes sense after this error. Undefined: it does after transient errors. */
   readonly when: ((error: unknown) => boolean) | undefined;
 }
 
 /** The result cache of a node: the time to live and the key of its results. */
 export interface CacheRule {
-  /** Milliseconds, or null for as long as the process lives. */
+  /** Milliseconds; null: as long as the process lives. */
   readonly ttl: number | null;
   readonly key: ((input: never, context: never) => unknown) | undefined;
 }
@@ -39,7 +39,7 @@ export interface GraphNode {
   readonly hash: string;
 }
 
-/** Checks a brand instead of a class or identity, since a graph file may have loaded its own copy of this module. */
+/** True if the value is a graph. Checks a brand and not a class, because a graph file may have loaded its own copy of this module. */
 export function isGraphNode(value: unknown): value is GraphNode {
   return typeof value === "object" && value !== null && (value as Partial<GraphNode>)["~heddle"] === "graph";
 }
@@ -50,14 +50,14 @@ export interface NodeRule {
   readonly run: (state: unknown, ctx: Ctx) => unknown;
   /** The subgraph, if the node is one; null for a function. */
   readonly graph: GraphNode | null;
-  /** Validates the node's input; undefined: the node gets the state. */
+  /** Validates the node's input. Undefined: the node gets the state. */
   readonly input: Schema | undefined;
   readonly retry: RetryRule;
-  /** Milliseconds: the timeout of a try; null: none. */
+  /** The timeout of a try in milliseconds; null: none. */
   readonly timeout: number | null;
   /** The nodes that must all have run before this one; may be empty. */
   readonly after: readonly string[];
-  /** True if it waits until no other node is left to run. */
+  /** True if the node waits until no other node is left to run. */
   readonly defer: boolean;
   readonly cache: CacheRule | null;
 }

@@ -5,7 +5,7 @@ import { END } from "./commands.ts";
 /** An edge of a graph as drawings show it. */
 export interface OutlineEdge {
   readonly to: string;
-  /** Present if it depends on the run whether the edge is taken. */
+  /** Present if it is decided during the run whether the edge is taken. */
   readonly guard?: string;
   readonly description?: string;
 }
@@ -13,7 +13,7 @@ export interface OutlineEdge {
 /** The guard of a conditional edge. */
 export const CONDITIONAL = "chosen";
 
-/** A possible edge of a function without declared targets: one is drawn to each node that no other edge leads to. */
+/** A possible edge of a function that declares no targets. One is drawn to each node to which no other edge leads. */
 const UNDECLARED = {
   guard: CONDITIONAL,
   description: "chosen at run time; the graph does not declare where",
@@ -49,7 +49,7 @@ export function edgesOf(definition: GraphDefinition): ReadonlyMap<string, readon
       out.get(from)?.push({ to: one, ...UNDECLARED });
   }
   for (const from of last) {
-    // The node's function may choose its targets itself, by `to` or `send`.
+    // The node's function itself may choose targets with `to` or `send`.
     const to = undeclared.length === 0 && !untargeted.includes(from) ? untargeted : [];
     for (const one of to) out.get(from)?.push({ to: one, ...UNDECLARED });
     out.get(from)?.push({ to: END });

@@ -1,7 +1,7 @@
 import { fieldErrorOf } from "../model/errors.ts";
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
 
-/** Throws the error for an invalid field. @throws ServiceError `state.invalid`, with the field's path in its text and fields */
+/** Throws the error for an invalid field. @throws ServiceError `state.invalid`, with the field's path in its message and `fields` */
 export function refuseField(at: string, what: string): never {
   throw fieldErrorOf("state.invalid", at, what);
 }

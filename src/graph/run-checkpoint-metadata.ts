@@ -1,10 +1,10 @@
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 
-/** Keys of `configurable` that belong to one request and are left out of the metadata. */
+/** Keys of `configurable` that concern only one request, and are left out of the metadata. */
 const HIDDEN: ReadonlySet<string> = new Set(["checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
 
-/** The metadata of a run's checkpoints: scalar `configurable` keys, the run's metadata, and ids. */
+/** The metadata of a run's checkpoints: the keys of `configurable` with scalar values, the run's metadata, and ids. */
 export function checkpointMetadataOfRun(run: RunRecord): JsonObject {
   const { configurable, metadata } = run.kwargs.config;
   const facts: Record<string, unknown> = {};

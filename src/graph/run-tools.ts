@@ -7,7 +7,7 @@ import { describeFieldErrors, toFieldErrors, type Schema } from "./standard-sche
 import type { InvalidToolCall, ToolCall } from "./tool-call.ts";
 import type { Tool } from "./tool.ts";
 
-/** The result of a tool call, as a message for the state, which gives it an id. */
+/** The result of a tool call, as a message for the state. It gets its id when it is written to the state. */
 export interface ToolMessage extends MessageLiteral {
   readonly type: "tool";
   readonly content: Message["content"];
@@ -72,7 +72,7 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
     const args = await argsOf(tool.schema, call);
     return resultMessage(call, await tool.run(args as never, ctx, call));
   } catch (thrown) {
-    // A pause is not an error of the tool, and a run that is being stopped needs no message for the model.
+    // A pause is no error of the tool, and for a run that is being stopped no message for the model is needed.
     if (isPause(thrown) || ctx.signal.aborted) throw thrown;
     const { error, message } = toPlainError(thrown);
     return toolMessage(call, "error", `${error}: ${message}`);
@@ -80,10 +80,10 @@ async function callTool(tools: ReadonlyMap<string, Tool>, call: Call, ctx: Ctx):
 }
 
 /**
- * Runs the unanswered tool calls of an AI message (of the last one in a list) in parallel, and resolves with their tool
- * messages in the order of the calls. Arguments that the tool's schema refuses, an unknown tool and an error of a tool become
- * messages with `status: "error"`, for the model to read. A tool may call `ctx.interrupt`: the run pauses when all other
- * tools have ended, and these are not run again when the run resumes.
+ * Runs the unanswered tool calls of an AI message in parallel; of a list, those of its last AI message. Resolves with the tool
+ * messages in the order of the calls. If the tool's schema refuses the arguments, the tool is unknown, or the tool throws, the
+ * message has `status: "error"`, for the model to read. A tool may call `ctx.interrupt`: then the run pauses when all other
+ * tools have ended; these do not run again when the run resumes.
  * @throws ServiceError `graph.invalid` if two tools have the same name; errors of a tool while the run is being stopped
  */
 export async function runTools<C>(

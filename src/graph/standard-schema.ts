@@ -2,7 +2,7 @@ import { ServiceError, type FieldError } from "../model/errors.ts";
 
 /**
  * The part of the Standard Schema interface (standardschema.dev, version 1) that Heddle uses. Schemas of zod, valibot and
- * arktype implement it, so that none of them is a dependency.
+ * arktype implement it, so Heddle depends on none of these libraries.
  */
 export interface Schema<Input = unknown, Output = Input> {
   readonly "~standard": {
@@ -48,7 +48,7 @@ export function validate<Output>(
   | { readonly ok: false; readonly fields: readonly FieldError[] } {
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
-    // The result is not awaited, and an unhandled rejection would end the process.
+    // Nobody awaits the result. If it rejected, the unhandled rejection would end the process.
     result.catch(() => undefined);
     throw new ServiceError(
       "graph.invalid",
@@ -65,8 +65,8 @@ export function toFieldErrors(at: string, issues: readonly SchemaIssue[]): reado
 }
 
 /**
- * A text that identifies the output type of a schema, for the definition's hash: its JSON Schema if the library gives one, else
- * the name of its type. Null if neither is known; such schemas count as equal.
+ * A text that identifies the output type of a schema, for the definition's hash: its JSON Schema if the library provides it,
+ * else the name of its type. Null if neither is known; all such schemas count as equal.
  */
 export function schemaFingerprint(schema: Schema): string | null {
   try {

@@ -5,12 +5,12 @@ import { dominators } from "./dominators.ts";
 import { type OutlineEdge, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
-/** The most nodes of a graph that is searched for parallel regions; a larger one is drawn flat. */
+/** A graph with at most so many nodes is searched for parallel regions. A larger one is drawn flat. */
 const MAX_NODES_WITH_REGIONS = 200;
 /** The most levels of subgraphs that are drawn. */
 const MAX_SUBGRAPH_DEPTH = 6;
 
-/** The structure of a graph that a statechart is made from. */
+/** The structure of a graph, from which a statechart is made. */
 export interface GraphOutline {
   /** The edges of each node: `__start__` first, `__end__` last. */
   readonly edges: ReadonlyMap<string, readonly OutlineEdge[]>;
@@ -40,8 +40,8 @@ export function drawStatechart(definition: GraphDefinition, name: string): State
 }
 
 /**
- * Draws a graph as a statechart. A node is a state, an edge is a transition on the node's end, and a subgraph is a compound
- * state. Nodes that an edge starts in parallel are the regions of a parallel state, if nothing else leads into them.
+ * Draws a graph as a statechart. A node becomes a state, an edge a transition when the node ends, and a subgraph a compound
+ * state. Nodes that run in parallel become the regions of a parallel state, if no other edge leads into them.
  */
 export function drawOutline(outline: GraphOutline, name: string): StatechartDefinition {
   return { id: name, ...drawState(outline, "", 0) };
@@ -62,7 +62,7 @@ function drawState(outline: GraphOutline, prefix: string, depth: number): ChartS
     const home = homes.regions.get(node) ?? "";
     inside(states, home).set(node, state);
   }
-  // From the innermost group outwards, so that a region is complete before the state that contains it is made.
+  // Handles the innermost groups first, so that a region is complete before the state that contains it is made.
   for (const { key, home, heads } of homes.groups.toReversed()) {
     const regions = heads.map((head) => [
       head,
@@ -79,7 +79,7 @@ function inside<T>(all: Map<string, Map<string, T>>, home: string): Map<string, 
   return found;
 }
 
-/** The id of a state: the node's name if it is plain, else a number, since dots and hashes have a meaning in XState ids. */
+/** The id of a state: the node's name if it is plain, else a number, because dots and hashes have a meaning in XState ids. */
 function idOf(prefix: string, node: string, i: number): string {
   return `${prefix}${/^[\w-]+$/.test(node) ? node : `node ${i}`}`;
 }
@@ -96,7 +96,7 @@ function transitions(
 }
 
 interface RegionGroup {
-  /** The name of the parallel state; it contains a colon, so that no node can have it. */
+  /** The name of the parallel state. It contains a colon, so no node can have the same name. */
   readonly key: string;
   /** The first node of the region that contains this group; an empty string stands for the graph itself. */
   readonly home: string;
@@ -104,7 +104,7 @@ interface RegionGroup {
   readonly heads: readonly string[];
 }
 
-/** Finds the parallel regions: a node that a fork starts, with all nodes that can be reached only through it. */
+/** Finds the parallel regions. A region is a node that a fork starts, with all nodes that can be reached only through that node. */
 function findRegions({ edges, forks }: GraphOutline) {
   const regions = new Map<string, string>();
   const groups: RegionGroup[] = [];
@@ -118,7 +118,7 @@ function findRegions({ edges, forks }: GraphOutline) {
       if (at === head) return true;
     return false;
   };
-  // Only the fork's edge, and nodes of the region itself, lead to its first node.
+  // True if only the fork's edge, and edges from within the region, lead to the region's first node.
   const isClosed = (head: string, from: string): boolean =>
     [...edges].every(
       ([other, out]) => other === from || out.every(({ to }) => to !== head) || isBelow(other, head),

@@ -36,12 +36,12 @@ export interface StateChange {
 export const PULL_KIND = "__pregel_pull";
 export const PUSH_KIND = "__pregel_push";
 
-/** The own value of a key; never a property inherited from `Object.prototype`. */
+/** The own value of a key. Never returns a property inherited from `Object.prototype`. */
 export function ownValue(values: JsonObject, key: string): unknown {
   return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
-/** Compares tasks by the order in which their writes are applied: by path, never by time of completion. */
+/** Compares tasks by the order in which their writes are applied. It is the order of their paths, never that of their completion. */
 export function compareTasks(a: PlannedTask, b: PlannedTask): number {
   for (let i = 0; i < Math.min(a.path.length, b.path.length); i++) {
     const [x, y] = [a.path[i], b.path[i]];
@@ -53,8 +53,8 @@ export function compareTasks(a: PlannedTask, b: PlannedTask): number {
 }
 
 /**
- * Applies the updates of one superstep, in task order and in normal form, to the state. The old state is not changed; the new
- * one shares its unchanged values.
+ * Applies the updates of one superstep, which are in normal form and in the order of the tasks, to the state. The old state is
+ * not changed; the new one shares its unchanged values.
  * @throws ServiceError `state.concurrent_update`, `state.invalid`, or what a reducer throws
  */
 export function applyUpdates(
@@ -207,7 +207,7 @@ export class Triggers {
   }
 }
 
-/** Plans the next step from the writes of a step's tasks, in task order; also returns the nodes that still wait. */
+/** Plans the next step from the writes of a step's tasks, given in task order. Also returns the nodes that still wait. */
 export function planNext(
   definition: GraphDefinition,
   site: TaskOrigin,
@@ -230,7 +230,7 @@ export function planNext(
 }
 
 /**
- * Removes deferred nodes from `triggers`, and adds all of them back when nothing else is left to run.
+ * Removes deferred nodes from `triggers`. When nothing else is left to run, adds all deferred nodes to `triggers`.
  * @param busy true if other tasks are still to run
  * @returns the deferred nodes that still wait
  */
@@ -267,7 +267,7 @@ function updateJoins(
 ): IncompleteJoins {
   let waiting = joins;
   for (const node of definition.joins) {
-    // An earlier version of the graph may have waited for other nodes.
+    // Drops nodes for which only an earlier version of the graph has waited.
     const before = ownArrivals(waiting, node.name).filter((name) => node.after.includes(name));
     const arrivals = new Set(before);
     for (const { task } of finished) if (node.after.includes(task.name)) arrivals.add(task.name);
@@ -283,7 +283,7 @@ function updateJoins(
   return waiting;
 }
 
-/** Reads an own property only: a node may be called `constructor`. */
+/** The nodes that have already run for the join `node`. Reads only own properties, because a node may be named `constructor`. */
 function ownArrivals(joins: IncompleteJoins, node: string): readonly string[] {
   return Object.hasOwn(joins, node) ? (joins[node] ?? []) : [];
 }

@@ -9,7 +9,7 @@ export interface Usage {
   readonly [detail: string]: unknown;
 }
 
-/** Token counts as a node may write them: an absent count is 0, and an absent total is the sum of both. */
+/** Token counts as a node may write them. An absent count means 0, and an absent total the sum of both counts. */
 export type UsageLike = { readonly [K in keyof Usage]?: Usage[K] | undefined };
 
 function countAt(usage: JsonObject, field: string, at: string): number | undefined {
@@ -52,7 +52,7 @@ function add(left: JsonObject, right: JsonObject): JsonObject {
   return total;
 }
 
-/** The present counts as an object under `name`; an empty object if there are none. */
+/** An object with the counts that are present as its member `name`; an empty object if there are none. */
 export function usageDetails(name: string, counts: JsonObject): JsonObject {
   const known = Object.entries(counts).filter(([, count]) => typeof count === "number");
   return known.length === 0 ? {} : { [name]: Object.fromEntries(known) };

@@ -9,7 +9,7 @@ export interface ToolCall {
   readonly type: "tool_call";
 }
 
-/** A call whose arguments are not a JSON object: they are stored as the model wrote them. */
+/** A tool call whose arguments are no JSON object. They are stored as the model wrote them. */
 export interface InvalidToolCall {
   readonly name: string | null;
   readonly args: string | null;
@@ -23,7 +23,7 @@ export interface ToolCalls {
   readonly invalid_tool_calls: readonly InvalidToolCall[];
 }
 
-/** Parses a call as a model wrote it: its arguments are JSON text, which may be invalid. */
+/** Parses a tool call as a model wrote it. Its arguments are JSON text, which may be invalid. */
 export function parseToolCall(name: string, text: string, id: string | null): ToolCall | InvalidToolCall {
   let error: string;
   try {
@@ -39,7 +39,7 @@ export function parseToolCall(name: string, text: string, id: string | null): To
   return { name: name === "" ? null : name, args: text, id, error, type: "invalid_tool_call" };
 }
 
-/** Reads a call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own. */
+/** Reads a tool call in the form of the OpenAI API, `{ id, type: "function", function: { name, arguments } }`, or in Heddle's own form. */
 function toolCallAt(call: unknown, at: string): ToolCall | InvalidToolCall {
   if (!isObject(call)) refuseField(at, "must be an object with name, args and id");
   const id = optionalStringField(call["id"], `${at}.id`);

@@ -15,7 +15,7 @@ export interface Tool<A = never> {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema<unknown, unknown>;
-  /** The JSON Schema of the arguments, for the model; that of any object if the schema's library gives none. */
+  /** The JSON Schema of the arguments, for the model. If the schema's library provides none, it allows any object. */
   readonly parameters: JsonObject;
   run(args: A, ctx: Ctx, call: ToolCall): unknown;
 }
@@ -23,8 +23,8 @@ export interface Tool<A = never> {
 const MAX_NAME = 128;
 
 /**
- * Defines a tool. The default of `parameters` (JSON Schema) is taken from the schema if its library supports that (zod,
- * arktype, valibot with its converter).
+ * Defines a tool. By default, `parameters` (a JSON Schema) is made from `schema`, if its library supports that: zod, arktype,
+ * or valibot with its converter.
  * @throws ServiceError `graph.invalid`, with the name of the invalid part
  */
 export function tool<A>(literal: {
@@ -44,7 +44,7 @@ export function tool<A>(literal: {
   return Object.freeze({ name, description, schema, parameters: parameters ?? jsonSchemaOf(schema), run });
 }
 
-/** The JSON Schema by the Standard JSON Schema interface, which not all libraries have. */
+/** Makes the JSON Schema of a schema with the Standard JSON Schema interface. Allows any object if the library does not have it. */
 function jsonSchemaOf(schema: Schema): JsonObject {
   const standard = schema["~standard"] as { readonly validate: unknown; readonly jsonSchema?: unknown };
   const { input } = (standard.jsonSchema ?? {}) as { input?: unknown };
@@ -52,7 +52,7 @@ function jsonSchemaOf(schema: Schema): JsonObject {
     const made: unknown = typeof input === "function" ? input({ target: "draft-07" }) : undefined;
     if (isObject(made)) return made;
   } catch {
-    // Parts of the schema that JSON Schema cannot express are left out: the model gets less detail, the validation stays the same.
+    // The schema cannot be expressed in JSON Schema. The model then gets less detail; the validation stays the same.
   }
   return { type: "object" };
 }

@@ -1,13 +1,13 @@
 import type { ChartState } from "../model/statechart.ts";
 
-/** A state value in XState's form: the name of a state, or an object of regions or parent states. */
+/** A state value in XState's form: the name of a state, or an object whose members are regions or parent states. */
 export type ChartValue = string | { readonly [state: string]: ChartValue };
 
 interface Tree extends Map<string, Tree> {}
 
 /**
- * The state value of a graph's chart while the given nodes run; each is a path of node names through subgraphs. Nodes that run
- * in parallel outside of a parallel state are listed side by side: the value is then a set that XState itself cannot enter.
+ * The state value of a graph's chart while the given nodes run. Each node is given as a path of node names through subgraphs.
+ * Nodes that run in parallel outside a parallel state are listed side by side. XState itself could not be in such a state value.
  */
 export function chartValueOf(chart: ChartState, running: Iterable<readonly string[]>): ChartValue {
   const tree: Tree = new Map();
@@ -22,7 +22,7 @@ export function chartValueOf(chart: ChartState, running: Iterable<readonly strin
   return compact(tree);
 }
 
-/** The path of states to a node. A node that the chart lacks, because the graph has changed since, keeps its own name. */
+/** The path of states to a node. A node that is not in the chart, because the graph has changed, keeps its own name. */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;
   if (node === undefined) return [];
@@ -36,7 +36,7 @@ function search(chart: ChartState, node: string): { path: string[]; state: Chart
   const own = Object.hasOwn(states, node) ? states[node] : undefined;
   if (own?.id !== undefined) return { path: [node], state: own };
   for (const [name, state] of Object.entries(states)) {
-    // A state with an id is a node: the states inside it belong to its subgraph.
+    // A state with an id is a node. The states inside it belong to its subgraph, so they are not searched.
     const found = state.id === undefined ? search(state, node) : undefined;
     if (found !== undefined) return { path: [name, ...found.path], state: found.state };
   }

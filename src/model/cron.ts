@@ -24,7 +24,7 @@ export interface CronRecord {
   /** The request body with which its runs are created, as the client sent it. */
   readonly payload: JsonObject;
   readonly metadata: JsonObject;
-  /** The user for whom it starts runs; null or absent (in older records): none. */
+  /** The user for whom the cron starts runs; null, or absent in older records: none. */
   readonly user?: JsonObject | null;
   readonly created_at: number;
   readonly updated_at: number;

@@ -18,7 +18,7 @@ export const MAX_DEPTH = 256;
 export const MAX_TEXT_BYTES = 0x1fff_ffe8;
 
 export function isTooLong(text: string): boolean {
-  // A UTF-16 unit takes at most three bytes.
+  // A UTF-16 unit takes at most three bytes of UTF-8, so shorter texts need not be measured.
   return text.length > MAX_TEXT_BYTES / 3 && Buffer.byteLength(text) > MAX_TEXT_BYTES;
 }
 

@@ -209,8 +209,8 @@ export interface Journal {
    */
   append(append: Append): Promise<void>;
   /**
-   * Stores streamed events. It does not change the thread's `seq`, is as little durable as an append with `durable: false`, and
-   * checks only the epoch. The chunk MUST begin where the run's last chunk ended, or above it.
+   * Stores streamed events. It does not change the thread's `seq`, checks only the epoch, and is not durable, like an append with
+   * `durable: false`. The chunk MUST begin where the run's last chunk ended, or above it.
    */
   publish(key: ThreadKey, epoch: number, chunk: EventChunk): Promise<void>;
   /** Frees the memory of a thread that has no work. Its next use costs a read. */

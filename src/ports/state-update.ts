@@ -17,7 +17,7 @@ export interface StateWrite {
    * values): the new checkpoint is a copy, as a fork. Null: the node that ran last; if there is nothing to write either, a copy.
    */
   readonly as_node: string | null;
-  /** Prefix of its field names in error messages: `""`, or `supersteps[0].updates[1].` */
+  /** The prefix of the write's field names in error messages: `""`, or one such as `supersteps[0].updates[1].` */
   readonly at: string;
 }
 

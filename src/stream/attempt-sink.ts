@@ -11,15 +11,15 @@ import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
- * When readers see a fact. `os`: once it would survive the end of the process. `memory`: when the write of its chunk starts; after a crash,
- * a reader may then have seen facts that the log does not contain.
+ * When readers see a fact. `os`: when the fact would survive the end of the process. `memory`: when the write of its chunk starts; if the process
+ * then crashes, readers may have seen facts that the log does not contain.
  */
 export type StreamSync = "os" | "memory";
 
 export interface LogLimits {
-  /** Facts in one chunk, at most. Readers take a chunk as one piece. */
+  /** The most facts in one chunk. Readers get a chunk as one piece. */
   readonly chunkFacts: number;
-  /** Estimated bytes in one chunk, at most. */
+  /** The most estimated bytes in one chunk. */
   readonly chunkWeight: number;
   /** Limits of the stored chunks that a log keeps in memory. */
   readonly tail: TailLimits;
@@ -39,7 +39,7 @@ export interface LogDeps {
   readonly limits: LogLimits;
 }
 
-/** The writer of one attempt: collects facts into chunks, and stores them. */
+/** The writer of one attempt's facts: collects them into chunks, and stores the chunks. */
 export class AttemptSink implements Sink {
   readonly #log: RunLog;
   readonly #deps: LogDeps;
@@ -56,9 +56,9 @@ export class AttemptSink implements Sink {
   #weight = 0;
   #scheduled = false;
   #inFlight = 0;
-  /** Chunks that the caller has taken to store them, in the order of the takes, each with the callbacks that wait for it. */
+  /** Chunks that the caller has taken to store them itself, in the order of the takes, each with the callbacks that wait for it. */
   #taken: { readonly entry: LogEntry; readonly waiting: readonly (() => void)[] }[] = [];
-  /** While a take adds facts: callbacks of the chunks that became full meanwhile, see {@link Sink.take}. */
+  /** Set while a take adds facts: callbacks of the chunks that became full during it; see {@link Sink.take}. */
   #waiting: (() => void)[] | undefined;
 
   constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {
@@ -119,7 +119,7 @@ export class AttemptSink implements Sink {
 
   close(): void {
     if (!this.#open) return;
-    // The run's record already states how many events the run has, so later facts are dropped.
+    // Drops facts that are not in a chunk yet: the run's record already says how many events the run has.
     this.#drop();
     this.#open = false;
     this.#log.close();
@@ -161,7 +161,7 @@ export class AttemptSink implements Sink {
     const waiting = entry.states && this.#waiting;
     const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
-    // Called before readers may see the chunk: with `memory` they see it in this same turn.
+    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(

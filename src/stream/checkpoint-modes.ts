@@ -35,7 +35,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
   checkpoint_map: checkpointMapOf(ns, id, head?.metadata ?? {}),
 });
 
-/** The configuration with which a run would resume from this checkpoint, without its user, who may be another one then. */
+/** The configuration with which a run would resume from this checkpoint. It does not name the user: another user may resume the thread. */
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
@@ -73,7 +73,7 @@ function plannedOf(
   };
 }
 
-/** Renders a checkpoint in full; renders nothing if its state is not stored any more. */
+/** Calls `put` with the whole checkpoint; does nothing if its state is not stored any more. */
 function withCheckpoint(
   fact: CheckpointFact,
   context: RenderContext,
@@ -144,7 +144,7 @@ export function findPlannedTask(
   }));
 }
 
-/** The metadata of a task's events, as of its messages. */
+/** The metadata of a task's events. Its messages have the same metadata. */
 export function taskMeta(
   run: RunRecord,
   fact: TaskFact | ResultFact,
@@ -161,7 +161,7 @@ export function taskMeta(
   });
 }
 
-/** The input of a task: the one that was sent to it, or the state of its checkpoint. */
+/** The input of a task: the input that a `send` gave it, or else the state at its checkpoint. */
 export function resolveTaskInput(
   context: RenderContext,
   { ns, checkpoint }: TaskFact | ResultFact,
@@ -185,7 +185,7 @@ function withStart(
   );
 }
 
-/** The error as JSON text, as the tasks of a thread's state carry it: clients parse it into an error of that name. */
+/** The error as JSON text, in the same form as in the tasks of a thread's state. Clients parse it into an error with that name. */
 const errorText = ({ error, message }: PlainError) => JSON.stringify({ name: error, message });
 
 function resultOf({ id, name, update, written, error, interrupts }: ResultFact): JsonObject {

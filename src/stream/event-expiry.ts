@@ -17,14 +17,14 @@ export interface ExpiryDeps {
   readonly repeats: number;
 }
 
-/** Milliseconds: the default lifetime of events, a day. */
+/** The default lifetime of events in milliseconds: a day. */
 export const DEFAULT_EVENT_TTL = 86_400_000;
 
-/** Threads per batch. */
+/** How many threads are checked in one batch. */
 const PIECE = 100;
 /** Milliseconds between batches, so that a pass over many threads takes little time at once. */
 const PAUSE_MS = 100;
-/** Milliseconds between passes: a tenth of the events' lifetime, within these limits. */
+/** The limits of the milliseconds between two passes, which are a tenth of the events' lifetime. */
 const SHORTEST = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
 
@@ -41,7 +41,7 @@ export class EventExpiry {
     this.#between = Math.min(MAX_INTERVAL_MS, Math.max(SHORTEST, deps.ttl / 10));
   }
 
-  /** The first pass starts soon, so that a server that restarts often completes one too. */
+  /** Starts the first pass within a minute, so that a server that restarts often completes a pass too. */
   start(): void {
     this.#after(Math.min(this.#between, 60_000), null);
   }

@@ -1,15 +1,15 @@
 import type { Fact } from "../model/run-event.ts";
 import type { JsonObject } from "../model/json.ts";
 
-/** Bytes: the size of an object without its members. */
+/** The bytes of an object without its members. */
 const BASE = 48;
-/** The number of list items or object members that are measured; the rest is assumed to be similar. */
+/** How many list items or object members are measured; the others are assumed to be similar. */
 const SAMPLE = 16;
 const DEPTH = 4;
 
 /**
- * Estimates the bytes that a fact holds in memory. The estimate has to be cheap: long lists are sampled. A state
- * counts in full although steps share most of it, which errs on the side of removing chunks early.
+ * Estimates the bytes that a fact takes in memory. The estimate has to be cheap, so of long lists only a sample is
+ * measured. A state counts in full, although steps share most of it: so chunks are removed too early rather than too late.
  */
 export function factSize(fact: Fact, values: JsonObject | undefined): number {
   const state = values === undefined ? 0 : size(values, DEPTH);

@@ -2,10 +2,10 @@ import { eventCountOf } from "../model/run-event.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Journal } from "../ports/journal.ts";
 
-/** Chunks: how many are read at a time. */
+/** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
-/** The id of the last event of a root checkpoint of a run; -1 if there is none. */
+/** Finds the id of the last event of a checkpoint of the root graph, in a run's log; -1 if there is none. */
 export async function checkpointEventId(
   journal: Journal,
   key: ThreadKey,

@@ -29,30 +29,30 @@ export interface HubDeps {
 
 export interface FollowOptions {
   /**
-   * The id of the last event that the reader has; -1: from the start. An id that the run has not reached counts as
-   * -1: reading from the start is better than a silent end.
+   * The id of the last event that the reader already has; -1: it has none. An id that the run has not reached counts as -1,
+   * because reading from the start is better than a stream that ends without events.
    */
   readonly after: number;
 }
 
-/** The logs of all runs: writers for their actors, readers for everyone else. */
+/** The logs of all runs. It gives writers to the runs' actors, and readers to all others. */
 export interface Hub extends Sinks {
-  /** Reads the events of a run that waits, runs or has ended. The reader MUST be closed. */
+  /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
-   * Reads the events of all runs of a thread, future ones too, above the thread's event number `after` (0: from the
-   * first). `withEnds`: also the end of each run, with the number that follows its last event. It never ends by itself. The reader MUST be
+   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number `after` (0: from the first).
+   * `withEnds`: it also returns the end of each run, with the number after that of the run's last event. It never ends by itself, and MUST be
    * closed.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
-   * The same, but each run from its first event, and with its end: for readers that need every earlier event of a run to understand the
-   * next.
+   * Like {@link followThread} with the ends of runs, but reads each run from its first event on. For clients that need all earlier events of a
+   * run to understand the next one.
    */
   followWhole(key: ThreadKey, after: number): ThreadReader;
-  /** Cuts all readers and breaks all live logs: the server is stopping. */
+  /** Cuts all readers and breaks all live logs. Called when the server stops. */
   close(): void;
-  /** `watches`: threads for which a reader follows all runs. */
+  /** `watches`: the number of threads of which a reader follows all runs. */
   readonly counts: { readonly logs: number; readonly readers: number; readonly watches: number };
 }
 
@@ -71,7 +71,7 @@ class StreamHub implements Hub, LogOwner {
   readonly #watches = new Map<string, ThreadWatch>();
   /** Threads that are being deleted, and the logs of their runs, by thread. */
   readonly #deletions = new Map<string, Set<RunLog>>();
-  /** Number of readers by run, including runs that have ended and have no log. */
+  /** The number of readers of each run, including runs that have ended and have no log in memory. */
   readonly #readers = new Map<string, number>();
   #closed = false;
   readonly #isClosed = () => this.#closed;
@@ -107,7 +107,7 @@ class StreamHub implements Hub, LogOwner {
     }
     const sink = log.open(epoch, first);
     log.record = run;
-    // Threads without readers cost no more than this check.
+    // The common case costs only this check: no reader follows all runs of a thread.
     if (this.#watches.size > 0) this.#watches.get(threadOf(key))?.began(run);
     return sink;
   }
@@ -134,7 +134,7 @@ class StreamHub implements Hub, LogOwner {
   removed(key: ThreadKey): void {
     const name = threadOf(key);
     this.#watches.get(name)?.end();
-    // A later thread with the same id is another thread.
+    // A thread that is created later with the same id must not use this watch.
     this.#watches.delete(name);
   }
 
@@ -157,7 +157,7 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // The record may be older than the log, and even than the end of the run. A log that is created now finds that out.
+    // The record may be older than the log, or even older than the end of the run. If so, a log that is created now finds that out.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -266,8 +266,8 @@ class StreamHub implements Hub, LogOwner {
   }
 
   /**
-   * Checks that the run has not ended: the record may have been read before the run's end, and the old log removed
-   * since. Then no attempt would ever open the new one.
+   * Checks that the run of a new log has not ended. The record may have been read before the run's end, and the run's old
+   * log been removed in the meantime. Then no attempt would ever open the new log.
    */
   #confirm(log: RunLog): void {
     const settle = async (run: RunRecord | undefined) => {
@@ -275,7 +275,7 @@ class StreamHub implements Hub, LogOwner {
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
       if (run === undefined || isTerminal(run.status)) log.dismiss(run === undefined ? 0 : boundOf(run));
     };
-    // Always in a later turn: `dismiss` would remove the log before its first reader has joined.
+    // `settle` is always called in a later turn. Otherwise `dismiss` would remove the log before its first reader has joined.
     void Promise.resolve(this.#deps.journal.sharedRun(log.key, log.run)).then(settle, (cause: unknown) => {
       this.#deps.logger.warn("a run to be followed could not be read", {
         run: log.run,
@@ -286,7 +286,7 @@ class StreamHub implements Hub, LogOwner {
   }
 }
 
-/** A run's id is unique within its thread, a thread's within its tenant. */
+/** The key of a run in maps. The id of a run is unique only within its thread, and that of a thread only within its tenant. */
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
 const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 
@@ -295,7 +295,7 @@ function addToDeletion(logs: Set<RunLog>, log: RunLog): void {
   log.threadDeletion = "pending";
 }
 
-/** One above the last event id that a run may have used, for a run that is not live. */
+/** An id above all event ids that a run may have used, if the run has no live log. */
 function boundOf(run: RunRecord): number {
   return isTerminal(run.status) ? run.next_event : Math.max(run.next_event, run.event_mark);
 }

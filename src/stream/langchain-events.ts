@@ -14,12 +14,12 @@ import { resolveTaskInput, taskMeta, findPlannedTask } from "./checkpoint-modes.
 import { type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The mode `events`: a run as LangChain's event objects (version 2). Graphs of LangGraph.js emit them themselves, in runs that request
- * them. For other graphs they are derived from the stored facts of the run: the graph is a chain, each node is a chain within it, and a
- * streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` gives their position.
+ * The mode `events`: shows a run as LangChain's event objects (version 2). In runs that request this mode, graphs of LangGraph.js emit the events
+ * themselves. For other graphs, the events are derived from the stored facts of the run: the graph is a chain, each node is a chain within it,
+ * and a streamed message is a call of a chat model within its node. Nodes of subgraphs are included; `parent_ids` gives their position.
  */
 
-/** The name of the outermost chain: clients look for it. */
+/** The name of the outermost chain. Clients look for this name. */
 const ROOT = "LangGraph";
 const MODEL = "ChatModel";
 
@@ -45,15 +45,15 @@ function ofRun(run: RunRecord, event: string, data: JsonObject): LangEvent {
   return { event, name: ROOT, run_id, tags: config["tags"] ?? [], metadata, data, parent_ids: [] };
 }
 
-/** An event of a run whose graph does not emit its events itself. */
+/** Makes a renderer for runs whose graph does not emit its events itself; for other runs it renders nothing. */
 const derived = <T extends FactKind>(render: EventRenderer<T>["put"]): EventRenderer<T> => ({
   put: (fact, id, context) =>
     andThen(context.data.hasOwnEvents(), (hasOwn) => (hasOwn ? undefined : render(fact, id, context))),
 });
 
 /**
- * An event slot of older versions: the output of a chain in pieces, which LangChain does not emit for graphs and their nodes. It stays,
- * because event ids depend on it.
+ * A slot that shows nothing any more. Older versions showed the output of a chain in pieces, which LangChain does not do for graphs and their
+ * nodes. The slot stays, because event ids depend on it.
  */
 const nothing = { put: () => undefined };
 
@@ -75,7 +75,7 @@ const runEnded = derived<"checkpoint">(({ ns, id: at, input, output, shows }, id
 
 export const checkpointEvents = [nothing, runEnded] as const;
 
-/** The end of a run that pauses: its state, with its interrupts. */
+/** Shows the end of a run that pauses: its state with its interrupts. */
 const runPaused = derived<"interrupt">(({ ns, checkpoint, interrupts, output }, id, context) => {
   if (ns !== "") return;
   return andThen(context.state(ns, checkpoint), (state) => {
@@ -88,7 +88,7 @@ export const interruptEvents = [nothing, nothing, runPaused] as const;
 
 // --- nodes ---
 
-/** The ids of the chains around a namespace: the graph, and the tasks whose subgraphs lead there. */
+/** The ids of the chains that contain a namespace: the graph's, and those of the tasks whose subgraphs lead to it. */
 function parentsOf(run: RunRecord, ns: string): readonly string[] {
   const tasks = ns === "" ? [] : ns.split("|").map((part) => part.slice(part.lastIndexOf(":") + 1));
   return [run.run_id, ...tasks];
@@ -122,7 +122,7 @@ export const taskStarted = derived<"task">((fact, id, context) =>
   ),
 );
 
-/** True when the node has returned. A node that failed, or waits at an interrupt, has not. */
+/** True when the node has returned. A node that failed or waits at an interrupt has not. */
 const returned = ({ error, update, interrupts, again }: FactOf<"result">): boolean =>
   error === undefined && again === undefined && (update !== undefined || interrupts.length === 0);
 

@@ -3,7 +3,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 
-/** The state that a fact refers to, while it is in memory, and the checkpoint itself if it is new. */
+/** A state in memory to which a fact refers, and the checkpoint itself if it is new. */
 export interface LiveState {
   readonly values: JsonObject;
   readonly head: CheckpointHead | undefined;
@@ -11,21 +11,21 @@ export interface LiveState {
 
 /** Output that was rendered for one reader and is shared with the others. */
 export interface SharedOutput<Rendered extends { readonly size: number }> {
-  /** It contains the events above this one. */
+  /** The output contains the events with higher ids than this. */
   readonly after: number;
   output: Eventually<Rendered>;
 }
 
-/** A chunk in memory, with data that is not stored: live states, and rendered output. */
+/** A chunk in memory, with data that is not stored with it: live states, and rendered output. */
 export class LogEntry {
   readonly chunk: EventChunk;
-  /** The id that follows its last event. */
+  /** The id after that of the chunk's last event. */
   readonly end: number;
   readonly weight: number;
-  /** The states that its facts refer to, by the fact's index in the chunk. */
+  /** The states to which the facts refer, by the index of the fact in the chunk. */
   readonly states: ReadonlyMap<number, LiveState> | undefined;
   stored = false;
-  /** Rendered output by the view's key: that of the whole chunk or, if that is large, the part that was rendered last. */
+  /** Rendered output, by the view's key: the output of the whole chunk, or, if it is large, the part that was rendered last. */
   rendered: Map<string, SharedOutput<{ readonly size: number }>> | undefined;
 
   constructor(chunk: EventChunk, end?: number, weight = 0, states?: ReadonlyMap<number, LiveState>) {
@@ -36,7 +36,7 @@ export class LogEntry {
   }
 }
 
-/** The states that come with a stored chunk. */
+/** The states that are stored within a chunk's facts, by the index of the fact. */
 export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveState> | undefined {
   let states: Map<number, LiveState> | undefined;
   for (const [i, fact] of facts.entries()) {
@@ -53,19 +53,19 @@ export interface TailLimits {
   readonly facts: number;
 }
 
-/** Rendered output is cached for this many of the newest chunks. Readers that keep up need no others. */
+/** Rendered output is cached for so many of the newest chunks. Readers that are not behind need no older ones. */
 const RENDERED = 8;
-/** Characters: larger output counts for the memory budget, and is cached only for the newest chunk. */
+/** Output with more characters than this counts for the memory budget, and is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;
 
 /**
- * The newest chunks of one run, without a gap. It is bounded, but always holds the newest chunk and every chunk that is not stored yet,
- * since these are only in memory.
+ * The newest chunks of one run, without gaps. Its size is limited, but it always contains the newest chunk and all chunks that are not stored
+ * yet, because these are only in memory.
  */
 export class LogTail {
   readonly #limits: TailLimits;
   #entries: LogEntry[] = [];
-  /** Entries before this index were removed; the array is cut from time to time, not at each removal. */
+  /** Entries before this index are removed. The array itself is shortened only from time to time. */
   #head = 0;
   #weight = 0;
   #facts = 0;
@@ -78,7 +78,7 @@ export class LogTail {
     return this.#entries.length - this.#head;
   }
 
-  /** The first id it holds; undefined when it is empty. */
+  /** The first event id in the tail; undefined when it is empty. */
   get first(): number | undefined {
     return this.#entries[this.#head]?.chunk.first;
   }
@@ -94,7 +94,7 @@ export class LogTail {
     this.trim();
   }
 
-  /** Removes the oldest stored entries above the limits. Called again when entries have been stored. */
+  /** Removes the oldest stored entries until the limits are met. Called again when further entries are stored. */
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
@@ -117,10 +117,10 @@ export class LogTail {
     this.#facts = 0;
   }
 
-  /** The first entry that ends above `id`: the one that contains it, if there is one. */
+  /** The first entry whose last event id is at or above `id`: the entry that contains `id`, if there is one. */
   find(id: number): LogEntry | undefined {
     const entries = this.#entries;
-    // Checked first, because readers that keep up need the newest entry.
+    // Checks the newest entry first, because readers that are not behind need it.
     const newest = entries[entries.length - 1];
     if (newest === undefined || newest.end <= id) return undefined;
     let low = this.#head;

@@ -11,13 +11,13 @@ import {
 import { blankMessage, type MessageHead, messageMeta } from "./render-data.ts";
 
 /**
- * The modes `messages-tuple` (event name `messages`: each new piece) and `messages` (each message as received so
- * far).
+ * The modes `messages-tuple` and `messages`. The first shows each new piece of a message, in events named `messages`; the
+ * second shows each message as received so far.
  */
 
 // --- messages-tuple ---
 
-/** The event name. Tokens of subgraphs are always shown; the name includes their namespace only for readers that requested subgraphs. */
+/** The name of a message's event. Tokens of subgraphs are always shown; the name includes their namespace only if the reader requested subgraphs. */
 function nameOf(ns: string, meta: JsonObject, subgraphs: boolean): string {
   if (ns === "" || !subgraphs) return "messages";
   const leaf = meta["langgraph_checkpoint_ns"];
@@ -37,13 +37,13 @@ function putToken(
 export const tokenTuple: EventRenderer<"token"> = {
   put({ m, text }, id, context) {
     const head = context.head(m);
-    // Tokens are the most frequent fact: no closure is created for them.
+    // Does not use `andThen`, which needs a closure: tokens are the most frequent fact.
     if (head instanceof Promise) return head.then((found) => putToken(found, text, id, context));
     putToken(head, text, id, context);
   },
 };
 
-/** A piece in the form of its message. */
+/** A piece of a message, in the form of a whole message. */
 export function pieceOf({ fact }: MessageHead, chunk: JsonObject): JsonObject {
   const own = { id: fact.id, type: "ai", example: false, name: fact.name };
   return { content: "", ...blankMessage, ...chunk, ...own };
@@ -60,7 +60,7 @@ export const pieceTuple: EventRenderer<"piece"> = {
 
 export const completeTuple: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // Skipped, because its tokens have already been shown.
+    // A streamed message is skipped, because its tokens have already been shown.
     if (fact.streamed) return;
     const event = nameOf(fact.ns, fact.meta, context.subgraphs);
     context.put(id, event, json([fact.message, messageMeta(context.data.run, fact.meta)]));
@@ -84,13 +84,13 @@ export const piecePartial: EventRenderer<"piece"> = { put: partial };
 
 export const messageComplete: EventRenderer<"complete"> = {
   put(fact, id, context) {
-    // A subgraph's message becomes the root's when the subgraph returns it.
+    // A message of a subgraph that is not shown here is shown when the subgraph has returned it to the root graph.
     if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
     context.put(id, "messages/complete", json([fact.message]));
   },
 };
 
-/** The messages of the run's input, which no task emits. */
+/** Shows the messages of the run's input as complete: no task emits them. */
 export const inputComplete: EventRenderer<"checkpoint"> = {
   put(fact, id, context) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
@@ -105,7 +105,7 @@ export const inputComplete: EventRenderer<"checkpoint"> = {
   },
 };
 
-/** The state before the input was applied to make this checkpoint; undefined if an input did not make it. */
+/** The state before the input from which this checkpoint was made; undefined if the checkpoint was not made from an input of this run. */
 function beforeInput(
   context: RenderContext,
   { id }: FactOf<"checkpoint">,
@@ -113,7 +113,7 @@ function beforeInput(
   const stateAt = (at: string | null): Eventually<JsonObject | undefined> =>
     at === null ? {} : andThen(context.state("", at), (state) => state ?? undefined);
   return andThen(context.checkpoint("", id), (head) => {
-    // A checkpoint that the run only starts from has an earlier run's input.
+    // If another run made the checkpoint, this run only starts from it, and the input is not this run's.
     if (head === null || head.run_id !== context.data.run.run_id) return undefined;
     const { parent, source } = head;
     if (source === "input") return stateAt(parent);

@@ -6,12 +6,12 @@ type MessageFact = Extract<Fact, { t: "message" }>;
 export type PieceFact = Extract<Fact, { t: "token" | "piece" }>;
 
 /**
- * Messages that are being streamed at one position of a run's log, by their fact's id, each as received so far. Text
- * is appended as a rope, so it is in memory once however many positions are known. Immutable.
+ * The messages that are being streamed at one position of a run's log, by the id of their fact, each as received so far.
+ * Immutable. V8 appends text as a rope, so it is in memory only once, no matter for how many positions it is kept.
  */
 export type Partials = ReadonlyMap<number, JsonObject>;
 
-/** A message without content yet. */
+/** A message that has no content yet. */
 export function startMessage({ id, name }: MessageFact): JsonObject {
   return { content: "", ...blankMessage, id, type: "ai", example: false, name };
 }
@@ -41,7 +41,7 @@ export function extendMessage(message: JsonObject, fact: PieceFact): JsonObject 
         ? addUp(asObject(message["usage_metadata"]), usage_metadata)
         : (message["usage_metadata"] ?? usage_metadata),
     }),
-    // Members that a later piece does not replace.
+    // A later piece does not replace these members.
     id: message["id"],
     type: message["type"],
     example: message["example"],
@@ -88,8 +88,8 @@ function joinByIndex(before: unknown, more: unknown): readonly unknown[] {
 }
 
 /**
- * Members that arrive in pieces, and are appended. Other members, such as a name or a type, arrive whole, once or
- * repeatedly.
+ * Members whose values arrive in pieces, which are appended. The values of other members, such as a name or a type, arrive
+ * whole, once or several times.
  */
 const BIT_BY_BIT: ReadonlySet<string> = new Set(["args", "text", "thinking", "reasoning", "input"]);
 

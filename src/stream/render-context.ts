@@ -12,7 +12,7 @@ export type FactKind = Fact["t"];
 export type FactOf<T extends FactKind> = Extract<Fact, { t: T }>;
 type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 
-/** Context of a renderer: its output, and access to the data to which the current fact refers. */
+/** The context of a renderer: gives access to the data to which the current fact refers, and takes the rendered events. */
 export interface RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
@@ -20,17 +20,17 @@ export interface RenderContext {
   head(m: number): Eventually<MessageHead>;
   /** The streamed message `m` as received so far, with the current fact. Only for the mode `messages`. */
   partial(m: number): JsonObject;
-  /** The state at a checkpoint; null if it is not stored (any more). */
+  /** The state at a checkpoint; null if it is not stored, or not any more. */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null>;
-  /** A checkpoint without its state; null if it is not stored (any more). */
+  /** A checkpoint without its state; null if it is not stored, or not any more. */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null>;
-  /** `data` is JSON text on one line. */
+  /** Adds an event to the output. `data`: JSON text on one line. */
   put(id: number, event: string, data: JsonText): void;
 }
 
-/** Renders one slot of one kind of fact as an event; it may put nothing. */
+/** Renders one slot of one kind of fact as an event, or as nothing. */
 export interface EventRenderer<T extends FactKind> {
-  /** The next renderer is called when this one has resolved. */
+  /** Renders the fact. The next renderer is called when this call has returned or resolved. */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;
 }
 
@@ -42,7 +42,7 @@ export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
-/** True for facts to show: those of the root graph, and those of subgraphs if the reader requested subgraphs. */
+/** True if facts of this namespace are shown: those of the root graph, and those of subgraphs if the reader requested subgraphs. */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const eventName = (event: string, ns: string): string =>
@@ -53,6 +53,6 @@ export function outputOf(state: JsonObject | null, output: readonly string[] | u
   return state === null || output === undefined ? state : pick(state, output);
 }
 
-/** The namespace of a task: that of its subgraph, and of its messages. */
+/** The namespace of a task. Its subgraph and its messages have this namespace. */
 export const taskNs = (ns: string, name: string, id: string): string =>
   ns === "" ? `${name}:${id}` : `${ns}|${name}:${id}`;

@@ -12,7 +12,7 @@ import type { ResponseMemoryBudget } from "./response-memory-budget.ts";
 
 type MessageFact = Extract<Fact, { t: "message" }>;
 
-/** The constant parts of a streamed message's JSON: everything but the text of a token. */
+/** The parts that are the same in all token events of a streamed message: the JSON before and after the text of the token. */
 export interface MessageHead {
   readonly fact: MessageFact;
   readonly before: string;
@@ -21,11 +21,11 @@ export interface MessageHead {
 
 /** Caches that the readers of all runs share. Checkpoints never change. */
 export class SharedReads {
-  /** By thread, namespace and id. */
+  /** Checkpoints by thread, namespace and id. */
   readonly checkpoints = new WeakCache<Checkpoint>();
   /** Decoded large states. */
   readonly states = new WeakMap<Checkpoint, JsonObject>();
-  /** Resolves when long work of the tenant may use the event loop. */
+  /** Waits for a turn of the event loop that the tenant may use for long work. */
   readonly turn: (tenant: string) => Promise<void>;
 
   constructor(turn: (tenant: string) => Promise<void>) {
@@ -39,25 +39,25 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The number of message heads that are cached for one run; an older one is read again from its fact. */
+/** The most message heads that are cached for one run. An older one is read again from its fact. */
 const HEADS = 1024;
 /**
- * The number of checkpoints that are cached for the tasks of one run: the newest ones, enough for as many subgraphs as are likely to run at
- * once.
+ * The most checkpoints that are cached for one run, because the facts of tasks refer to them. The newest ones are kept. The number is enough for as
+ * many subgraphs as usually run at the same time.
  */
 const SNAPSHOTS = 8;
-/** Chunks: how many are read at a time. */
+/** How many chunks are read at a time. */
 const CHUNKS_PER_READ = 64;
 
-/** A cached checkpoint; a part is undefined until it is needed. */
+/** A cached checkpoint. Each part is undefined until it is needed. */
 interface Snapshot {
   state?: JsonObject | undefined;
   head?: CheckpointHead | undefined;
 }
 
 /**
- * Data that rendering needs beyond the current chunk: the run's record, and the states and messages that facts refer
- * to.
+ * The data that rendering needs in addition to the current chunk: the run's record, and the states and messages to which
+ * facts refer.
  */
 export class RenderData {
   readonly key: ThreadKey;
@@ -70,7 +70,7 @@ export class RenderData {
   readonly #snapshots = new Map<string, Snapshot>();
   #hasOwnEvents: boolean | undefined;
 
-  /** `recent` finds a chunk that is still in memory. */
+  /** `recent` returns the chunk with an event, if it is still in memory. */
   constructor(
     { journal, memory, shared }: RenderDataDeps,
     key: ThreadKey,
@@ -86,8 +86,8 @@ export class RenderData {
   }
 
   /**
-   * The state at a checkpoint; null if it is not stored (any more).
-   * @throws ServiceError `thread.not_found` if the thread was deleted: without its states, events would be missing from a stream unnoticed
+   * The state at a checkpoint; null if it is not stored, or not any more.
+   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise events would be missing from a stream without a sign
    */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(
@@ -96,7 +96,7 @@ export class RenderData {
     );
   }
 
-  /** Null, unless the thread was deleted. */
+  /** Returns null, or throws if the data is missing because the thread was deleted. */
   #missing(): Eventually<null> {
     return andThen(this.#journal.thread(this.key), (thread) => {
       if (thread === undefined) throw threadDeleted();
@@ -109,7 +109,7 @@ export class RenderData {
       if (found === undefined)
         return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
       const known = this.#shared.states.get(found);
-      // Rendering a large state takes a turn of its own, like reading it.
+      // Rendering a large state takes long, so it waits for a turn of its own, even if the state need not be read.
       if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
       const values = this.#values(found);
       if (!(values instanceof Promise)) return values;
@@ -136,7 +136,7 @@ export class RenderData {
   }
 
   /**
-   * A checkpoint without its state; null if it is not stored (any more).
+   * A checkpoint without its state; null if it is not stored, or not any more.
    * @throws ServiceError `thread.not_found` if the thread was deleted
    */
   checkpoint(ns: string, id: string): Eventually<CheckpointHead | null> {
@@ -146,7 +146,7 @@ export class RenderData {
     );
   }
 
-  /** A stored checkpoint. It includes the input of its graph, which may be large. */
+  /** A stored checkpoint, from the cache or from storage. It includes the input of its graph, which may be large. */
   #checkpoint(ns: string, id: string): Eventually<Checkpoint | undefined> {
     const { tenant, thread } = this.key;
     const name = `${tenant}\n${thread}\n${ns}\n${id}`;
@@ -159,7 +159,7 @@ export class RenderData {
   }
 
   /**
-   * The copy of a checkpoint in an earlier fact, for durability `exit`: the checkpoint itself is not stored, and a
+   * Finds the copy of a checkpoint in an earlier fact. With durability `exit` the checkpoint itself is not stored, and the
    * reader may have started after that fact.
    */
   #inline(ns: string, id: string): Eventually<InlineState | undefined> {
@@ -173,12 +173,12 @@ export class RenderData {
     return undefined;
   }
 
-  /** The cached part of a checkpoint, since every task that runs from the checkpoint refers to it. */
+  /** The cached parts of a checkpoint. It is cached because every task that runs from the checkpoint refers to it. */
   snapshot(id: string): Snapshot | undefined {
     return this.#snapshots.get(id);
   }
 
-  /** Adds to the cached part of a checkpoint. */
+  /** Adds parts to a cached checkpoint. */
   remember(id: string, { state, head }: Snapshot): void {
     const known = this.#snapshots.get(id);
     if (known !== undefined) {
@@ -193,7 +193,7 @@ export class RenderData {
     this.#snapshots.set(id, { state, head });
   }
 
-  /** The cached message whose fact has this id; undefined: call {@link seek}. */
+  /** The message whose fact has this id, if it is cached; if undefined, call {@link seek}. */
   head(id: number): MessageHead | undefined {
     return this.#heads.get(id);
   }
@@ -207,18 +207,18 @@ export class RenderData {
     this.#heads.set(id, headOf(fact, this.run));
   }
 
-  /** Reads the message whose fact has this id into the cache: a reader may start in the middle of a message. */
+  /** Reads the message whose fact has this id into the cache. Needed because a reader may start in the middle of a message. */
   seek(id: number): Eventually<void> {
     const recent = this.#recent?.(id);
     if (recent !== undefined && this.#learnFrom(recent, id)) return;
     return andThen(this.#journal.events(this.key, this.run.run_id, id - 1, 1), ([chunk]) => {
       if (chunk !== undefined && this.#learnFrom(chunk, id)) return;
-      // Its tokens are shown anyway: text without metadata is better than none.
+      // The fact is not found. The tokens are shown without metadata, which is better than not at all.
       this.learn(id, { t: "message", id: `${this.run.run_id}:${id}`, name: null, ns: "", meta: {} });
     });
   }
 
-  /** True when the run's graph emits the events of the mode `events` itself: its first fact says so. */
+  /** True when the run's graph emits the events of the mode `events` itself. The first fact of the run says so. */
   hasOwnEvents(): Eventually<boolean> {
     if (!this.run.kwargs.stream_mode.includes("events")) return false;
     if (this.#hasOwnEvents !== undefined) return this.#hasOwnEvents;
@@ -230,12 +230,12 @@ export class RenderData {
     });
   }
 
-  /** Facts of the run from event `from` to before event `until`, from memory or storage. */
+  /** Reads the facts of the run from event `from` up to, but without, event `until`, from memory or storage. */
   async *facts(from: number, until: number): AsyncGenerator<Fact> {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // For an id older than its oldest chunk, the memory returns that chunk.
+        // For an id below those in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];
@@ -275,7 +275,7 @@ function headOf(fact: MessageFact, run: RunRecord): MessageHead {
   };
 }
 
-/** Members of every piece of a streamed message, empty unless the piece sets them. */
+/** The members that every piece of a streamed message has. They are empty unless the piece sets them. */
 export const blankMessage: JsonObject = {
   tool_calls: [],
   additional_kwargs: {},
@@ -284,7 +284,7 @@ export const blankMessage: JsonObject = {
   response_metadata: {},
 };
 
-/** The metadata of a message: its run, then the members of the node's fact. */
+/** The metadata of a message: members of its run, and then those of `meta`, from the message's fact. */
 export function messageMeta(run: RunRecord, meta: JsonObject): JsonObject {
   return {
     tags: [],

@@ -11,14 +11,14 @@ import { startMessage, extendMessage, type Partials, type PieceFact } from "./pa
 import type { MessageHead, RenderData } from "./render-data.ts";
 import type { LogEntry, LiveState, SharedOutput } from "./log-tail.ts";
 
-/** State that a reader carries between chunks: the messages that are being streamed at its position. */
+/** What a reader keeps between two chunks, such as the messages that are being streamed at its position. */
 export interface ReaderState {
   partials: Partials | undefined;
-  /** The id that follows the last event included in `partials`. */
+  /** The id after that of the last event that `partials` includes. */
   at: number;
-  /** Characters of the output that was rendered last. */
+  /** The characters of the output that was rendered last. */
   size: number;
-  /** The last event that was rendered, when the output became large before the slice's end: reading has to continue after it. */
+  /** Set if the output became large before the end of the slice: the id of the last event that was rendered. Reading has to continue after it. */
   stoppedAt: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export const newReaderState = (): ReaderState => ({
 });
 
 /**
- * Characters of output after which rendering stops within a slice: a chunk may refer to many states, each much larger than the facts of the
+ * After this many characters of output, rendering stops within a slice. A chunk may refer to many states, each much larger than the facts of the
  * chunk.
  */
 export const MAX_OUTPUT = 512 * 1024;
@@ -43,28 +43,28 @@ export interface ChunkSlice {
   readonly data: RenderData;
   /** True if several readers follow this run, so that rendered output is cached for the others. */
   readonly shared: boolean;
-  /** The state of the reader that read it. */
+  /** The state of the reader that returned the slice. */
   readonly memo: ReaderState;
   /**
-   * Set for a slice without events that marks the run's end, with the run's record; without a record, the run was
-   * rolled back.
+   * Set if the slice has no events and marks the run's end. `record`: the run's record; undefined if the run was rolled
+   * back.
    */
   readonly ended?: { readonly record: RunRecord | undefined };
 }
 
-/** A reader's selection of events, and their format. Two views with the same key give the same output. */
+/** Which events a reader wants, and in which format. Two views with the same key give the same output. */
 export interface StreamView<Out> {
   readonly key: string;
   readonly subgraphs: boolean;
   readonly renderers: Readonly<Record<Fact["t"], KindRenderers | undefined>>;
   /** The namespaces to show; null: all. */
   readonly only: ReadonlySet<string> | null;
-  /** True if it shows messages as received so far: each piece then requires those before it. */
+  /** True if the view shows messages as received so far. Then all earlier pieces of a message are needed to render one. */
   readonly accumulates: boolean;
-  /** True if it shows more of a checkpoint than its state: checkpoints are then cached for the tasks that run from them. */
+  /** True if the view has modes whose facts refer to checkpoints repeatedly ({@link REMEMBERS}). Then checkpoints are cached. */
   readonly remembers: boolean;
   readonly format: OutputFormat<Out>;
-  /** Characters of output after which rendering stops within a slice. */
+  /** After this many characters of output, rendering stops within a slice. */
   readonly maxOutput: number;
 }
 
@@ -73,11 +73,11 @@ const REMEMBERS: readonly StreamMode[] = ["messages", "debug", "tasks", "events"
 /** Collects events into one piece of output. */
 export interface OutputFormat<Out> {
   readonly name: string;
-  /** `isShared`: several readers get the output. */
+  /** Starts a piece of output. `isShared`: several readers get it. */
   begin(isShared: boolean): { put(id: number, event: string, data: JsonText): void; done(): Out };
 }
 
-/** The format of server-sent events; no bytes if the view shows nothing. */
+/** The format of server-sent events. The output is empty if the view shows nothing. */
 export const sseFormat: OutputFormat<SseOutput> = {
   name: "sse",
   begin(isShared) {
@@ -90,8 +90,8 @@ export const sseFormat: OutputFormat<SseOutput> = {
 };
 
 /**
- * Creates a view. `namespaces`: only facts in these are shown; `""` is the root graph. Modes without a renderer show
- * nothing; control events are in every view.
+ * Creates a view. `namespaces`: only facts in these namespaces are shown; `""` is the root graph's. Modes without a renderer
+ * show nothing. Control events are in every view.
  */
 export function createView<Out>(
   modes: readonly StreamMode[],
@@ -141,11 +141,11 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   if (!slice.shared) return new Rendering(slice, view).run();
   const after = Math.max(slice.after, entry.chunk.first - 1);
   entry.rendered ??= new Map();
-  // The key includes the format, so the output has that type.
+  // The cast is right, because the view's key includes the format.
   const found = entry.rendered.get(view.key) as SharedOutput<Rendered<Out>> | undefined;
   if (found?.after === after) return found.output;
   const output = new Rendering(slice, view).run();
-  // A reader that begins within the chunk, or is behind, cannot share its output.
+  // The output of a reader that begins within the chunk, or is behind others, is not cached: others cannot use it.
   if (found === undefined ? after >= entry.chunk.first : after < found.after) return output;
   const shared: SharedOutput<Rendered<Out>> = { after, output };
   const { rendered: kept } = entry;
@@ -153,14 +153,14 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
   if (output instanceof Promise) {
     output.then(
       (done) => (shared.output = done),
-      // The next reader tries again; this one gets the error from its own promise.
+      // After an error, the output is removed from the cache, so that the next reader tries again. This reader gets the error from `output`.
       () => kept.get(view.key) === shared && kept.delete(view.key),
     );
   }
   return output;
 }
 
-/** One pass over the facts of a slice. It pauses when data has to be read. */
+/** Renders the facts of a slice in one pass, which pauses when data has to be read. */
 class Rendering<Out> implements RenderContext {
   readonly data: RenderData;
   readonly subgraphs: boolean;
@@ -193,7 +193,7 @@ class Rendering<Out> implements RenderContext {
     for (; this.#index < facts.length; this.#index++) {
       const fact = facts[this.#index] as Fact;
       if (this.#slot === 0) {
-        // The namespace of a message is in its first fact.
+        // The namespace of a message is only in its first fact, which may have to be read.
         if (only !== null && namesMessage(fact) && this.data.head(fact.m) === undefined) {
           const wait = this.data.seek(fact.m);
           if (wait instanceof Promise) return wait.then(() => this.run());
@@ -223,7 +223,7 @@ class Rendering<Out> implements RenderContext {
     return { out: this.#out.done(), partials, size: this.#size, stoppedAt };
   }
 
-  /** True when the fact is in one of the namespaces. A fact without a namespace is in every one. */
+  /** True when the fact is in one of these namespaces. A fact without a namespace counts as in all of them. */
   #isIn(fact: Fact, only: ReadonlySet<string>): boolean {
     if (namesMessage(fact)) return only.has(this.data.head(fact.m)?.fact.ns ?? "");
     return !("ns" in fact) || only.has(fact.ns);
@@ -237,7 +237,7 @@ class Rendering<Out> implements RenderContext {
   head(m: number): Eventually<MessageHead> {
     const head = this.data.head(m);
     if (head !== undefined) return head;
-    // Checked again: another reader may have evicted it from the cache meanwhile.
+    // Looks into the cache again after the read: another reader may have evicted the message in the meantime.
     return andThen(this.data.seek(m), () => this.head(m));
   }
 
@@ -263,7 +263,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** The live state of the current fact, if the checkpoint is the one it refers to. */
+  /** The live state of the current fact, if this is the checkpoint to which the fact refers. */
   #live(checkpoint: string): LiveState | undefined {
     const { entry } = this.#slice;
     const live = entry.states?.get(this.#index);
@@ -274,8 +274,8 @@ class Rendering<Out> implements RenderContext {
   }
 
   /**
-   * Remembers what later facts refer to, whether or not this fact is shown. If it returns a promise, call it again for this fact once that
-   * has resolved.
+   * Caches what later facts may refer to, even if this fact itself is not shown. If it returns a promise, it MUST be called again for the same
+   * fact when the promise has resolved.
    */
   #meet(fact: Fact): Promise<unknown> | undefined {
     if (fact.t === "message") {
@@ -304,7 +304,7 @@ class Rendering<Out> implements RenderContext {
     });
   }
 
-  /** Reads a message whose beginning this reader has not seen, as received before the current fact. */
+  /** Reads a message whose beginning this reader has not seen. Returns it as received before the current fact. */
   async #rebuild(m: number): Promise<JsonObject> {
     let message = startMessage((await this.head(m)).fact);
     for await (const fact of this.data.facts(m, this.#id)) {
@@ -314,7 +314,7 @@ class Rendering<Out> implements RenderContext {
   }
 }
 
-/** The largest number of messages that are tracked as being streamed at once; beyond that, the oldest is read again when it continues. */
+/** The most messages that are tracked as being streamed at the same time. With more, the oldest is dropped, and read again when it continues. */
 const MAX_STREAMING_MESSAGES = 256;
 
 function forget(partials: Map<number, JsonObject>, id: unknown): void {

@@ -2,43 +2,44 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 
 export interface MemoryLimits {
-  /** Bytes of one tenant's responses that clients have not read yet. One response may exceed them. */
+  /** The most bytes of one tenant's responses that clients have not read yet. A single response may exceed it. */
   readonly tenant: number;
-  /** The same for the responses of all tenants. */
+  /** The most bytes of the responses of all tenants. */
   readonly all: number;
-  /** Values of unknown size that are read at the same time for one tenant. */
+  /** How many values of unknown size may be read at the same time for one tenant. */
   readonly reads: number;
 }
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
 /**
- * The part of its limit that a tenant may use however much the others use: 2 MiB. Otherwise lists that have sent an item each would wait for each other, until the
- * others' clients are cut off.
+ * The fraction of its limit that a tenant may use no matter how much the others use: a sixteenth, 2 MiB. Otherwise all responses that are in
+ * progress would wait for each other, until stalled clients of other tenants are cut off.
  */
 const FAIR_PART = 16;
 /** Milliseconds after which a client that reads nothing is cut off, if others wait for the memory. */
-const STALLED = 10_000;
-const EVERY = 1_000;
-/** Tenants without responses whose records stay in memory: a busy tenant would otherwise create a new record for each request. */
-const KEPT = 64;
+const STALL_MS = 10_000;
+/** Milliseconds between two searches for stalled clients. */
+const CHECK_INTERVAL_MS = 1_000;
+/** Records are dropped only above this number of tenants. Otherwise a busy tenant would create a new record for each request. */
+const MIN_RECORDS = 64;
 
 /** The memory use of one tenant's responses. */
 interface TenantUsage {
   bytes: number;
   reading: number;
-  /** Bytes of the last large value: the estimate for reads in progress. */
+  /** The bytes of the last value that made a response larger: the estimate for values whose read is in progress. */
   expected: number;
-  /** Responses being written, and reads. When there are none, this record may be dropped. */
+  /** The number of responses that are being written, plus that of reads. When it is 0, this record may be dropped. */
   shares: number;
-  /** Responses that wait for bytes. */
+  /** Responses that wait for memory. */
   readonly waiting: MemoryShare[];
-  /** Reads that wait only for other reads, not for memory. */
+  /** Reads that wait until other reads have ended. They do not wait for memory. */
   readonly reads: (() => void)[];
 }
 
 /**
- * A budget for the memory of responses that are being written: lists, large values and events. Clients that request large data and read it
- * slowly wait for each other, but not for those of other tenants.
+ * A budget for the memory of responses that are being written: lists, large values and events. Clients of a tenant that request large data and
+ * read it slowly wait for each other. Usually they do not wait for clients of other tenants.
  */
 export class ResponseMemoryBudget {
   readonly #scheduler: Scheduler;
@@ -47,8 +48,8 @@ export class ResponseMemoryBudget {
   readonly #shares = new Set<MemoryShare>();
   #bytes = 0;
   #cancel: Cancel | undefined;
-  /** Counts the timer's passes, as a coarse clock for stalled clients. */
-  #looks = 0;
+  /** Counts the searches for stalled clients: a coarse clock. */
+  #checks = 0;
 
   constructor(scheduler: Scheduler, limits: Partial<MemoryLimits> = {}) {
     this.#scheduler = scheduler;
@@ -63,8 +64,8 @@ export class ResponseMemoryBudget {
   }
 
   /**
-   * Reads a value of unknown size once there are not too many reads of the tenant in progress. The {@link MemoryShare} of the response
-   * counts the memory of the value.
+   * Reads a value of unknown size, as soon as not too many reads of the tenant are in progress. The memory of the value is counted by the
+   * {@link MemoryShare} of the response.
    */
   read<T>(tenant: string, read: () => Eventually<T>): Eventually<T> {
     const use = this.#open(tenant);
@@ -91,11 +92,11 @@ export class ResponseMemoryBudget {
     this.#admit(use);
   }
 
-  get looks(): number {
-    return this.#looks;
+  get checks(): number {
+    return this.#checks;
   }
 
-  /** A share waits only for other shares of the tenant, never for itself, which would never end. */
+  /** True if there is memory for one more value of a response. A response must not wait for memory that only it uses: it would wait forever. */
   hasMemory({ use, bytes }: MemoryShare): boolean {
     const { tenant, all, reads } = this.#limits;
     if (use.reading >= reads) return false;
@@ -106,11 +107,11 @@ export class ResponseMemoryBudget {
   }
 
   wait(share: MemoryShare): void {
-    this.#cancel ??= this.#scheduler.after(EVERY, this.#look);
+    this.#cancel ??= this.#scheduler.after(CHECK_INTERVAL_MS, this.#check);
     share.use.waiting.push(share);
   }
 
-  /** Called when a tenant uses more or fewer bytes, or a read has ended. Admits waiting responses and reads. */
+  /** Called when a tenant uses more or fewer bytes, or a read has ended. Admits responses and reads that wait. */
   changed(use: TenantUsage, bytes: number): void {
     this.#bytes += bytes;
     this.#admit(use);
@@ -142,7 +143,7 @@ export class ResponseMemoryBudget {
   }
 
   #close(tenant: string, use: TenantUsage): void {
-    if (--use.shares === 0 && this.#tenants.size > KEPT) this.#tenants.delete(tenant);
+    if (--use.shares === 0 && this.#tenants.size > MIN_RECORDS) this.#tenants.delete(tenant);
   }
 
   closed(share: MemoryShare): void {
@@ -150,12 +151,12 @@ export class ResponseMemoryBudget {
     this.#close(share.tenant, share.use);
   }
 
-  readonly #look = (): void => {
+  readonly #check = (): void => {
     this.#cancel = undefined;
-    this.#looks++;
-    for (const share of this.#shares) if (share.isStalled(STALLED / EVERY)) share.cut();
+    this.#checks++;
+    for (const share of this.#shares) if (share.isStalled(STALL_MS / CHECK_INTERVAL_MS)) share.cut();
     if ([...this.#tenants.values()].some(({ waiting }) => waiting.length > 0))
-      this.#cancel = this.#scheduler.after(EVERY, this.#look);
+      this.#cancel = this.#scheduler.after(CHECK_INTERVAL_MS, this.#check);
   };
 }
 
@@ -166,7 +167,7 @@ export class MemoryShare {
   readonly #budget: ResponseMemoryBudget;
   #bytes = 0;
   #isReading = false;
-  /** Resolves the promise that the response waits for; undefined while it does not wait. */
+  /** Resolves the promise for which the response waits; undefined while it does not wait. */
   #admitted: (() => void) | undefined;
   #moved: number;
   #cut: () => void = () => undefined;
@@ -175,7 +176,7 @@ export class MemoryShare {
     this.#budget = budget;
     this.tenant = tenant;
     this.use = use;
-    this.#moved = budget.looks;
+    this.#moved = budget.checks;
   }
 
   get bytes(): number {
@@ -183,8 +184,8 @@ export class MemoryShare {
   }
 
   /**
-   * Called before a value is read. Returns a promise if the response must wait; it does not resolve when the share is closed meanwhile.
-   * {@link afterRead} MUST follow.
+   * Called before a value is read. Returns a promise if the response must wait. The promise never resolves if the share is closed while it waits.
+   * {@link afterRead} MUST be called next.
    */
   beforeRead(): Promise<void> | undefined {
     if (!this.#budget.hasMemory(this)) {
@@ -206,7 +207,7 @@ export class MemoryShare {
     this.#admitted = undefined;
   }
 
-  /** Called after the value was read; `bytes` are in use now. */
+  /** Called after the value was read. `bytes`: the bytes that the response uses now. */
   afterRead(bytes = 0): void {
     if (!this.#isReading) return;
     this.#isReading = false;
@@ -223,17 +224,17 @@ export class MemoryShare {
   }
 
   readonly progress = (): void => {
-    this.#moved = this.#budget.looks;
+    this.#moved = this.#budget.checks;
   };
 
-  /** Registers how to cut off the response. */
+  /** Registers the function that cuts off the response. */
   readonly onCut = (cut: () => void): void => {
     this.#cut = cut;
   };
 
-  isStalled(looks: number): boolean {
-    // A response that waits for memory is not a slow client.
-    return this.#bytes > 0 && this.#admitted === undefined && this.#budget.looks - this.#moved >= looks;
+  isStalled(checks: number): boolean {
+    // The client of a response that waits for memory is not slow.
+    return this.#bytes > 0 && this.#admitted === undefined && this.#budget.checks - this.#moved >= checks;
   }
 
   cut(): void {

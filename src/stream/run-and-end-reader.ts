@@ -10,18 +10,18 @@ import { newReaderState, type ChunkSlice } from "./rendering.ts";
 interface Deps extends RenderDataDeps {
   readonly key: ThreadKey;
   readonly run: RunRecord;
-  /** The id of the last event, or of the end, that the reader has; -1: of none. */
+  /** The id of the last event that the client has, or of the run's end if it has that; -1: it has none. */
   readonly after: number;
-  /** The id that follows the last event, if it is known in memory; else 0. */
+  /** Returns the id after that of the run's last event, if it is known in memory; else 0. */
   readonly next: () => number;
   /**
-   * True: if the thread is deleted, reports a failure as the run's end. For a protocol that has no other way to report a deletion, and
-   * whose clients would wait for the end.
+   * True: if the thread is deleted, the reader reports that the run has failed. For a protocol that has no other way to report a deletion, and whose
+   * clients would wait for the end.
    */
   readonly failsWithThread: boolean;
 }
 
-/** Reads one run, and then its end, as a slice without events that takes one event number. */
+/** Reads the events of one run, and then its end: a slice without events, which takes one event number. */
 export class RunAndEndReader implements Reader {
   readonly #inner: Reader;
   readonly #deps: Deps;
@@ -30,7 +30,7 @@ export class RunAndEndReader implements Reader {
   /** True when events have been returned. */
   #hasRead = false;
   #closed = false;
-  /** The result of further reads once the end has been returned. */
+  /** The result of further reads after the end was returned. */
   #afterEnd: NoEventsReason = "end";
 
   constructor(inner: Reader, deps: Deps) {
@@ -85,7 +85,7 @@ export class RunAndEndReader implements Reader {
   #ended(): Eventually<ChunkSlice | NoEventsReason> {
     const { journal, key, run, next } = this.#deps;
     return andThen(journal.sharedRun(key, run.run_id), (record) => {
-      // The log was broken before its end: there is no more to read, and no end to report.
+      // The run has not ended, so its log was broken: there is no more to read and no end to report.
       if (this.#closed || (record !== undefined && !isTerminal(record.status))) return "end";
       const first = Math.max(this.#hasRead ? this.#inner.cursor + 1 : 0, record?.next_event ?? next());
       return this.#endAt(first, record);
@@ -94,7 +94,7 @@ export class RunAndEndReader implements Reader {
 
   #endAt(first: number, record: RunRecord | undefined): ChunkSlice | NoEventsReason {
     const { key, run, after } = this.#deps;
-    // The reader already has the run's end, or the run was rolled back before any event was read.
+    // The client already has the run's end, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;
     this.#end = first;
     const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);

@@ -11,28 +11,28 @@ export interface LogListener {
   ready(): void;
 }
 
-/** Notifications of a log to the hub. */
+/** The part of the hub that a log notifies. */
 export interface LogOwner {
-  /** The log has ended, or its last reader has left: the hub checks whether it is still needed. */
+  /** Called when the log has ended, or its last reader has left. The hub checks whether the log is still needed. */
   changed(log: RunLog): void;
 }
 
 /**
- * `waiting`: no attempt has been opened. `live`: an attempt is open. `ended`: no fact will follow. `broken`: the attempt failed, and its
- * readers have to connect again.
+ * `waiting`: no attempt was opened yet. `live`: an attempt is open. `ended`: no more facts will follow. `broken`: the attempt failed, and readers
+ * have to connect again.
  */
 export type LogState = "waiting" | "live" | "ended" | "broken";
 
 /** `pending`: the run's thread is being deleted, which may still fail. */
 type ThreadDeletion = "none" | "pending" | "deleted";
 
-/** The log of one run in memory: chunks that are being stored, and the newest stored ones. */
+/** The part of a run's log that is in memory: the chunks that are being stored, and the newest stored ones. */
 export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
-  /** The rendering context of the run; created by the first reader, which has the record. */
+  /** The data for rendering the run's facts. The first reader creates it, because it has the run's record. */
   data: RenderData | undefined;
-  /** The run's record while an attempt is live: it may not be stored yet. */
+  /** The run's record while an attempt is live. It may not be stored yet. */
   record: RunRecord | undefined;
   /** Cancels the timer that removes the log after its end. */
   lingering: Cancel | undefined;
@@ -41,7 +41,7 @@ export class RunLog {
   readonly #tail: LogTail;
   #state: LogState = "waiting";
   #sink: AttemptSink | undefined;
-  /** Chunks that are being stored, in order of ids. */
+  /** The chunks that are being stored, in the order of their ids. */
   #pending: LogEntry[] = [];
   #closing = false;
   #dismissed: number | undefined;
@@ -67,7 +67,7 @@ export class RunLog {
     return this.#state;
   }
 
-  /** At the end, readers wait while the deletion is `pending`; if it succeeds, they learn that the thread was deleted. */
+  /** Readers that have reached the end wait while the deletion is `pending`. If it succeeds, they learn that the thread was deleted. */
   get threadDeletion(): ThreadDeletion {
     return this.#threadDeletion;
   }
@@ -82,19 +82,19 @@ export class RunLog {
   }
 
   /**
-   * The first id that memory can serve. Infinity: readers have not seen any event of this log yet, so events below its first may still be
-   * stored (the last writes of an older attempt).
+   * The first event id that can be read from memory. Infinity: no event of this log is visible yet; then the last events of an older attempt may
+   * still be about to be stored.
    */
   get from(): number {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** The id that follows the last visible event. */
+  /** The id after that of the last visible event. */
   get visible(): number {
     return this.#visible;
   }
 
-  /** The id of the next event; undefined until an attempt has been opened, or it is known that there will be none. */
+  /** The id of the next event. Undefined until an attempt was opened, or it is known that there will be none. */
   get next(): number | undefined {
     return this.#sink?.next ?? this.#dismissed;
   }
@@ -110,8 +110,8 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // Chunks that an older attempt has in flight are not tracked any more. The journal knows whether they were stored once the first chunk
-    // of this attempt is stored (writes take effect in order), so that chunk becomes visible only then.
+    // Chunks that an older attempt has in flight are not tracked any more. Writes take effect in order: when the first chunk of this attempt is
+    // stored, the journal shows whether they were stored. So that chunk becomes visible only when it is stored.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -123,19 +123,19 @@ export class RunLog {
       this.#shown = first === 0;
     }
     this.#state = "live";
-    // An id that a reader may have seen (with `sync: "memory"`, before it was stored) is never used twice.
+    // An id that readers may have seen must not be used again. With `sync: "memory"`, they may have seen ids that were not stored.
     this.#sink = new AttemptSink(this, this.#deps, epoch, Math.max(first, this.#visible));
     return this.#sink;
   }
 
-  /** Ends a log for which no attempt will be opened. `next`: the id that follows the last event of the run. */
+  /** Ends a log for which no attempt will be opened. `next`: the id after that of the run's last event. */
   dismiss(next: number): void {
     if (this.#state !== "waiting") return;
     this.#dismissed = next;
     this.#end();
   }
 
-  /** Adds a complete chunk; readers see it when it and all chunks before it are stored. */
+  /** Adds a complete chunk. Usually readers see it when it and all chunks before it are stored. */
   expect(entry: LogEntry): void {
     this.#pending.push(entry);
     if (this.#early) {
@@ -144,7 +144,7 @@ export class RunLog {
     }
   }
 
-  /** The chunk is stored. */
+  /** Called when the chunk is stored. */
   settle(entry: LogEntry): void {
     entry.stored = true;
     let done = 0;
@@ -165,7 +165,7 @@ export class RunLog {
     else this.#wake();
   }
 
-  /** Ends the log: no fact will follow. */
+  /** Ends the log, as soon as its chunks are stored: no more facts will follow. */
   close(): void {
     this.#closing = true;
     if (this.#pending.length === 0) this.#end();
@@ -182,7 +182,7 @@ export class RunLog {
     this.#wake();
   }
 
-  /** Frees the memory of an ended log: readers that are behind read the rest from storage. */
+  /** Frees the memory of an ended log. Readers that have not reached the end read the rest from storage. */
   forget(): void {
     this.#tail.clear();
   }
@@ -205,7 +205,7 @@ export class RunLog {
 
   #show(entry: LogEntry): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
-    // Events between two attempts are only in storage, because the memory holds no gaps.
+    // The tail must not have gaps: if this chunk does not follow directly, the earlier ones are dropped.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();
     this.#shown = true;
     this.#visible = entry.end;
@@ -216,7 +216,7 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Readers that keep up end here; after that, most logs have no readers.
+    // Wakes the readers before the hub checks the log: those that have read everything end now, and most logs then have no readers.
     this.#wake();
     this.#owner.changed(this);
   }
@@ -230,7 +230,7 @@ export class RunLog {
       try {
         waiter.ready();
       } catch (cause) {
-        // An error of one reader must not keep the event from the others, nor reach the writer.
+        // An error of one reader must not affect the other readers or the writer.
         this.#deps.logger.error("a stream reader failed", { run: this.run, error: String(cause) });
       }
     }

@@ -15,23 +15,23 @@ export type ReadDeletion = "thread_deleted" | "run_deleted";
  */
 export type NoEventsReason = "wait" | "end" | "cut" | ReadDeletion;
 
-/** A reader of events: a cursor that moves at the reader's own pace and does not slow down the writer. */
+/** A reader of events. It has a cursor, moves at its own pace, and does not slow down the writer. */
 export interface Reader {
   /**
-   * The next events, in order, each exactly once; the cursor moves past them. MUST NOT be called again before a returned promise has
-   * settled. Never skips missing events.
-   * @throws ServiceError `journal.damaged` instead of leaving a gap
+   * Returns the next events, in order, each exactly once, and moves the cursor past them. MUST NOT be called again before a returned promise has
+   * settled.
+   * @throws ServiceError `journal.damaged` if events are missing; it never skips them
    */
   next(): Eventually<ChunkSlice | NoEventsReason>;
   /** Registers the one listener. It is called after a `wait`, when `next` should be called again. */
   onReady(listener: () => void): void;
-  /** True when the log was broken, for example by a shutdown: then a failed read is not an error. */
+  /** True when the log was broken, for example by a shutdown. Then a failed read is no error. */
   readonly isCut: boolean;
   /** The id of the last event that was read; -1 before the first. */
   readonly cursor: number;
-  /** Drops events that were read ahead, so that a paused reader holds a cursor and no buffer. */
+  /** Drops events that were read ahead, so that a paused reader keeps only its cursor in memory. */
   rest(): void;
-  /** Moves the cursor back to event `id` of the last run that was read: the events after it were not sent. */
+  /** Moves the cursor back to event `id` of the run that was read last. Called when the events after it were not sent. */
   rewind(id: number): void;
   /** Closes the reader. Afterwards `next` returns `end`. */
   close(): void;
@@ -39,41 +39,41 @@ export interface Reader {
 
 const MIN_CHUNKS_PER_READ = 4;
 const MAX_CHUNKS_PER_READ = 256;
-/** The number of facts that are read ahead, about. */
+/** About how many facts are read ahead. */
 const AHEAD = 1024;
 
-/** The start position of a reader. */
+/** Where a reader starts. */
 export interface ReaderStart {
   /** The id of the last event that the client has; -1: start at the first. */
   readonly start: number;
-  /** An id that replaces `start`, if the run has reached it. Reading waits until the log knows that. */
+  /** An id that replaces `start` if the run has reached it. Reading waits until the log knows whether it has. */
   readonly later: number | undefined;
 }
 
-/** Reads a run's events from storage until it reaches those in memory, then from there. */
+/** Reads a run's events: from storage until it reaches those in memory, and then from memory. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
   readonly #data: RenderData;
-  /** The log in memory; undefined: the run has ended, and all of it is in storage. */
+  /** The log in memory. Undefined: the run has ended, and all its events are in storage. */
   readonly #log: RunLog | undefined;
   #cursor: number;
   #later: number | undefined;
   #ahead: readonly EventChunk[] = [];
   #index = 0;
-  /** At first {@link MIN_CHUNKS}, so that a short run is read as a whole: it may be deleted before the next read. */
+  /** How many chunks are read at a time. At first {@link MIN_CHUNKS}, so that a short run is read at once: it may be deleted before the next read. */
   #limit = MIN_CHUNKS;
-  /** True when the storage has been read to its end since the log last changed. */
+  /** True when the storage was read to its end after the last change of the log. */
   #dry = false;
   #closed = false;
   readonly #memo = newReaderState();
-  /** True while it waits for the log's next change. */
+  /** True while the reader waits for the log's next change. */
   #armed = false;
   #listener: () => void = () => undefined;
 
   readonly #closes: () => void;
   readonly #isStopping: () => boolean;
 
-  /** `isStopping`: the server is stopping, and cuts all readers. */
+  /** `isStopping`: returns true when the server is stopping; then all readers are cut. */
   constructor(
     journal: Journal,
     data: RenderData,
@@ -116,7 +116,7 @@ export class RunReader implements Reader {
   }
 
   rewind(id: number): void {
-    // Within the last slice, nothing has to be read again.
+    // If the event is in the last chunk that was returned, nothing has to be read again.
     const last = this.#ahead[this.#index - 1];
     if (last !== undefined && id >= last.first - 1) this.#index--;
     else this.rest();
@@ -166,40 +166,40 @@ export class RunReader implements Reader {
     }
   }
 
-  /** The end, unless the run was cancelled because its thread is being deleted. */
+  /** The result at the end of the run: `end`, unless the run was cancelled because its thread is being deleted. */
   #end(log: RunLog | undefined): NoEventsReason {
     if (log === undefined || log.threadDeletion === "none") return "end";
     return log.threadDeletion === "deleted" ? "thread_deleted" : this.#wait(log);
   }
 
-  /** Nothing is stored where events are expected: they have expired, or were deleted during the read. */
+  /** Called when no events are stored where some are expected. Finds out whether they were deleted; undefined: they have expired. */
   #findDeletion(): Eventually<ReadDeletion | undefined> {
     const { key, run } = this.#data;
     return andThen(this.#journal.sharedRun(key, run.run_id), (record) => {
       if (record !== undefined) return undefined;
       return andThen(this.#journal.thread(key), (thread) => {
         if (thread === undefined) return "thread_deleted";
-        // A run with a log was rolled back, which is an ordinary end.
+        // If the run has a log, it was rolled back, which is an ordinary end.
         return this.#log === undefined ? "run_deleted" : undefined;
       });
     });
   }
 
   #wait(log: RunLog): "wait" {
-    // Registers only once, even if `next` is called again before a change.
+    // Registers only once, even if `next` is called again before the log changes.
     if (!this.#armed) log.wait(this);
     this.#armed = true;
     return "wait";
   }
 
-  /** `from`: the first id in memory at the time of the read from storage; `version`: the log's version at that time. */
+  /** Takes the chunks that were read from storage. `from`: the first id that was in memory when the read began; `version`: the log's version then. */
   #took(chunks: readonly EventChunk[], from: number, version: number | undefined): void {
     // The storage may return chunks in flight, which are not visible yet.
     const visible = this.#log?.visible ?? Number.POSITIVE_INFINITY;
     const seen = chunks.length > 0 && (chunks.at(-1) as EventChunk).first >= visible;
     const shown = seen ? chunks.filter((chunk) => chunk.first < visible) : chunks;
     if (shown.length === 0) {
-      // An empty result means that there is no event between the cursor and memory. A short result means nothing.
+      // An empty result means that there are no events between the cursor and those in memory.
       if (from < Number.POSITIVE_INFINITY) this.#cursor = Math.max(this.#cursor, from - 1);
       else this.#dry = this.#log?.version === version;
       return;

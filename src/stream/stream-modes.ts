@@ -44,12 +44,12 @@ import {
   tasksModeTask,
 } from "./checkpoint-modes.ts";
 
-/** The last characters of an `updates` event whose update came from the cache: its node did not run. */
+/** The end of the JSON of an `updates` event whose update came from the cache: its node did not run. */
 const CACHED = ',"__metadata__":{"cached":true}}';
 
 /**
- * The renderer of every event of every stream mode, by the kind of fact and its slot. Clients ask for
- * `messages-tuple`; its events are named `messages`.
+ * The renderers of all events of all stream modes, by the kind of fact and its slot. The events of the mode
+ * `messages-tuple` are named `messages`.
  */
 const table: ModeTable = {
   start: {
@@ -82,7 +82,7 @@ const table: ModeTable = {
     updates: {
       put(fact, id, context) {
         if (!isShown(fact.ns, context) || fact.error !== undefined) return;
-        // Skipped for a node that waits at an interrupt: it has not returned an update.
+        // A node that waits at an interrupt has not returned an update.
         if (fact.update === undefined && fact.interrupts.length > 0) return;
         context.put(
           id,
@@ -120,7 +120,7 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // Like tokens, custom events are shown to every reader of the run, however deep the node is.
+        // Like tokens, custom events are shown to every reader of the run, also those of nodes in subgraphs.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },
@@ -147,13 +147,13 @@ const table: ModeTable = {
   },
 };
 
-/** Events that every reader gets, whatever its modes. */
+/** The events that every reader gets, no matter which modes it has. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
 /** The renderers of a view for one kind of fact, by slot. */
 export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
 
-/** The part of the table for these modes. A kind without any renderer has no row. */
+/** The renderers for these modes, by kind of fact. A kind without renderers is undefined. */
 export function renderersByKind(
   modes: readonly StreamMode[],
 ): Readonly<Record<FactKind, KindRenderers | undefined>> {

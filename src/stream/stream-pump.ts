@@ -7,19 +7,20 @@ import type { ReadDeletion, NoEventsReason, Reader } from "./run-reader.ts";
 import { LARGE_OUTPUT } from "./log-tail.ts";
 import type { ChunkSlice } from "./rendering.ts";
 
-/** The output of a pump. It never holds more than the last piece it was given. */
+/** The output of a pump. It buffers no more than the last piece. */
 export interface PumpOutput<Out> {
-  /** Sends a piece. Returns false if the peer is slow; the pump then waits until it has drained. */
+  /** Sends a piece. Returns false if the peer is slow; the pump then waits until {@link StreamPump.drained} is called. */
   put(piece: Out): boolean;
   /** Sends buffered data. Returns false if the peer is slow. */
   flush(): boolean;
   /**
-   * Called when the peer is slow. If much is buffered for it, drops the buffer and returns the id of the last event that was sent: later
-   * events are read again.
+   * Called when the peer is slow. If much is buffered for the peer, drops the buffer, and returns the id of the last event that was sent; the pump
+   * then reads the later events again.
    */
   shed?(): number | undefined;
   /**
-   * Ends the output. The peer sees a normal end, a deletion, or (`cut`, `stalled`, `failed`) that it has to connect again with its last id.
+   * Ends the output. The peer sees a normal end or a deletion; or, for `cut`, `stalled` and `failed`, that it has to connect again with its last
+   * event id.
    */
   finish(outcome: Exclude<PumpOutcome, "left">): void;
 }
@@ -35,7 +36,7 @@ export interface PumpOptions {
   readonly logger: Logger;
   /** Milliseconds that a peer may read nothing while data waits for it. */
   readonly stall?: number;
-  /** The share of this pump in the memory budget for output that peers have not read; all pumps of the tenant share the budget. */
+  /** The memory budget for output that peers have not read yet. All pumps of the tenant share it. */
   readonly memory?: OutputMemory;
   /** Called once, when the pump has ended. */
   readonly onDone?: (outcome: PumpOutcome) => void;
@@ -45,20 +46,20 @@ export interface OutputMemory {
   readonly budget: ResponseMemoryBudget;
   readonly tenant: string;
   /**
-   * Set if slices cannot be rendered again; true if the slice's output may be large. The pump then waits for memory before it renders the
-   * slice. Without this, output that has to wait is dropped, and rendered again.
+   * Set if slices cannot be rendered again. Returns true if the slice's output may be large; then the pump waits for memory before it renders the
+   * slice. If it is absent, output that has to wait for memory is dropped, and rendered again later.
    */
   readonly mayBeLarge?: (slice: ChunkSlice) => boolean;
 }
 
-/** The result of a step. `stop`: there is no more to do now. */
+/** The result of a step. `on`: the pump goes on with the next step. `stop`: there is nothing more to do now. */
 type Step = "on" | "stop";
 
 const STALL = 10_000;
-/** Segments pumped before other work gets a turn. */
+/** How many slices are pumped before other work gets a turn. */
 const BURST = 32;
 
-/** Moves events from a reader to one peer, at the peer's pace: events that the peer does not read stay in the log. */
+/** Moves events from a reader to one peer, at the speed of the peer. Events that the peer has not read stay in the log. */
 export class StreamPump<Out> {
   readonly #reader: Reader;
   readonly #render: (slice: ChunkSlice) => Eventually<Out>;
@@ -67,19 +68,19 @@ export class StreamPump<Out> {
   #done = false;
   /** True while the peer is slow. */
   #blocked = false;
-  /** True during `#turn` and while a read is pending: the pump then continues by itself. */
+  /** True while the pump runs or waits for a pending operation. Then it continues by itself. */
   #busy = false;
-  /** True while a read is pending: the outlet is not in use then. */
+  /** True while a read is pending. The outlet is not in use then. */
   #isReading = false;
-  /** True when a signal came while it was busy. */
+  /** True when a signal came while the pump was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
-  /** Set once the output has been large. */
+  /** The pump's share of the memory budget. Set when the output was large for the first time. */
   #memory: MemoryShare | undefined;
-  /** True when it has memory for the next slice. */
+  /** True when memory is reserved for the next slice. */
   #isAdmitted = false;
 
-  /** `render` is called for each slice, in order, and not again before it has resolved. */
+  /** `render` is called for one slice after the other, in order: not again before the last call has resolved. */
   constructor(
     reader: Reader,
     render: (slice: ChunkSlice) => Eventually<Out>,
@@ -98,8 +99,8 @@ export class StreamPump<Out> {
   }
 
   /**
-   * Flushes the outlet: at once, or when the pump is no longer busy or the peer has drained. It does not wait for a pending read: otherwise
-   * the answer to a command would come only after the node that the command has started.
+   * Flushes the outlet: at once, or when the pump is no longer busy or the peer has drained. A pending read does not delay the flush. Otherwise the
+   * answer to a command would be sent only when the node that the command has started emits something.
    */
   nudge(): void {
     if (this.#blocked || this.#done) return;
@@ -107,17 +108,17 @@ export class StreamPump<Out> {
       if (!this.#outlet.flush()) this.#block();
       return;
     }
-    // The pump may have flushed already and be about to become idle. Backpressure is noticed once the read has resolved.
+    // The pump may have flushed already, and be about to become idle, so it has to flush again. A slow peer is noticed when the read has resolved.
     this.#missed = true;
     if (this.#isReading) this.#outlet.flush();
   }
 
-  /** Ends the pump: the peer closed the connection, and nothing is written any more. */
+  /** Called when the peer has closed the connection. Ends the pump; nothing is written any more. */
   left(): void {
     this.#close("left");
   }
 
-  /** Continues: the peer has drained. */
+  /** Called when the peer has drained. The pump continues. */
   readonly drained = (): void => {
     if (this.#done || !this.#blocked) return;
     this.#unblock();
@@ -128,7 +129,7 @@ export class StreamPump<Out> {
     }
   };
 
-  /** Pauses: the cursor stays where it is until the peer has drained. */
+  /** Pauses the pump until the peer has drained. */
   #block(): void {
     if (this.#done) return;
     const sent = this.#outlet.shed?.();
@@ -158,7 +159,7 @@ export class StreamPump<Out> {
     }
   };
 
-  /** Runs until it has to wait. It stays busy when a pending operation will call back. */
+  /** Runs until the pump has to wait. It stays busy if it waits for a pending operation. */
   #run(): void {
     for (let burst = 0; !this.#done && !this.#blocked; burst++) {
       if (burst === BURST) return this.#options.scheduler.soon(this.#again);
@@ -194,7 +195,7 @@ export class StreamPump<Out> {
     if (this.#done) return "stop";
     if (typeof got === "string") {
       this.#release();
-      // A slow peer gets the last events before the end.
+      // Flushes the last events before the end. If the peer is slow, the end has to wait.
       if (!this.#outlet.flush()) this.#block();
       else if (got !== "wait") this.#finish(got === "end" ? "ended" : got);
       return "stop";
@@ -204,7 +205,7 @@ export class StreamPump<Out> {
     return andThen(this.#render(got), (piece) => this.#put(piece, got));
   }
 
-  /** Reserves memory for a slice that cannot be rendered again. Returns a step when no memory is free: the slice is then read again. */
+  /** Reserves memory for a slice that cannot be rendered again, before it is rendered. For the result see {@link #reserve}. */
   #beforeRender(slice: ChunkSlice): Eventually<Step> | undefined {
     const { memory } = this.#options;
     if (memory?.mayBeLarge === undefined || this.#isAdmitted || slice.ended !== undefined) return undefined;
@@ -218,7 +219,7 @@ export class StreamPump<Out> {
     const { memory } = this.#options;
     const isLarge = size > LARGE_OUTPUT;
     if (isLarge && memory !== undefined && memory.mayBeLarge === undefined && !this.#isAdmitted) {
-      // The output is dropped and rendered again, because thousands of pumps may wait.
+      // If the pump has to wait, the output is dropped, and rendered again later: thousands of pumps may wait.
       const waiting = this.#reserve(slice, memory);
       if (waiting !== undefined) return waiting;
     }
@@ -228,13 +229,13 @@ export class StreamPump<Out> {
     if (!isTaken) this.#block();
     if (!isLarge) return "on";
     if (isTaken) this.#memory?.setBytes(0);
-    // Other work gets a turn, because rendering so much has taken long.
+    // Continues in a later turn, because rendering a large output has taken long.
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 
-  /** Reserves memory for a slice's output. Returns a step when no memory is free: the slice is then read again. */
+  /** Reserves memory for a slice's output. Returns undefined if it is reserved. Otherwise the pump has to wait; then the slice is read again. */
   #reserve(slice: ChunkSlice, { budget, tenant }: OutputMemory): Eventually<Step> | undefined {
-    // Output that is already rendered is sent first: it must not wait for memory together with this slice.
+    // First sends the output that is already rendered. It must not wait for memory together with this slice.
     if (!this.#outlet.flush()) {
       this.#reader.rewind(slice.after);
       this.#block();
@@ -252,7 +253,7 @@ export class StreamPump<Out> {
     });
   }
 
-  /** The reserved memory holds `bytes` now. */
+  /** Ends the reservation: the output takes `bytes`. */
   #release(bytes = 0): void {
     if (!this.#isAdmitted) return;
     this.#isAdmitted = false;

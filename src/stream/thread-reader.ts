@@ -9,38 +9,38 @@ import type { ThreadWatch, RunListener } from "./thread-watch.ts";
 
 interface Deps {
   readonly key: ThreadKey;
-  /** The thread's event number after which to read; 0: from the first. */
+  /** Reads the events after this event number of the thread; 0: from the first. */
   readonly after: number;
   readonly journal: Journal;
   readonly logger: Logger;
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True to report the end of a run as an event, whose number follows the run's last event. */
+  /** True: the end of each run is returned too, with the event number after that of the run's last event. */
   readonly withEnds: boolean;
 }
 
-/** Runs: how many are looked up at a time. Their inputs, which may be large, are read with them. */
+/** How many runs are looked up at a time. Few, because their inputs, which may be large, are read with them. */
 const RUNS_PER_READ = 8;
 
 /**
- * Reads the runs of one thread sequentially, in the order in which they began: first those that are stored, then each new one. It waits for
- * new ones, and returns `end` only when it is closed.
+ * Reads the runs of one thread one after the other, in the order in which they began: first the stored runs, then each new one. It waits for new
+ * runs, and returns `end` only when it is closed.
  */
 export class ThreadReader implements Reader, RunListener {
   readonly #deps: Deps;
   readonly #watch: ThreadWatch;
   #run: RunRecord | undefined;
   #reader: Reader | undefined;
-  /** Whether the events of the current run may be read; undefined until that is decided. */
+  /** True when it was checked that the events of the current run may be read. */
   #isPermitted = false;
   /** The thread's event number of the last event that was read. */
   #cursor: number;
-  /** The thread's event number at which the last run that was read, or skipped, began. */
+  /** The first event number (`seq_base`) of the last run that was read or skipped. */
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the watch up to which every run has been read. */
+  /** The version of the watch whose runs have all been read or opened. */
   #upTo = -2;
   #waits = false;
   #closed = false;
@@ -84,7 +84,7 @@ export class ThreadReader implements Reader, RunListener {
         if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
-          // Another run may have begun meanwhile.
+          // Another run may have begun during the search.
           return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
         }
         if (!found) return this.#wait();
@@ -134,14 +134,14 @@ export class ThreadReader implements Reader, RunListener {
     return "wait";
   }
 
-  /** Permission is checked with the first events of each run: the thread may belong to another user since the reader was made. */
+  /** Checks the permission at the first events of each run, because the thread may have got another owner since the reader was made. */
   #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // A run with events is stored, and so is its thread.
+    // If the run has events, its thread is stored.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
-      // In another turn, because there may be thousands of such runs.
+      // Skips the run. Uses a promise, because a chain of thousands of such runs would overflow the stack.
       if (thread === undefined || !isPermitted(key, thread))
         return Promise.resolve().then(() => this.#over());
       this.#isPermitted = true;
@@ -165,7 +165,7 @@ export class ThreadReader implements Reader, RunListener {
     this.#reader = undefined;
   }
 
-  /** Opens the next run. Returns false if there is none so far. */
+  /** Opens a reader of the next run. Returns false if no further run has begun yet. */
   #seek(): Eventually<boolean> {
     while (this.#index < this.#page.length) {
       const taken = this.#take(this.#page[this.#index++] as RunRecord);
@@ -175,7 +175,7 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // It follows the run that was read last: no need to look it up, which thousands of readers would do at once.
+    // Only one run has begun since the last look. It is known, and need not be looked up in the storage, which thousands of readers would do at once.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
@@ -184,7 +184,7 @@ export class ThreadReader implements Reader, RunListener {
       this.#page = found.filter(({ seq_base }) => seq_base > this.#base);
       this.#index = 0;
       if (this.#page.length > 0) return this.#seek();
-      // A run that has just begun may not be stored yet, but all those before it are.
+      // The run that began last may not be stored yet, but all runs before it are.
       return watch.version === version ? this.#takeLast() : this.#seek();
     });
   }
@@ -195,7 +195,7 @@ export class ThreadReader implements Reader, RunListener {
     return last !== undefined && this.#take(last);
   }
 
-  /** Opens a run. Returns false if none of its events has to be read. */
+  /** Opens a reader of a run. Returns false if none of its events has to be read. */
   #take(run: RunRecord): Eventually<boolean> {
     const { seq_base } = run;
     if (seq_base <= this.#base) return false;
@@ -212,6 +212,6 @@ export class ThreadReader implements Reader, RunListener {
   }
 }
 
-/** The current run has no more events. Its watch knows whether the thread itself was deleted. */
+/** True if the current run has no more events. (Whether the thread itself was deleted is known from the watch.) */
 const isOver = (got: ChunkSlice | NoEventsReason): got is Exclude<NoEventsReason, "wait" | "cut"> =>
   got === "end" || got === "run_deleted" || got === "thread_deleted";

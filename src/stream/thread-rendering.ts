@@ -4,20 +4,20 @@ import type { Eventually } from "../ports/eventually.ts";
 import type { ThreadReader } from "./thread-reader.ts";
 import { type OutputFormat, render, type ChunkSlice, type StreamView, createView } from "./rendering.ts";
 
-/** The end of each run in a thread's stream: `{"run_id","status"}`, where `status` is null for a run that was rolled back. */
+/** The event for the end of a run in a thread's stream. Its data is `{"run_id","status"}`; `status` is null if the run was rolled back. */
 const RUN_END = "run_done";
 
 /** True when the events of the runs themselves are shown. */
 const showsRuns = ({ modes, runModes }: RequestedThreadModes): boolean =>
   modes.has("run_modes") || runModes.length > 0;
 
-/** True when the starts and ends of runs are shown: the reader then has to report the ends. */
+/** True when the ends of runs are shown. Then the reader has to report them. */
 export const showsRunEnds = (wanted: RequestedThreadModes): boolean =>
   showsRuns(wanted) || wanted.modes.has("lifecycle");
 
 /**
- * Renders a thread's runs for a pump that reads `reader`, which has to report the ends of runs if {@link showsRunEnds}.
- * `formatOf`: the format of one run's events, with the thread's event numbers as ids.
+ * Makes the function that renders the slices of `reader`. The reader has to report the ends of runs if {@link showsRunEnds}
+ * is true. `formatOf`: the format of one run's events, with the thread's event numbers as ids.
  */
 export function threadRenderer<Out>(
   reader: ThreadReader,
@@ -67,7 +67,7 @@ function viewOf<Out>(
   const subgraphs = wanted.subgraphs === true || run.kwargs.subgraphs;
   const shown = modes.has("run_modes") ? [...stream_mode, ...runModes] : runModes;
   const hasStates = modes.has("state_update");
-  // The common case uses `format` itself, so that readers share its rendered output.
+  // In the common case, `format` itself is used, so that readers share rendered output.
   if (showsRuns(wanted) && !hasStates) return createView(shown, subgraphs, format);
   const all: readonly StreamMode[] = hasStates ? [...shown, "checkpoints"] : shown;
   return createView(all, subgraphs, selecting(format, wanted, shown));

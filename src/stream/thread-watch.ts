@@ -2,13 +2,13 @@ import type { RunRecord } from "../model/run.ts";
 
 /** A listener for new runs of a thread. */
 export interface RunListener {
-  /** Called when a run has begun, or the watch has ended or was broken. */
+  /** Called when a run has begun, and when the watch has ended or was broken. */
   runsChanged(): void;
 }
 
 /**
- * Notifies the readers of a thread of each run that begins. No actor is involved, and no thread is loaded. Created
- * for the first reader, removed with the last.
+ * Notifies the readers of a thread of each run that begins. It needs no actor, and loads no thread. It is created for the
+ * first reader, and removed with the last.
  */
 export class ThreadWatch {
   readonly #onEmpty: () => void;
@@ -38,7 +38,7 @@ export class ThreadWatch {
     return this.#broken;
   }
 
-  /** True when no run will begin any more: the thread was deleted. */
+  /** True when no run will begin any more, because the thread was deleted. */
   get over(): boolean {
     return this.#over;
   }
@@ -53,20 +53,20 @@ export class ThreadWatch {
   }
 
   began(run: RunRecord): void {
-    // Another attempt of the same run continues its events.
+    // Another attempt of the same run is no new run.
     if (run.run_id === this.#last?.run_id) return;
     this.#last = run;
     this.#version++;
     this.#notify();
   }
 
-  /** Ends the watch: the thread was deleted. */
+  /** Ends the watch. Called when the thread was deleted. */
   end(): void {
     this.#over = true;
     this.#notify();
   }
 
-  /** Breaks the watch: the server is stopping. */
+  /** Breaks the watch. Called when the server stops. */
   break(): void {
     this.#broken = true;
     this.#notify();

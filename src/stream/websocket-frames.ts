@@ -3,7 +3,7 @@ import { packForClients } from "../codec/msgpack.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { OutputFormat } from "./rendering.ts";
 
-/** Events as WebSocket messages, one message for each event, in order. */
+/** Events as WebSocket messages: one message for each event, in order. */
 export interface Frames {
   readonly messages: readonly (string | Uint8Array)[];
   /** The id of each event in its run. */
@@ -11,8 +11,8 @@ export interface Frames {
 }
 
 /**
- * The format `{"id","event","data"}`, as JSON text or, `packed`, as MessagePack. For a `run` of a thread, messages
- * also carry `run_id`, and their ids are the thread's event numbers.
+ * The format `{"id","event","data"}`, as JSON text, or with `packed` as MessagePack. With `run`, for a stream of a whole
+ * thread, messages also have `run_id`, and their ids are the thread's event numbers.
  */
 export function frameFormat(packed: boolean, run?: RunRecord): OutputFormat<Frames> {
   const base = run?.seq_base ?? 0;

@@ -8,8 +8,8 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const ignore: PartReader = () => undefined;
 
 /**
- * Readers of the stream parts of the AI SDK, versions 5 and 6: of `streamText().fullStream`, and of its model providers, whose
- * text pieces are called `delta` and whose arguments are JSON text.
+ * Readers of the stream parts of the AI SDK, versions 5 and 6, by type. They read the parts of `streamText().fullStream`, and
+ * those of its model providers, in which text pieces are named `delta` and arguments are JSON text.
  */
 const readers: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
   ["text-delta", (part, message) => message.write(textOf(part["text"] ?? part["delta"]))],
@@ -76,11 +76,11 @@ function toolCall(part: ModelChunk, message: MessageDraft): void {
   const { input } = part;
   const call = { name: textOf(part["toolName"]), id: textOf(part["toolCallId"]) };
   if (isObject(input)) message.toolCall({ ...call, args: input });
-  // Arguments as JSON text have already been streamed, unless the call is new.
+  // If the arguments are JSON text, they were already streamed, unless the call is new.
   else if (!message.hasCall(call.id)) message.toolCall({ ...call, args: textOf(input) });
 }
 
-/** Writes the result of a tool that the SDK or the model's server has called itself: it is part of the message. */
+/** Writes the result of a tool that the SDK or the model's server itself has called. The result is part of the message. */
 function answer(part: ModelChunk, status: "success" | "error", output: unknown, message: MessageDraft): void {
   if (part["preliminary"] === true) return;
   const { toolCallId, toolName, input } = part;
@@ -111,7 +111,7 @@ function finish({ response, finishReason, totalUsage, usage }: ModelChunk, messa
   if (isObject(counts)) message.usage(usageOf(counts));
 }
 
-/** Reads token counts. Providers of version 6 give an object for each count, others a number. */
+/** Reads token counts. In version 6, providers give an object for each count; otherwise it is a number. */
 function usageOf(usage: JsonObject) {
   const { inputTokens, outputTokens, inputTokenDetails, outputTokenDetails } = usage;
   const input = isObject(inputTokens) ? inputTokens : isObject(inputTokenDetails) ? inputTokenDetails : {};

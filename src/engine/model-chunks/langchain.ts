@@ -5,7 +5,7 @@ import type { ModelChunk, ModelChunkReader, MessageDraft } from "../model-chunk-
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
-/** True for an AI message of any LangChain version: a chunk, or a whole message from a model that does not stream. */
+/** True for an AI message of any LangChain version: a chunk, or the whole message of a model that does not stream. */
 function isAi(chunk: ModelChunk): boolean {
   if (!("content" in chunk)) return false;
   if (Array.isArray(chunk["tool_call_chunks"])) return true;
@@ -31,11 +31,11 @@ export const readLangChain: ModelChunkReader = (chunk, message) => {
   }
   if (isObject(response_metadata)) message.addMetadata(response_metadata);
   if (isObject(additional_kwargs)) {
-    // Tool calls have their own field.
+    // Leaves out tool calls, which are read from their own fields.
     const { tool_calls: _, ...others } = additional_kwargs;
     if (Object.keys(others).length > 0) message.addFields(others);
   }
-  // Each chunk counts its own tokens.
+  // Each chunk has the counts of its own tokens, so they are added.
   const usage = usageAt(usage_metadata, "usage_metadata");
   if (usage !== null) message.addUsage(usage);
   return true;

@@ -14,7 +14,7 @@ export const readOpenAi: ModelChunkReader = (chunk, message) => {
   if (!Array.isArray(choices) && object !== "chat.completion.chunk") return false;
   writeMetadata(chunk, message);
   for (const choice of (choices ?? []) as readonly unknown[]) {
-    // Only the first choice: with `n` above 1 there are more.
+    // Reads only the first choice. With `n` above 1, there are more.
     if (!isObject(choice) || (choice["index"] ?? 0) !== 0) continue;
     if (isObject(choice["delta"])) writeDelta(choice["delta"], message);
     if (typeof choice["finish_reason"] === "string")

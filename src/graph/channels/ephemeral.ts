@@ -5,7 +5,7 @@ import { schemaRules, readerOf } from "./last-value.ts";
 import { onlyWrite } from "./single-write.ts";
 
 /**
- * A key whose value lasts for one step after the write. Two writes in one superstep are an error.
+ * A key whose value lasts until the end of the step after the write. Two writes in one superstep are an error.
  * @throws ServiceError `graph.invalid` if `schema` is not a Standard Schema
  */
 export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {
@@ -25,8 +25,8 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
 }
 
 /**
- * A key that is neither stored nor shown to clients: its value lasts as long as the run's attempt and need not be storable.
- * Nodes MUST cope with its absence. Two writes in one superstep are an error.
+ * A key that is neither stored nor shown to clients. Its value lasts as long as the run's attempt, and need not be storable.
+ * Nodes MUST NOT rely on it being there. Two writes in one superstep are an error.
  * @throws ServiceError `graph.invalid` if `schema` is not a Standard Schema
  */
 export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T | undefined, T> {

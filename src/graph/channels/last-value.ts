@@ -18,7 +18,7 @@ export function value<T>(initial?: T): Channel<T | undefined, T> {
     kind: "value",
     life: "kept",
     initial: initial === undefined ? undefined : toStorable(initial, "initial"),
-    // No type: later values may be of any type.
+    // Gives no type, because later values may be of any type.
     describe: () => (initial === undefined ? {} : { default: initial }),
     read: toStorable,
     update: set,
@@ -43,7 +43,7 @@ export function schemaChannel(schema: Schema, key: string): Channel {
   };
 }
 
-/** The parts of a rule that a schema provides. */
+/** The parts of a rule that are made from a schema. */
 export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check" | "describe"> {
   return {
     shape: schemaFingerprint(schema),
@@ -52,7 +52,7 @@ export function schemaRules(schema: Schema): Pick<ChannelRule, "shape" | "check"
   };
 }
 
-/** Makes the `read` of a rule: validates with the schema, if any. */
+/** Makes the `read` of a rule. It validates with the schema, if there is one. */
 export function readerOf(schema: Schema | undefined): ChannelRule["read"] {
   return schema === undefined ? toStorable : (write, at) => toStorable(parse(schema, write, at), at);
 }

@@ -3,7 +3,7 @@ import { toStorable } from "../../model/json.ts";
 import type { Channel } from "../channel.ts";
 import { refuseField } from "../read-fields.ts";
 
-/** A list: the items that nodes return are appended, in the order of the tasks. */
+/** A key with a list. The items that nodes return are appended, in the order of the tasks. */
 export function list<V>(): Channel<readonly V[], readonly V[]> {
   return {
     "~channel": {},
@@ -31,7 +31,7 @@ function appendItems(current: unknown, writes: readonly (readonly unknown[])[]) 
   const items = writes.length === 1 ? (writes[0] ?? []) : writes.flat();
   if (items.length === 0) return undefined;
   return {
-    // Spread, not concat: copying a frozen array by concat takes five times as long.
+    // Uses spread, because copying a frozen array with `concat` takes five times as long.
     value: Object.freeze([...old, ...items]),
     change: { kind: "append", keep: old.length, items } as const,
   };

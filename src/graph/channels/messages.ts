@@ -26,8 +26,8 @@ export interface MessagesOptions {
 }
 
 /**
- * A list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
- * and `{ type: "remove", id }` removes one. A message without an id gets one.
+ * A key with a list of messages. A message with a new id is appended, one with a known id replaces the old one in its place,
+ * and `{ type: "remove", id }` removes a message. A message without an id gets one.
  * @throws ServiceError `graph.invalid` for options that are not an object, and for an unknown `onInterrupt`
  */
 export function messages(
@@ -38,9 +38,9 @@ export function messages(
     refuseGraph('messages({ onInterrupt }) must be "keep" or "drop"');
   }
   /**
-   * Positions by message id, for each list. A list shares the map with the longer lists made from it, so that the cost of
-   * finding an id does not grow with the conversation. It is only a cache: a list without a map gets a new one. A position
-   * beyond the end of a list belongs to a longer list.
+   * For each list, a map of the positions by message id. A list shares its map with the longer lists that are made from it, so
+   * that the cost of finding an id does not grow with the conversation. A position beyond the end of a list belongs to a longer
+   * list. The maps are only a cache: a list without a map gets a new one.
    */
   const positionsByList = new WeakMap<readonly Message[], Positions>();
 
@@ -60,10 +60,10 @@ export function messages(
 
   /** Appends messages, the usual case: nothing is replaced or removed. */
   function append(old: readonly Message[], incoming: readonly Message[]): ChannelResult {
-    // Spread, not concat: copying a frozen array by concat takes five times as long.
+    // Uses spread, because copying a frozen array with `concat` takes five times as long.
     const value = Object.freeze([...old, ...incoming]);
     let places = positionsOf(old);
-    // Another list was already made from the old one and has extended the map.
+    // If another list was already made from the old one, and has extended the map, this list needs a new map.
     if (places.size !== old.length) places = new Map(old.map((message, i) => [message.id, i]));
     for (let i = old.length; i < value.length; i++) places.set((value[i] as Message).id, i);
     positionsByList.set(value, places);
@@ -107,7 +107,7 @@ export function messages(
   };
 }
 
-/** Replaces and removes messages. The change stores the first changed message and all after it again. */
+/** Replaces and removes messages. The first changed message, and all messages after it, are stored again. */
 function replaceAndRemove(
   old: readonly Message[],
   incoming: readonly Incoming[],

@@ -6,11 +6,11 @@ import { schemaOfInitial } from "./channel-schemas.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
 
 /**
- * A key whose writes are folded into its value, in the order of the tasks. `fold` MUST be pure: it may be called more than
- * once for one write, and MUST NOT change its arguments.
+ * A key whose writes are combined with its value by `fold`, in the order of the tasks. `fold` MUST be pure: it may be called
+ * more than once for one write, and MUST NOT change its arguments.
  *
- * With a schema, the schema validates writes and its default is the initial value; without a default the first write becomes
- * the value. Otherwise `initial` is the initial value.
+ * With a schema, the schema validates writes, and its default is the initial value; if it has no default, the first write
+ * becomes the value. Without a schema, `initial` is the initial value.
  * @throws ServiceError `graph.invalid` if `fold` is no function
  */
 export function reduce<V, I = V>(
@@ -31,7 +31,7 @@ export function reduce(start: unknown, fold: (value: never, update: never) => un
     kind: "reduce",
     life: "kept",
     initial: schema === undefined ? toStorable(start, "initial") : initialOf(schema),
-    // Nothing is known of the input: writes may be of another type than the value.
+    // Says nothing about the input, because writes may have another type than the value.
     describe: (side) => (side === "output" ? schemaOfInitial(start) : {}),
     ...(schema && schemaRules(schema)),
     read: readerOf(schema),

@@ -11,8 +11,8 @@ interface PrefixNode {
 export type EventTest = (event: ProtocolEvent) => boolean;
 
 /**
- * Makes the predicate of a filter. A client may name many namespaces, and every event is tested: the prefixes are compiled into a tree, so
- * that a test only looks up the segments of the event's namespace, however many prefixes there are.
+ * Makes the predicate of a filter. A client may name many namespaces, and every event is tested. So the prefixes are compiled into a tree: a test
+ * only looks up the segments of the event's namespace, no matter how many prefixes there are.
  */
 export function eventTestOf({ channels, namespaces, depth }: EventFilter): EventTest {
   const isWanted = (channel: string): boolean =>
@@ -44,7 +44,7 @@ function isIn(
   if (segment === undefined) return false;
   const exact = children.get(segment);
   if (exact !== undefined && isIn(exact, namespace, at + 1, depth)) return true;
-  // A prefix may end with a node's name without a task: it matches all tasks of the node.
+  // The segment of a prefix may be a node's name without a task. It matches all tasks of the node.
   const colon = segment.indexOf(":");
   const named = colon < 0 ? undefined : children.get(segment.slice(0, colon));
   return named !== undefined && isIn(named, namespace, at + 1, depth);

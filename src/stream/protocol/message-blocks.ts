@@ -9,7 +9,7 @@ interface Block {
   open: boolean;
 }
 
-/** The content of one message as blocks that start, grow and finish. Only tool calls may be open side by side. */
+/** Emits the content of one message as blocks that start, grow and finish. Only blocks of tool calls may be open at the same time. */
 export class MessageBlocks {
   readonly #emit: BlockEventHandler;
   readonly #blocks: Block[] = [];
@@ -25,7 +25,7 @@ export class MessageBlocks {
     this.#append(block, "text", text);
   }
 
-  /** Adds a piece of content: a new block, or a continuation of one. */
+  /** Adds a piece of content, which begins a new block or continues one. */
   content(piece: JsonObject): void {
     const { index, ...content } = piece;
     const { type, text, reasoning } = content;
@@ -62,7 +62,7 @@ export class MessageBlocks {
     for (const block of this.#blocks) this.#finish(block);
   }
 
-  /** The last block, if it is open and has this type. */
+  /** Returns the last block, if it is open and has this type. */
   #going(type: string): Block | undefined {
     const last = this.#blocks.at(-1);
     return last?.open === true && last.content["type"] === type ? last : undefined;
@@ -105,7 +105,7 @@ function merged(before: JsonObject, more: JsonObject): Record<string, unknown> {
   return joined;
 }
 
-/** Members that arrive whole, once or repeatedly, and are not appended. */
+/** Members whose values arrive whole, once or several times, and are not appended. */
 const FIXED: ReadonlySet<string> = new Set(["type", "id", "name", "index", "__proto__"]);
 
 function callOf({ id, name, args }: JsonObject): JsonObject {
@@ -113,7 +113,7 @@ function callOf({ id, name, args }: JsonObject): JsonObject {
     const parsed: unknown = args === "" ? {} : JSON.parse(String(args));
     if (isObject(parsed)) return { type: "tool_call", id, name, args: parsed };
   } catch {
-    // Sent as an invalid tool call.
+    // The arguments are no valid JSON: the call is sent as an invalid tool call.
   }
   return { type: "invalid_tool_call", id, name, args, error: "The arguments are no JSON object" };
 }

@@ -4,7 +4,7 @@ import { MessageBlocks, type BlockEventHandler } from "./message-blocks.ts";
 
 type FactOf<T extends Fact["t"]> = Extract<Fact, { t: T }>;
 
-/** Receives an event of a message, with the namespace and the node that emit it. */
+/** Receives an event of a message, with the namespace and the node that emitted it. */
 export type MessageEventHandler = (ns: string, node: unknown, data: JsonObject) => void;
 
 interface Streaming {
@@ -21,10 +21,10 @@ const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
 ]);
 
-/** The largest number of messages that are tracked as being streamed at once. */
+/** The most messages that are tracked as being streamed at the same time. */
 const MAX_STREAMING_MESSAGES = 256;
 
-/** The messages of one run as protocol events: streamed ones, and those that nodes return whole. */
+/** Emits the messages of one run as protocol events: streamed messages, and those that nodes return whole. */
 export class MessageEvents {
   readonly #emit: MessageEventHandler;
   readonly #streaming = new Map<number, Streaming>();
@@ -75,7 +75,7 @@ export class MessageEvents {
 
   #start(role: string, id: string, ns: string, meta: JsonObject): Streaming {
     const node = meta["langgraph_node"];
-    // The id distinguishes messages that one node streams concurrently.
+    // `run_id` is the message's id, which distinguishes messages that one node streams at the same time.
     const emit: BlockEventHandler = (data) => this.#emit(ns, node, { ...data, run_id: id });
     const { ls_model_name: model, ls_provider: provider } = meta;
     const metadata = {

@@ -2,11 +2,11 @@ import { textBetween, type JsonText } from "../../codec/json-pieces.ts";
 
 /** An event of the thread-centric protocol (version 2). */
 export interface ProtocolEvent {
-  /** The thread's event number. Several events of one fact may share its last number; then `id` distinguishes them. */
+  /** The thread's event number. Several events of one fact may share the fact's last number; then `id` distinguishes them. */
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** The channel by which clients subscribe to the event. Channels that begin with `custom:` belong to `custom` too. */
+  /** The channel of the event. Clients subscribe to channels; one that begins with `custom:` belongs to `custom` too. */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
@@ -15,27 +15,27 @@ export interface ProtocolEvent {
 
 export const namespaceOf = (ns: string): readonly string[] => (ns === "" ? [] : ns.split("|"));
 
-/** Members of an event beside its data. */
+/** Members of an event in addition to its data: when, and by which node, it was emitted. */
 export interface EventOrigin {
   readonly at: number;
   readonly node?: unknown;
 }
 
-/** Numbers the events of one fact with the thread's event numbers that the fact takes. */
+/** Collects events, and gives the events of each fact the thread's event numbers that the fact takes. */
 export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
   #next = 0;
   #last = 0;
   #extra = 0;
 
-  /** Starts a fact that takes `width` numbers from `first` on. */
+  /** Begins the events of a fact. The fact takes `width` numbers, from `first` on. */
   begin(first: number, width: number): void {
     this.#next = first;
     this.#last = first + width - 1;
     this.#extra = 0;
   }
 
-  /** Adds an event. `data` is JSON text. */
+  /** Adds an event of the current fact. `data`: JSON text. */
   put(method: string, ns: string, data: JsonText, { at, node }: EventOrigin, channel = method): void {
     const seq = Math.min(this.#next++, this.#last);
     const extra = this.#next - 1 > this.#last ? ++this.#extra : 0;

@@ -8,7 +8,7 @@ import type { ChunkSlice } from "../rendering.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 import { Translator } from "./translator.ts";
 
-/** Renders slices as protocol events, for a pump that reads `reader`, which has to return whole runs. */
+/** Makes the function that renders slices of `reader` as protocol events. The reader MUST return each run from its first event on. */
 export function protocolOf(
   reader: ThreadReader,
 ): (slice: ChunkSlice) => Eventually<readonly ProtocolEvent[]> {
@@ -24,7 +24,7 @@ export function protocolOf(
   };
 }
 
-/** The same as server-sent events, for the events that are `wanted`. */
+/** Like {@link protocolOf}, but renders the `wanted` events as server-sent events. */
 export function protocolSse(
   reader: ThreadReader,
   wanted: (event: ProtocolEvent) => boolean,
@@ -39,8 +39,8 @@ export function protocolSse(
 }
 
 /**
- * True if the protocol events of a slice may be large, or are of unknown size. Memory is reserved for them before they are translated, since a
- * {@link Translator} gets each event once.
+ * True if the protocol events of a slice may be large, or their size is unknown. Then memory is reserved before they are translated: they cannot be
+ * dropped and translated again, because a {@link Translator} gets each fact only once.
  */
 export function mayBeLarge({ entry, data }: ChunkSlice): boolean {
   // The size of a chunk that was read from storage is unknown.

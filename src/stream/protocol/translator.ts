@@ -12,25 +12,25 @@ import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
 
-/** Lifecycle events of the root graph by which clients see the end of a run. */
+/** The lifecycle events of the root graph that show clients the end of a run. */
 type Terminal = "completed" | "failed" | "interrupted";
 
 /**
- * Translates one run into protocol events. It MUST get all of the run's events, in order: the events of a message or
- * of a subgraph depend on earlier ones. The same run always gives the same events.
+ * Translates one run into protocol events. It MUST get all of the run's facts, in order, because the events of a message or
+ * a subgraph depend on earlier ones. The same run always gives the same events.
  */
 export class Translator {
   readonly #run: RunRecord;
   readonly #numbers = new EventNumbering();
   readonly #messages: MessageEvents;
-  /** Namespaces of subgraphs that have started and not ended. */
+  /** The namespaces of subgraphs that have started and not ended. */
   readonly #children = new Set<string>();
   readonly #asked = new Set<string>();
   #at: number;
   #paused = false;
-  /** Characters of the events of the slice. */
+  /** The characters of the events of the current slice. */
   #size = 0;
-  /** The position within a chunk at which it stopped, because the events were large. */
+  /** Where the translation stopped within a chunk, because the events were large. */
   #stopped: { readonly first: number; readonly place: number; readonly seq: number } | undefined;
 
   constructor(run: RunRecord) {
@@ -39,7 +39,7 @@ export class Translator {
     this.#messages = new MessageEvents((ns, node, data) => this.#put("messages", ns, json(data), node));
   }
 
-  /** Translates a slice or, if its events are large, a part of it: the next call continues with the same slice. */
+  /** Translates a slice. If its events are large, translates a part of it; the next call has to pass the same slice, and continues. */
   read(slice: ChunkSlice): Eventually<readonly ProtocolEvent[]> {
     const { first } = slice.entry.chunk;
     const { place, seq } =
@@ -50,7 +50,7 @@ export class Translator {
     return this.#from(slice, place, seq);
   }
 
-  /** The events for the end of a run; without a record, the run was rolled back or deleted. */
+  /** The events for the end of a run. `record`: undefined if the run was rolled back or deleted. */
   end(record: RunRecord | undefined, seq: number): readonly ProtocolEvent[] {
     this.#numbers.begin(seq, 1);
     if (record?.ended_at) this.#at = Math.max(this.#at, record.ended_at);
@@ -89,7 +89,7 @@ export class Translator {
   #translate(fact: Fact, id: number, page: RenderContext): Eventually<void> {
     switch (fact.t) {
       case "start":
-        // The number before this one may be that of the previous run's end.
+        // Takes the second number of the fact: the end of the previous run may have the first.
         this.#numbers.begin(this.#run.seq_base + id + 1, 1);
         this.#paused = false;
         return this.#lifecycle("", "running");
@@ -121,9 +121,9 @@ export class Translator {
     }
   }
 
-  /** An object with a `name` is the event's data as it is, on a channel of that name; anything else is the data's payload. */
+  /** Emits custom data. An object with a `name` becomes the event's data, on a channel with that name; other data becomes the `payload`. */
   #custom({ ns, json: text }: FactOf<"custom">): void {
-    // Only these events are parsed, since few have a `name`.
+    // Parses only data that may have a `name`, because few have one.
     const data: unknown = text.startsWith("{") && text.includes('"name"') ? JSON.parse(text) : undefined;
     if (!isObject(data) || !Object.hasOwn(data, "name"))
       return this.#put("custom", ns, `{"payload":${text}}`);
@@ -166,7 +166,7 @@ export class Translator {
     });
   }
 
-  /** Requests input, once for each interrupt: those of a subgraph are also on its task, and on the run. */
+  /** Emits a request for input, once for each interrupt. The facts of a task above the subgraph, and of the run's pause, repeat its interrupts. */
   #ask(ns: string, interrupts: FactOf<"interrupt">["interrupts"]): void {
     for (const { id, value } of interrupts) {
       if (this.#asked.has(id)) continue;
@@ -176,7 +176,7 @@ export class Translator {
     }
   }
 
-  /** Emits tool events from the messages that call a tool and from those that answer. */
+  /** Emits tool events for messages that call tools, and for messages with the results. */
   #tools({ message, ns, meta }: FactOf<"complete">): void {
     const emit = (data: JsonObject) => this.#put("tools", ns, json(data), meta["langgraph_node"]);
     if (message["type"] === "ai") {
@@ -200,7 +200,7 @@ export class Translator {
     this.#numbers.put(method, ns, data, { at: this.#at, node }, channel);
   }
 
-  /** The context for the renderers of single modes. */
+  /** The context in which the renderers of stream modes are called. */
   #page({ entry, data: source }: ChunkSlice, place: number): RenderContext {
     return new FactPage(source, entry.states?.get(place), (event, data) => {
       const bar = event.indexOf("|");
