@@ -20,12 +20,15 @@ import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { PendingCommit } from "./pending-commit.ts";
+import { UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
  * Event ids: the mark is raised when fewer than this many ids are left below it, so that the raise is stored in time.
  */
 const HEADROOM = 1_024;
+/** The id of an event that is not known yet. No fact that a graph reports refers to it. */
+const NO_EVENT = -1;
 /** The number of node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
@@ -45,6 +48,7 @@ export class Attempt {
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
+  readonly #usage: UsageTotals;
   #flushing = false;
   /**
    * Writes, by checkpoint id, that tasks had stored at checkpoints of earlier runs that this run continues from. An
@@ -71,6 +75,7 @@ export class Attempt {
     this.#mark = run.event_mark;
     this.#atExit = run.kwargs.durability === "exit";
     this.pending = new PendingCommit(this.#atExit);
+    this.#usage = new UsageTotals(run.usage);
     this.root = new GraphExecution(this, this.#origin());
   }
 
@@ -94,6 +99,11 @@ export class Attempt {
     const run = this.liveThread.runs.get(this.id);
     if (run === undefined) throw new TypeError(`Run ${this.id} has no record`);
     return run;
+  }
+
+  /** The run's record with the tokens so far. */
+  withUsage(): RunRecord {
+    return this.#usage.takeChange() ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
   }
 
   get alive(): boolean {
@@ -239,9 +249,10 @@ export class Attempt {
     // The end of the run is being stored: nothing may be written about the run after it.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const parked = changeRun(this.run, {
-      parked: this.run.parked + 1,
-      cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
+    const run = this.withUsage();
+    const parked = changeRun(run, {
+      parked: run.parked + 1,
+      cancel: run.cancel ?? (isCutOff ? "interrupt" : null),
     });
     this.liveThread.runs.set(this.id, parked);
     const stored = this.liveThread.write(
@@ -295,7 +306,7 @@ export class Attempt {
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? afterProgress(run) : run;
+    let noted = progress ? afterProgress(this.withUsage()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
@@ -306,6 +317,7 @@ export class Attempt {
   /** Takes all pending writes, or only their facts, and the log's next chunk with these. */
   takePending(eventsAlone: boolean) {
     const { checkpoints, writes, emissions } = this.pending.takeAll(eventsAlone);
+    for (const { fact } of emissions) this.#usage.add(fact, NO_EVENT);
     return { checkpoints, writes, events: this.sink.take(emissions) };
   }
 
@@ -314,6 +326,7 @@ export class Attempt {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
+    if (id >= 0) this.#usage.add(fact, id);
     if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
     return id;
   }

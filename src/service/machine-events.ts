@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { RunOrigin, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { IdempotencyKey } from "./idempotency.ts";
@@ -26,6 +26,8 @@ interface EventOptions {
   readonly again?: IdempotencyKey | undefined;
   /** What the run finds in `configurable` besides. */
   readonly configurable?: JsonObject | undefined;
+  /** What brought the event. Default: `http`. */
+  readonly origin?: RunOrigin;
 }
 
 /** Events for the machine of a thread. */
@@ -66,7 +68,7 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
       };
     },
 
-    async send(key, event, { again, configurable } = {}) {
+    async send(key, event, { again, configurable, origin } = {}) {
       const { assistant_id, graph_id } = (await threads.record(key)).metadata;
       if (typeof assistant_id !== "string")
         throw new ServiceError(
@@ -78,7 +80,12 @@ export function createMachineEvents({ engine, threads, states, runs }: Deps): Ma
           "resume.invalid",
           `The graph "${String(graph_id)}" of this thread is no machine: it takes no events`,
         );
-      const request: RunRequest = { assistant_id, command: { resume: event }, multitask_strategy: "enqueue" };
+      const request: RunRequest = {
+        assistant_id,
+        command: { resume: event },
+        multitask_strategy: "enqueue",
+        origin,
+      };
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
       } catch (cause) {

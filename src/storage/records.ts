@@ -107,6 +107,8 @@ export const runRows = createRowCodec<StoredRun>()(
     "base_writes",
     "due",
     "cancel_reason",
+    "origin",
+    "usage",
   ],
   (run) => [
     run.run_id,
@@ -134,6 +136,8 @@ export const runRows = createRowCodec<StoredRun>()(
     run.base_writes,
     run.due,
     run.cancel_reason,
+    run.origin,
+    run.usage,
   ],
 );
 
