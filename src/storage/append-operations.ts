@@ -33,7 +33,7 @@ import { ordinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
-import { createdRunKey, endedRunKey } from "./run-index.ts";
+import { admittedRunKeys, endedRunKey } from "./run-index.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
   HIDDEN_MARK,
@@ -192,7 +192,7 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
   const order = runOrderKey(prefix, run.order, run.run_id);
   // The kwargs of an unfinished run are cached until its end, so here it is a new or an ended run.
   if (run.order >= next_run) {
-    if (temporary === null) draft.putSealed(createdRunKey(key, run), PRESENT_MARK);
+    if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
   }
   return andThen(refuseEnded(draft, run.run_id), () =>

@@ -179,7 +179,7 @@ export const PRESENT_MARK: Buffer = seal(true);
 /** The value of a mark for a thread that is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
 /** The mark of a complete index of runs. It is raised when a run gets more keys in it, so that older data get them too. */
-export const RUN_INDEX_MARK: Buffer = seal(2);
+export const RUN_INDEX_MARK: Buffer = seal(3);
 
 /** Small numbers, encoded once: sequence numbers of a thread's first runs. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));

@@ -1,19 +1,43 @@
+import type { JsonObject } from "../model/json.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
-import { runsByCreationPrefix, failedRunsPrefix, interruptedRunsPrefix, runSortKey } from "./keys.ts";
+import {
+  cronRunsPrefix,
+  runsByCreationPrefix,
+  failedRunsPrefix,
+  interruptedRunsPrefix,
+  runSortKey,
+} from "./keys.ts";
 import { runRows, type StoredRun } from "./records.ts";
 
 /**
- * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, and a run
- * that fails or is interrupted a second one at its end, so that the few such runs are found among many. Any other state is read from the record,
- * because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
+ * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, a run of a cron
+ * another one, and a run that fails or is interrupted one more at its end, so that the few such runs are found among many. Any other state is
+ * read from the record, because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
  */
 
-type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status">;
+type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;
+
+/** Characters: clients may give their own runs any `cron_id`. */
+const MAX_CRON_ID = 64;
+
+/** The cron that these metadata name; undefined if they name none. */
+export function cronIn(metadata: JsonObject | undefined): string | undefined {
+  const cron = metadata?.["cron_id"];
+  return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;
+}
 
 export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_at }: IndexedRun): string {
   return runSortKey(runsByCreationPrefix(tenant), created_at, thread, run_id);
+}
+
+/** The keys that a run gets when it is admitted. */
+export function admittedRunKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
+  const created = createdRunKey(key, run);
+  const cron = cronIn(run.metadata);
+  if (cron === undefined) return [created];
+  return [created, runSortKey(cronRunsPrefix(key.tenant, cron), run.created_at, key.thread, run.run_id)];
 }
 
 /** The prefix of the index of runs that ended with this status; undefined if they have no index of their own. */
@@ -33,8 +57,8 @@ export function endedRunKey(
 
 /** All index keys that a run of a thread that is not temporary must have. */
 export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
-  const [created, ended] = [createdRunKey(key, run), endedRunKey(key, run)];
-  return ended === undefined ? [created] : [created, ended];
+  const ended = endedRunKey(key, run);
+  return ended === undefined ? admittedRunKeys(key, run) : [...admittedRunKeys(key, run), ended];
 }
 
 /** The run; undefined if its record is damaged. */
