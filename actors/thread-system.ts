@@ -4,6 +4,7 @@ import type {
   CancelAction,
   MultitaskStrategy,
   RunKwargs,
+  RunOrigin,
   RunRecord,
   TerminalStatus,
 } from "../src/model/run.ts";
@@ -37,6 +38,7 @@ export interface RunDraft {
   readonly metadata: JsonObject;
   readonly kwargs: RunKwargs;
   readonly multitask_strategy: MultitaskStrategy;
+  readonly origin: RunOrigin;
   /** Members of the run's config to store in the thread's record, for people to see; undefined: none. */
   readonly config?: JsonObject;
   /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */

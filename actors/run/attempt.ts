@@ -22,6 +22,7 @@ import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { AttemptMailbox } from "./attempt-mailbox.ts";
 import { PendingCommit } from "./pending-commit.ts";
+import { UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
@@ -29,6 +30,8 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
  * is stored in time.
  */
 const HEADROOM = 1_024;
+/** The id of an event that is not known yet. No fact that a graph reports refers to it. */
+const NO_EVENT = -1;
 /** The number of node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
 
@@ -48,6 +51,7 @@ export class Attempt {
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
+  readonly #usage: UsageTotals;
   #flushing = false;
   /**
    * The task writes at checkpoints of earlier runs from which this run continues, as they were before this run, by
@@ -75,6 +79,7 @@ export class Attempt {
     this.#mark = run.event_mark;
     this.#atExit = run.kwargs.durability === "exit";
     this.pending = new PendingCommit(this.#atExit);
+    this.#usage = new UsageTotals(run.usage);
     this.root = new GraphExecution(this, this.#origin());
   }
 
@@ -102,6 +107,11 @@ export class Attempt {
 
   get mailbox(): AttemptMailbox {
     return (this.#mailbox ??= new AttemptMailbox(this));
+  }
+
+  /** The run's record with the tokens so far. */
+  withUsage(): RunRecord {
+    return this.#usage.takeChange() ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
   }
 
   get alive(): boolean {
@@ -249,9 +259,10 @@ export class Attempt {
     // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.
     if (this.liveThread.record.active !== this.id) return Promise.resolve();
     this.flushNow();
-    const parked = changeRun(this.run, {
-      parked: this.run.parked + 1,
-      cancel: this.run.cancel ?? (isCutOff ? "interrupt" : null),
+    const run = this.withUsage();
+    const parked = changeRun(run, {
+      parked: run.parked + 1,
+      cancel: run.cancel ?? (isCutOff ? "interrupt" : null),
     });
     this.liveThread.runs.set(this.id, parked);
     const stored = this.liveThread.write(
@@ -310,7 +321,7 @@ export class Attempt {
 
   #note(writes: readonly TaskWrites[], progress: boolean): readonly RunRecord[] {
     const { run } = this;
-    let noted = progress ? afterProgress(run) : run;
+    let noted = progress ? afterProgress(this.withUsage()) : run;
     const base = takeWritesToRestore(this.#writesBefore, writes);
     if (base.length > 0) noted = changeRun(noted, { base_writes: [...(run.base_writes ?? []), ...base] });
     if (noted === run) return [];
@@ -321,6 +332,7 @@ export class Attempt {
   /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
     const { emissions, ...rest } = this.pending.takeAll(eventsAlone);
+    for (const { fact } of emissions) this.#usage.add(fact, NO_EVENT);
     return { ...rest, events: this.sink.take(emissions) };
   }
 
@@ -329,6 +341,7 @@ export class Attempt {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
+    if (id >= 0) this.#usage.add(fact, id);
     if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
     return id;
   }

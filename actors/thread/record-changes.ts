@@ -44,6 +44,8 @@ export function newRun(
     base_writes: null,
     due,
     cancel_reason: null,
+    origin: draft.origin,
+    usage: null,
   };
 }
 

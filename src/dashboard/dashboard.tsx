@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { Shell } from "./app/shell.tsx";
-import { applyTheme } from "./app/theme.ts";
+import { applyTheme, readTheme } from "./app/stored-theme.ts";
 
-applyTheme();
+applyTheme(readTheme());
 const place = document.querySelector("#app");
 if (place !== null) render(<Shell />, place);

@@ -1,7 +1,7 @@
 import { render } from "preact";
-import { applyTheme } from "./app/theme.ts";
+import { applyTheme, readTheme } from "./app/stored-theme.ts";
 import { DocsPage } from "./docs/page.tsx";
 
-applyTheme();
+applyTheme(readTheme());
 const place = document.querySelector("#app");
 if (place !== null) render(<DocsPage />, place);

@@ -1,3 +1,4 @@
+import { applyTheme, chooseNextTheme, readTheme, THEME_SYMBOLS, type Theme } from "./app/stored-theme.ts";
 import { stateLabel, type ActiveStateValue } from "./inspector/chart-model.ts";
 import { createTextElement } from "./inspector/text-element.ts";
 import { ChartPanel } from "./inspector/chart-panel.ts";
@@ -43,6 +44,14 @@ const showStatus = (text: string): void => {
 
 const thread = watched.get("thread_id");
 if (thread !== null) ($("#board") as HTMLAnchorElement).href = `./#/threads/${encodeURIComponent(thread)}`;
+
+function showTheme(theme: Theme): void {
+  $("#theme").textContent = THEME_SYMBOLS[theme];
+  $("#theme").ariaLabel = `Colours: ${theme}. Change`;
+}
+applyTheme(readTheme());
+showTheme(readTheme());
+$("#theme").addEventListener("click", () => showTheme(chooseNextTheme(readTheme())));
 
 // --- rendering ---
 

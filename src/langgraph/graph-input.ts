@@ -110,7 +110,7 @@ function placeOf(run: RunRecord, position: Position): JsonObject {
 const MODES = ["values", "updates", "checkpoints", "tasks", "custom"] as const;
 
 /** True when the run requests tokens. Only then does LangGraph stream them, because they cost a handler for every call within the nodes. */
-export function wantsMessages({ kwargs }: RunRecord): boolean {
+function wantsMessages({ kwargs }: RunRecord): boolean {
   return kwargs.stream_mode.some((mode) => mode === "messages" || mode === "messages-tuple");
 }
 

@@ -26,7 +26,7 @@ import {
   settledTaskOfWrites,
   takeRecordedStep,
 } from "./task-conversion.ts";
-import { answerRefusal, checkpointRunDataOf, pendingInterruptIds, wantsMessages } from "./graph-input.ts";
+import { answerRefusal, checkpointRunDataOf, pendingInterruptIds } from "./graph-input.ts";
 import { CheckpointBranch } from "./branch-from-checkpoint.ts";
 import type { LoadedLangGraph } from "./exported-graph.ts";
 import type { GraphProgress } from "./graph-progress.ts";
@@ -87,7 +87,7 @@ export class HostedExecution implements Execution {
       position,
       marks: checkpointRunDataOf(run, hosted.hash),
       input: isObject(run.kwargs.input) ? run.kwargs.input : null,
-      tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact), wantsMessages(run)),
+      tokens: new TokenStream(hosted.library, (fact) => this.#emit(fact)),
       showsEarlierTaskResults: showsEarlierTaskResults(run.kwargs),
       source,
       hidden: (ns) => untrackedKeys(hosted.graph, ns),

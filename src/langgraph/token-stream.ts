@@ -17,12 +17,10 @@ export class TokenStream {
   readonly #begun = new Map<string, number>();
   /** Ids of messages that were emitted whole. */
   readonly #whole = new Set<string>();
-  readonly #wanted: boolean;
 
-  constructor(library: Library, emit: (fact: Fact) => number, wanted: boolean) {
+  constructor(library: Library, emit: (fact: Fact) => number) {
     this.#library = library;
     this.#emit = emit;
-    this.#wanted = wanted;
   }
 
   /** Records a message, or a chunk of one, that LangGraph streams in the mode `messages`. */
@@ -74,7 +72,7 @@ export class TokenStream {
     for (const message of messagesIn(update)) {
       const { id } = message;
       const streamed = this.#begun.delete(id);
-      const isNew = !this.#whole.has(id) && !(this.#wanted && wasThere(id));
+      const isNew = !this.#whole.has(id) && !wasThere(id);
       this.#whole.add(id);
       if (streamed || isNew) yield { t: "complete", message, streamed, ns, meta: meta() };
     }

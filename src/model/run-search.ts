@@ -1,5 +1,5 @@
 import { contains, type JsonObject } from "./json.ts";
-import type { RunRecord, RunStatus } from "./run.ts";
+import type { RunOrigin, RunRecord, RunStatus } from "./run.ts";
 
 /** A run without its kwargs, which may be large. */
 export type RunWithoutKwargs = Omit<RunRecord, "kwargs">;
@@ -11,6 +11,7 @@ export interface RunFilter {
   readonly thread_id?: string;
   readonly assistant_id?: string;
   readonly graph_id?: string;
+  readonly origin?: RunOrigin;
   /** The run's metadata must contain every member. */
   readonly metadata?: JsonObject;
   /** Epoch milliseconds: created at this time or later. */
@@ -22,12 +23,13 @@ export interface RunFilter {
 }
 
 export function matchesRun(run: RunWithoutKwargs, filter: RunFilter): boolean {
-  const { status, thread_id, assistant_id, graph_id, metadata, error } = filter;
+  const { status, thread_id, assistant_id, graph_id, origin, metadata, error } = filter;
   const { created_after = 0, created_before = Number.POSITIVE_INFINITY } = filter;
   if (status !== undefined && run.status !== (status === "running" ? "pending" : status)) return false;
   if (thread_id !== undefined && run.thread_id !== thread_id) return false;
   if (assistant_id !== undefined && run.assistant_id !== assistant_id) return false;
   if (graph_id !== undefined && run.graph_id !== graph_id) return false;
+  if (origin !== undefined && run.origin !== origin) return false;
   if (run.created_at < created_after || run.created_at >= created_before) return false;
   if (error !== undefined && !mentions(run, error.toLowerCase())) return false;
   return metadata === undefined || contains(run.metadata, metadata);

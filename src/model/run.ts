@@ -103,6 +103,18 @@ export interface RunKwargs {
   readonly timer?: Timer;
 }
 
+/** What started a run: a request over HTTP, a command on a socket, a cron, or a timer of its machine. */
+export const runOrigins = ["http", "socket", "cron", "timer"] as const;
+export type RunOrigin = (typeof runOrigins)[number];
+
+/** Tokens of the calls of one model. */
+export interface ModelUsage {
+  /** Names of the model, such as the one that was asked for and its version. Empty: not known. */
+  readonly models: readonly string[];
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+}
+
 /** One execution of an assistant on a thread. Times are epoch milliseconds. */
 export interface RunRecord {
   readonly run_id: string;
@@ -142,6 +154,10 @@ export interface RunRecord {
   readonly due: number | null;
   /** The reason of the cancellation, as its client gave it. */
   readonly cancel_reason: string | null;
+  /** Null: a version stored it that did not note the origin. */
+  readonly origin: RunOrigin | null;
+  /** The tokens of all attempts, by model; null: none are known. */
+  readonly usage: readonly ModelUsage[] | null;
 }
 
 /** A copy of a run with changed members. The members are listed one by one for speed: see {@link changeThread}. */
@@ -173,5 +189,7 @@ export function changeRun(run: RunRecord, change: Partial<RunRecord>): RunRecord
     base_writes: change.base_writes === undefined ? run.base_writes : change.base_writes,
     due: change.due === undefined ? run.due : change.due,
     cancel_reason: change.cancel_reason === undefined ? run.cancel_reason : change.cancel_reason,
+    origin: change.origin === undefined ? run.origin : change.origin,
+    usage: change.usage === undefined ? run.usage : change.usage,
   };
 }

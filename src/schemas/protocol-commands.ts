@@ -1,5 +1,6 @@
 import { ServiceError, invalidField } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import type { RunOrigin } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thread-protocol.ts";
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
@@ -42,17 +43,18 @@ export async function executeCommand(
   key: ThreadKey,
   { method, params }: ProtocolCommand,
   configurable?: JsonObject,
+  origin?: RunOrigin,
 ): Promise<JsonObject> {
   switch (method) {
     case "run.start": {
-      const { run_id } = await protocol.start(key, withConfigurable(requestOf(params), configurable));
+      const { run_id } = await protocol.start(key, withConfigurable(requestOf(params, origin), configurable));
       return { run_id };
     }
     case "input.respond": {
       const { run_id } = await protocol.respond(
         key,
         answersOf(params),
-        withConfigurable(answering(params), configurable),
+        withConfigurable(answering(params, origin), configurable),
       );
       return { run_id };
     }
@@ -61,7 +63,7 @@ export async function executeCommand(
       if (checkpoint_id === undefined) throw invalidField("params.checkpoint_id", "is required");
       const { run_id, thread_id } = await protocol.fork(
         key,
-        withConfigurable(answering(params), configurable),
+        withConfigurable(answering(params, origin), configurable),
       );
       return { run_id, thread_id };
     }
@@ -82,24 +84,20 @@ export async function executeCommand(
 }
 
 /** The run request of a command. @throws ServiceError `validation.failed` */
-function requestOf({ multitaskStrategy, ...params }: RawBody): RunRequest {
+function requestOf({ multitaskStrategy, ...params }: RawBody, origin?: RunOrigin): RunRequest {
   const multitask_strategy = params["multitask_strategy"] ?? multitaskStrategy ?? "enqueue";
-  return parseRunRequest({ ...params, ...SHOWN, multitask_strategy });
+  return parseRunRequest({ ...params, ...SHOWN, multitask_strategy }, origin);
 }
 
 /** Reads the run request of an answer. It has no assistant: that of the last run is used. @throws ServiceError `validation.failed` */
-function answering({
-  input,
-  config,
-  metadata,
-  update,
-  goto,
-  checkpoint_id,
-}: RawBody): RunRequestWithoutAssistant {
+function answering(
+  { input, config, metadata, update, goto, checkpoint_id }: RawBody,
+  origin?: RunOrigin,
+): RunRequestWithoutAssistant {
   const command = { ...(update !== undefined && { update }), ...(goto !== undefined && { goto }) };
   const isMore = Object.keys(command).length > 0;
   const given = { input, config, metadata, checkpoint_id, ...(isMore && { command }) };
-  const { assistant_id: _, ...request } = requestOf({ ...given, assistant_id: "" });
+  const { assistant_id: _, ...request } = requestOf({ ...given, assistant_id: "" }, origin);
   return request;
 }
 

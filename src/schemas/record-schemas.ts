@@ -1,4 +1,4 @@
-import { multitaskStrategies } from "../model/run.ts";
+import { multitaskStrategies, runOrigins } from "../model/run.ts";
 import { type TSchema, Type } from "./typebox.ts";
 
 /** Schemas of the records in responses, for people and for client generators. A test validates responses with them. */
@@ -118,6 +118,14 @@ const records = {
     status: Type.Enum(["pending", "running", "success", "error", "timeout", "interrupted"]),
     multitask_strategy: Type.Enum(multitaskStrategies),
     attempt: Type.Integer({ minimum: 0 }),
+    origin: orNull(Type.Enum(runOrigins)),
+    usage: Type.Array(
+      Type.Object({
+        models: Type.Array(text),
+        input_tokens: Type.Number({ minimum: 0 }),
+        output_tokens: Type.Number({ minimum: 0 }),
+      }),
+    ),
     error: orNull(Type.Object({ error: text, message: text })),
     scheduled_for: Type.Optional(time),
     cancel_reason: Type.Optional(text),

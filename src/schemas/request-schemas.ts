@@ -1,4 +1,10 @@
-import { type CancelAction, multitaskStrategies, type RunStatus, streamModes } from "../model/run.ts";
+import {
+  type CancelAction,
+  multitaskStrategies,
+  runOrigins,
+  type RunStatus,
+  streamModes,
+} from "../model/run.ts";
 import { assistantOrders } from "../service/assistant-search.ts";
 import { threadOrders } from "../model/thread-search.ts";
 import { MAX_TTL_MINUTES, ttlStrategies } from "../model/thread.ts";
@@ -185,6 +191,7 @@ export const runSearchSchema = compileBodySchema(
     assistant_id: Type.Optional(Type.String({ format: "uuid" })),
     graph_id: Type.Optional(Type.String({ maxLength: 1000 })),
     thread_id: Type.Optional(Type.String({ format: "uuid" })),
+    origin: Type.Optional(Type.Enum([...runOrigins])),
     metadata: Type.Optional(metadataFilterSchema),
     created_after: Type.Optional(moment),
     created_before: Type.Optional(moment),

@@ -1,3 +1,4 @@
+import type { RunOrigin } from "../model/run.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
 import { dropNulls, type RawBody } from "./body.ts";
@@ -5,9 +6,13 @@ import { invalid } from "./error-responses.ts";
 import { runCreateSchema } from "./request-schemas.ts";
 
 /** Validates the body of a request that starts a run. @throws ServiceError `validation.failed` */
-export function parseRunRequest(body: RawBody): ReturnType<typeof runCreateSchema.parse> & RunRequest {
+export function parseRunRequest(
+  body: RawBody,
+  origin?: RunOrigin,
+): ReturnType<typeof runCreateSchema.parse> & RunRequest {
   dropNulls(body["config"]);
-  return runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
+  const request = runCreateSchema.parse(body) as ReturnType<typeof runCreateSchema.parse> & RunRequest;
+  return { ...request, origin };
 }
 
 /** The documented names of fields, by their names in camel case, which one version of the official client sends in a batch. */

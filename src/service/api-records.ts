@@ -117,6 +117,8 @@ export function apiRunSummary(run: RunWithoutKwargs, isRunning: boolean): JsonOb
     status: isRunning && run.status === "pending" ? "running" : run.status,
     multitask_strategy,
     attempt,
+    origin: run.origin,
+    usage: run.usage ?? [],
     error: run.error && { error: run.error.error, message: run.error.message },
     ...(run.due !== null && { scheduled_for: toIso(run.due) }),
     ...(run.cancel_reason !== null && { cancel_reason: run.cancel_reason }),

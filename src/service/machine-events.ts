@@ -1,6 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import type { RunRecord } from "../model/run.ts";
+import type { RunOrigin, RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -30,6 +30,8 @@ interface EventOptions {
   readonly again?: IdempotencyKey | undefined;
   /** Further members of the run's `configurable`. */
   readonly configurable?: JsonObject | undefined;
+  /** What brought the event. Default: `http`. */
+  readonly origin?: RunOrigin;
 }
 
 /** Events for the machine of a thread. */
@@ -95,7 +97,7 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
       };
     },
 
-    async send(key, event, { again, configurable } = {}) {
+    async send(key, event, { again, configurable, origin } = {}) {
       const { active, metadata } = await threads.record(key);
       const { assistant_id, graph_id } = metadata;
       if (typeof assistant_id !== "string")
@@ -110,7 +112,12 @@ export function createMachineEvents({ engine, journal, threads, states, runs }: 
         );
       const never = active === null ? undefined : engine.refusesEvent?.(graph_id, event);
       if (never !== undefined) throw typeRefused(never);
-      const request: RunRequest = { assistant_id, command: { resume: event }, multitask_strategy: "enqueue" };
+      const request: RunRequest = {
+        assistant_id,
+        command: { resume: event },
+        multitask_strategy: "enqueue",
+        origin,
+      };
       try {
         return await runs.start(key, withConfigurable(request, configurable), { again, event: {} });
       } catch (cause) {

@@ -33,6 +33,7 @@ export function createTimerHandler({ journal, runs }: Deps): AdmitTimerRun {
     const request: RunRequest = {
       assistant_id: String(thread?.metadata["assistant_id"]),
       multitask_strategy: "enqueue",
+      origin: "timer",
     };
     try {
       await runs.start(key, request, { event: { timer } });

@@ -8,6 +8,7 @@ import type {
   Durability,
   MultitaskStrategy,
   RunKwargs,
+  RunOrigin,
   StreamMode,
 } from "../model/run.ts";
 import { LATEST_CHECKPOINT, type StartCheckpoint } from "../model/start-checkpoint.ts";
@@ -60,6 +61,8 @@ export interface RunRequest {
   readonly strict_resume?: boolean;
   /** The project and session of the client's own tracing; stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
+  /** What brought the request, not a field of its body. Default: `http`. */
+  readonly origin?: RunOrigin | undefined;
 }
 
 /** Adds members to the `configurable` of a request's runs. They win over those of the request itself. */
@@ -169,6 +172,7 @@ export function runDraftOf(
     metadata,
     kwargs,
     multitask_strategy,
+    origin: request.origin ?? "http",
     ...(shared && { config: shared }),
     ...(place.create && { create: place.create }),
     ...(request.after_seconds && { delay: Math.ceil(request.after_seconds * 1_000) }),

@@ -33,7 +33,7 @@ import { ordinal } from "./sortable-numbers.ts";
 import type { WriteOperation } from "../ports/key-value-store.ts";
 import type { MemberKeyCache } from "./metadata-keys.ts";
 import { deliveryOps } from "./outbox.ts";
-import { createdRunKey, endedRunKey } from "./run-index.ts";
+import { admittedRunKeys, endedRunKey } from "./run-index.ts";
 import { indexKeysOf, indexOps } from "./thread-index.ts";
 import {
   HIDDEN_MARK,
@@ -193,7 +193,7 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
   const order = runOrderKey(prefix, run.order, run.run_id);
   // Called only for runs without cached kwargs: new runs, and ended ones, since the kwargs are cached until the run ends.
   if (run.order >= next_run) {
-    if (temporary === null) draft.putSealed(createdRunKey(key, run), PRESENT_MARK);
+    if (temporary === null) for (const at of admittedRunKeys(key, run)) draft.putSealed(at, PRESENT_MARK);
     return draft.putSealed(order, sealNumber(seq));
   }
   return andThen(refuseEnded(draft, run.run_id), () =>

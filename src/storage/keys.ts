@@ -116,23 +116,27 @@ export function parseSortKey(key: string): { readonly at: number; readonly threa
   return { at, thread: unescapeSegment(key.slice(end + 1)) };
 }
 
-/** Runs of all threads, sorted by creation: all runs (`ir`), failed runs (`if`), and interrupted runs (`ii`). */
+/** Runs of all threads, sorted by creation: all runs (`ir`), failed runs (`if`), interrupted runs (`ii`), and the runs of a cron (`in`). */
 export const runsByCreationPrefix = (tenant: string): string => sortPrefix(tenant, "ir");
 export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "if");
 export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ii");
+export const cronRunsPrefix = (tenant: string, cron: string): string =>
+  sortPrefix(tenant, `in/${escapeSegment(cron)}`);
 /** A key of these indexes. The run comes before the thread, because the last segment of every index key is the thread's id. */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
 /** The thread and the run in a key of {@link runSortKey}; undefined for any other key. */
 export function parseRunSortKey(key: string): { readonly thread: string; readonly run: string } | undefined {
-  const [, kind, , run = "", thread = ""] = key.split("/");
-  return kind === "ir" || kind === "if" || kind === "ii"
-    ? { thread: unescapeSegment(thread), run: unescapeSegment(run) }
-    : undefined;
+  const [, kind = "", ...rest] = key.split("/");
+  if (!RUN_INDEX_SEGMENTS.has(kind)) return undefined;
+  const [run = "", thread = ""] = rest.slice(-2);
+  return { thread: unescapeSegment(thread), run: unescapeSegment(run) };
 }
 
-/** The second segments of index keys of threads and runs. */
-const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", "ir", "if", "ii"]);
+/** The second segments of keys that are indexes of runs. */
+const RUN_INDEX_SEGMENTS: ReadonlySet<string> = new Set(["ir", "if", "ii", "in"]);
+/** The second segments of keys that are indexes of threads, and of their runs. */
+const INDEX_SEGMENTS: ReadonlySet<string> = new Set(["i", "ic", "iu", "is", "im", ...RUN_INDEX_SEGMENTS]);
 /** The thread that an index key names; undefined for any other key. */
 export function threadOfIndexKey(key: string): ThreadKey | undefined {
   const [tenant = "", kind = ""] = key.split("/", 2);

@@ -107,6 +107,8 @@ export const runRows = createRowCodec<StoredRun>()(
     "base_writes",
     "due",
     "cancel_reason",
+    "origin",
+    "usage",
   ],
   (run) => [
     run.run_id,
@@ -134,6 +136,8 @@ export const runRows = createRowCodec<StoredRun>()(
     run.base_writes,
     run.due,
     run.cancel_reason,
+    run.origin,
+    run.usage,
   ],
 );
 
@@ -175,7 +179,7 @@ export const PRESENT_MARK: Buffer = seal(true);
 /** The value of a mark for a thread that is hidden from clients. */
 export const HIDDEN_MARK: Buffer = seal(false);
 /** The mark of a complete index of runs. Its number is raised when runs get more index keys, so that these are added to older data. */
-export const RUN_INDEX_MARK: Buffer = seal(2);
+export const RUN_INDEX_MARK: Buffer = seal(3);
 
 /** Small numbers, encoded only once. They are the sequence numbers of a thread's first runs. */
 const NUMBERS: readonly Buffer[] = Array.from({ length: 256 }, (_, n) => seal(n));

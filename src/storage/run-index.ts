@@ -1,23 +1,46 @@
+import type { JsonObject } from "../model/json.ts";
 import type { RunStatus } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { unseal } from "./envelope.ts";
-import { runsByCreationPrefix, failedRunsPrefix, interruptedRunsPrefix, runSortKey } from "./keys.ts";
+import {
+  cronRunsPrefix,
+  runsByCreationPrefix,
+  failedRunsPrefix,
+  interruptedRunsPrefix,
+  runSortKey,
+} from "./keys.ts";
 import { runRows, type StoredRun } from "./records.ts";
 
 /**
- * The index of runs. It consists of keys without a value, which can be computed from the run's record alone. Each run gets one key when it is
- * admitted. A run that fails or is interrupted gets a second one when it ends, so that the few such runs are found among many. There are no keys
- * for other statuses, because they would have to change at the end of each run; these statuses are read from the records. Runs of temporary
- * threads are in no index.
+ * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, a run of a cron
+ * another one, and a run that fails or is interrupted one more at its end, so that the few such runs are found among many. Any other state is
+ * read from the record, because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
  */
 
-type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status">;
+type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;
+
+/** Characters: clients may give their own runs any `cron_id`. */
+const MAX_CRON_ID = 64;
+
+/** The cron that these metadata name; undefined if they name none. */
+export function cronIn(metadata: JsonObject | undefined): string | undefined {
+  const cron = metadata?.["cron_id"];
+  return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;
+}
 
 export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_at }: IndexedRun): string {
   return runSortKey(runsByCreationPrefix(tenant), created_at, thread, run_id);
 }
 
-/** The key prefix of the index of runs that ended with this status; undefined if there is no index for it. */
+/** The keys that a run gets when it is admitted. */
+export function admittedRunKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
+  const created = createdRunKey(key, run);
+  const cron = cronIn(run.metadata);
+  if (cron === undefined) return [created];
+  return [created, runSortKey(cronRunsPrefix(key.tenant, cron), run.created_at, key.thread, run.run_id)];
+}
+
+/** The prefix of the index of runs that ended with this status; undefined if they have no index of their own. */
 export function endedRunsPrefix(tenant: string, status: RunStatus | undefined): string | undefined {
   if (status === "error" || status === "timeout") return failedRunsPrefix(tenant);
   return status === "interrupted" ? interruptedRunsPrefix(tenant) : undefined;
@@ -34,8 +57,8 @@ export function endedRunKey(
 
 /** All index keys that a run of a thread that is not temporary must have. */
 export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
-  const [created, ended] = [createdRunKey(key, run), endedRunKey(key, run)];
-  return ended === undefined ? [created] : [created, ended];
+  const ended = endedRunKey(key, run);
+  return ended === undefined ? admittedRunKeys(key, run) : [...admittedRunKeys(key, run), ended];
 }
 
 /** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */

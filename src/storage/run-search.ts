@@ -7,6 +7,7 @@ import type { BudgetShare } from "../ports/time-budget.ts";
 import { unseal } from "./envelope.ts";
 import {
   activePrefix,
+  cronRunsPrefix,
   runsByCreationPrefix,
   DELAYED_RANGE,
   threadRecordKey,
@@ -19,14 +20,13 @@ import {
   threadPrefix,
 } from "./keys.ts";
 import { HIDDEN_MARK, runRows, type StoredRun, threadRows } from "./records.ts";
-import { createdRunKey, endedRunsPrefix } from "./run-index.ts";
+import { createdRunKey, cronIn, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
- * What a search of runs costs: it reads the index keys from the cursor to the end of the page, the record of each run, and for a matching run also
- * its thread's record. The number of earlier pages does not matter. Failed and interrupted runs, the runs of one thread, and unended runs are
- * found without reading other runs. With any other filter, each run is read until the page is full: 5 to 20 us each, in pieces that yield to
- * other work.
+ * The cost of a search of runs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
+ * matches, however many pages came before. Runs that failed or were interrupted, those of one thread or one cron, and unended ones are found
+ * without reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
  */
 
 /** A page ends when the stored records that were read for it have this many bytes. */
@@ -71,17 +71,21 @@ export async function searchRuns(
 }
 
 function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys {
-  const { status, thread_id, error } = search;
+  const { status, thread_id, error, metadata } = search;
   const reverse = search.sort_order === "desc";
   if (thread_id !== undefined) {
     const prefix = runOrderPrefix(threadPrefix({ tenant, thread: thread_id }));
     return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
   }
-  // Only failed runs have an error, so a search for an error uses their index.
-  const ending = status === undefined && error !== undefined ? "error" : status;
-  const prefix = endedRunsPrefix(tenant, ending) ?? runsByCreationPrefix(tenant);
-  const range = rangeOf(prefix, search, true);
   const isUnended = status !== undefined && !isTerminal(status);
+  const cron = isUnended ? undefined : cronIn(metadata);
+  // Only failed runs have an error.
+  const ending = status === undefined && error !== undefined ? "error" : status;
+  const prefix =
+    cron === undefined
+      ? (endedRunsPrefix(tenant, ending) ?? runsByCreationPrefix(tenant))
+      : cronRunsPrefix(tenant, cron);
+  const range = rangeOf(prefix, search, true);
   return {
     prefix,
     pages: isUnended ? unendedKeys(kv, tenant, range, reverse) : kv.keys({ ...range, reverse }),

@@ -23,7 +23,7 @@ export function createCommandHandler(
   const { threads, runs, events } = service;
 
   async function start(body: RawBody): Promise<JsonObject> {
-    const { on_disconnect, ...request } = parseRunRequest(body);
+    const { on_disconnect, ...request } = parseRunRequest(body, "socket");
     if (on_disconnect === "cancel") {
       throw invalidField("on_disconnect", "must be continue: a run started here outlives the socket");
     }
@@ -54,7 +54,8 @@ export function createCommandHandler(
 
   async function send({ event }: RawBody): Promise<JsonObject> {
     if (!isObject(event)) throw invalidField("event", "must be a JSON object");
-    const { run_id } = await events.send(key, machineEventSchema.parse(event), { configurable });
+    const options = { configurable, origin: "socket" } as const;
+    const { run_id } = await events.send(key, machineEventSchema.parse(event), options);
     return { run_id };
   }
 

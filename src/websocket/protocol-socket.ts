@@ -50,7 +50,7 @@ export async function openProtocolSocket(
       case "subscription.reconnect":
         return say(error(id, "not_supported", "Subscribe again, with `since`: the last event that was seen"));
       default:
-        return answer(await executeCommand(protocol, key, command, accepted.configurable));
+        return answer(await executeCommand(protocol, key, command, accepted.configurable, "socket"));
     }
   }
 

@@ -14,6 +14,7 @@ export function draftOf(
     graph_id: "graph",
     metadata: {},
     multitask_strategy,
+    origin: "http",
     kwargs: someKwargs({ input: {}, ...kwargs }),
   };
 }

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { graph, list, value } from "../../src/index.ts";
+import { graph, list, messages, value } from "../../src/index.ts";
 import { serve } from "../e2e/support/server.ts";
+import { dial } from "../e2e/support/sockets.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
 import { opened } from "./opened.ts";
@@ -100,6 +101,37 @@ describe.skipIf(isMissing)("the runs of all threads in a real browser", { timeou
     await expect.poll(origins).toEqual(["cron"]);
     await page.reload();
     await expect.poll(origins).toEqual(["cron"]);
+    expect(wrong).toEqual([]);
+  });
+
+  test("each run has its tokens, and its cost where the model has a price; those of a socket are told apart", async () => {
+    const talk = graph({
+      state: { messages: messages() },
+      nodes: {
+        speak: async (_, ctx) => {
+          const message = ctx.message({ model: "large" });
+          message.usage({ input_tokens: 1_200, output_tokens: 34 });
+          return { messages: [message.end()] };
+        },
+      },
+      edges: { start: "speak" },
+    });
+    const { work } = fragile();
+    const prices = { large: { in: 1_000, out: 5_000 } };
+    const { url } = await serve({ graphs: { talk, work }, dashboard: { prices } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "talk", input: {} });
+    const socket = await dial(`${url}/threads/${thread}/stream`);
+    const command = { assistant_id: "work", input: { name: "good" }, multitask_strategy: "enqueue" };
+    await socket.ask({ id: "1", type: "run", ...command });
+    const { page, wrong } = await opened(await browser(), `${url}/#/runs`);
+    const cells = (name: string) => page.locator(`.all-runs tbody .${name}`).allInnerTexts();
+    await expect.poll(() => cells("spent")).toEqual(["", "1,234 $1.37"]);
+    expect(await page.locator(".spent span").first().getAttribute("title")).toBe("1,200 in, 34 out: large");
+    expect(await cells("from")).toEqual(["socket", "API"]);
+    await page.getByLabel("Started from").selectOption("from a socket");
+    await expect.poll(() => cells("from")).toEqual(["socket"]);
+    expect(page.url()).toContain("from=socket");
     expect(wrong).toEqual([]);
   });
 

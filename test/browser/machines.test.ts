@@ -66,6 +66,20 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
     expect(wrong).toEqual([]);
   });
 
+  test("is in the inbox with its question, or with what it waits for", async () => {
+    const { page, wrong, send } = await waiting();
+    const thread = page.url();
+    await page.goto(thread.replace(/#.*/, "#/inbox"));
+    await expect.poll(() => page.innerText(".questions .summary .text")).toBe("Approve the *order*?");
+    await page.goto(thread);
+    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").click();
+    await send();
+    await page.getByRole("group", { name: "Event" }).getByText("APPROVE").waitFor({ state: "detached" });
+    await page.goto(thread.replace(/#.*/, "#/inbox"));
+    await expect.poll(() => page.innerText(".questions .summary .text")).toBe("Waits in approved for REJECT");
+    expect(wrong).toEqual([]);
+  });
+
   test("takes an event of a kind by its type, and says where it takes none", async () => {
     const { page, wrong, values, send } = await waiting();
     const other = page.getByLabel("Type of another event");

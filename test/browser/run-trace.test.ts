@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { graph, messages } from "../../src/index.ts";
+import { graph, messages, send, value } from "../../src/index.ts";
 import { latch } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
@@ -115,6 +115,31 @@ describe.skipIf(isMissing)("a run as a trace in a real browser", { timeout: 60_0
     expect(await page.innerText(".sums")).toBe(
       "1 model call · 1,200 tokens in, 40 out · 1 tool call · 1 retry",
     );
+    expect(wrong).toEqual([]);
+  });
+
+  test("of many tasks the first ones are shown, then further ones, and always the one of the address", async () => {
+    const wide = graph({
+      state: { part: value(0) },
+      nodes: { measure: async () => ({}), last: async () => ({}) },
+      edges: {
+        start: () => Array.from({ length: 400 }, (_, part) => send("measure", { part })),
+        measure: "last",
+      },
+    });
+    const { url } = await serve({ graphs: { wide } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "wide", input: {} });
+    const [run] = (await (await fetch(`${url}/threads/${thread}/runs`)).json()) as { run_id: string }[];
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}/runs/${run?.run_id}`);
+    const rows = page.locator(".superstep button.task");
+    await expect.poll(() => rows.count()).toBe(300);
+    await page.getByRole("button", { name: "101 more tasks" }).click();
+    await expect.poll(() => rows.count()).toBe(401);
+    await page.locator('[data-task="last"]').click();
+    await page.reload();
+    await page.getByRole("complementary", { name: "Task last" }).waitFor();
+    expect(await page.locator('[data-task="last"]').count()).toBe(1);
     expect(wrong).toEqual([]);
   });
 });

@@ -166,6 +166,50 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     expect(wrong).toEqual([]);
   });
 
+  test("retries all runs that failed last night for one reason", async () => {
+    ahead = -8 * 3_600_000;
+    const app = await server();
+    const threads = [await run(app.url, "pay", { amount: -5 }), await run(app.url, "pay", { amount: -5 })];
+    await run(app.url, "pay", { amount: -7 });
+    ahead = 0;
+    await run(app.url, "pay", { amount: 5 });
+    for (const thread of threads) await post(`${app.url}/threads/${thread}/state`, { values: { amount: 6 } });
+    const { page, wrong } = await opened(await browser(), app.url);
+    await page.getByLabel("Main").getByRole("link", { name: "Runs" }).click();
+    const rows = page.locator(".all-runs tbody tr");
+    await expect.poll(() => rows.count()).toBe(4);
+    await page.getByLabel("Created").selectOption("last 24 hours");
+    await page.getByLabel("part of the error").fill("charge -5");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByLabel("Select all runs of this page").check();
+    await button(page, "Run again").click();
+    await page.getByText("Done for 2.").waitFor();
+    expect(await page.getByRole("link", { name: "Started again" }).count()).toBe(2);
+    expect(wrong).toEqual([]);
+  });
+
+  test("finds who answered a question, and when", async () => {
+    ahead = -7_200_000;
+    const app = await server();
+    const thread = await run(app.url, "approve", { topic: "tea" });
+    ahead = -3_600_000;
+    await post(`${app.url}/threads/${thread}/runs/wait`, {
+      assistant_id: "approve",
+      command: { resume: { ok: true } },
+      config: { configurable: { user_id: "ann" } },
+    });
+    ahead = 0;
+    const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
+    await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("link", { name: /success.*resume/ }).click();
+    await expect
+      .poll(() => page.innerText(".head .which"))
+      .toMatch(/started 1h ago .* answers a question · by ann/s);
+    await page.getByText("waited 1 h 0 m for the answer").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
   test("leaves a run for another, whatever is clicked before the other is shown", async () => {
     const app = await server();
     const first = await run(app.url, "count", { word: "four" });

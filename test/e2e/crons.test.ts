@@ -140,6 +140,8 @@ test("a cron fires on its thread, on a real server, and its runs are found by it
     name: "tick",
     log: ["tick"],
   });
+  const byOrigin = await postJson<readonly { run_id: string }[]>(`${url}/runs/search`, { origin: "cron" });
+  expect(byOrigin.map(({ run_id }) => run_id)).toEqual([run?.run_id]);
   const moved = (await (await get(`${url}/runs/crons/${cron.cron_id}`)).json()) as { next_run_date: string };
   expect(Date.parse(moved.next_run_date) - Date.parse(cron.next_run_date)).toBe(60_000);
 });

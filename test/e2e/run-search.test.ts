@@ -53,7 +53,7 @@ test("finds the runs of all threads, newest first, by what they are", async () =
   const [one, two] = [await newThread(url), await newThread(url)];
   const first = await run(server, one, "no such File");
   const second = await run(server, one, "", { metadata: { team: "red", nested: { level: 1 } } });
-  const third = await run(server, two, "out of time");
+  const third = await run(server, two, "out of time", { metadata: { cron_id: "c/1" } });
   const { runs, next } = await page(server);
   expect(runs.map(({ run_id }) => run_id)).toEqual([third, second, first]);
   expect(next).toBeNull();
@@ -84,6 +84,11 @@ test("finds the runs of all threads, newest first, by what they are", async () =
     [{ assistant_id: NOBODY }, []],
     [{ metadata: { team: "red" } }, [second]],
     [{ metadata: { nested: { level: 2 } } }, []],
+    [{ metadata: { cron_id: "c/1" } }, [third]],
+    [{ metadata: { cron_id: "c/1" }, status: "error", created_after: created_at }, [third]],
+    [{ metadata: { cron_id: "c/1", team: "red" } }, []],
+    [{ metadata: { cron_id: "c" } }, []],
+    [{ metadata: { cron_id: "c/1" }, status: "pending" }, []],
     [{ created_after: created_at }, [third, second]],
     [{ created_before: created_at }, [first]],
     [{ thread_id: one, created_before: created_at }, [first]],
@@ -97,9 +102,20 @@ test("a cursor goes through all runs in pages, which runs that come later do not
   const server = await serve({ graphs: { work } });
   const [one, two] = [await newThread(server.url), await newThread(server.url)];
   const made: string[] = [];
-  for (let i = 0; i < 7; i++) made.push(await run(server, i % 2 ? one : two, i % 3 ? "" : "bad"));
+  for (let i = 0; i < 7; i++)
+    made.push(
+      await run(server, i % 2 ? one : two, i % 3 ? "" : "bad", i < 5 ? { metadata: { cron_id: "c" } } : {}),
+    );
   const newest = made.toReversed();
-  for (const search of [{}, { sort_order: "asc" }, { status: "error" }, { thread_id: one }] as const) {
+  const metadata = { cron_id: "c" };
+  for (const search of [
+    {},
+    { sort_order: "asc" },
+    { status: "error" },
+    { thread_id: one },
+    { metadata },
+    { metadata, sort_order: "asc" },
+  ] as const) {
     const all = await idsOf(server, search);
     const found: string[] = [];
     let cursor: string | null = null;

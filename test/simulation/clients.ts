@@ -174,6 +174,7 @@ export class Clients {
       assistant_id: "sim",
       input: { plan: this.#plan(name) },
       metadata: { batch: name },
+      origin: "http" as const,
       multitask_strategy: "enqueue",
       durability: random.pick(durabilities),
       ...(random.chance(0.5) && { webhook: HOOK }),
@@ -218,6 +219,7 @@ export class Clients {
       metadata: {},
       kwargs,
       multitask_strategy,
+      origin: "http" as const,
     };
     return random.chance(0.15) ? { ...draft, delay: 1 + random.below(200) } : draft;
   }

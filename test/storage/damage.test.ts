@@ -246,10 +246,13 @@ describe("an index that has drifted from the threads' records", () => {
     await one.settle(failed, { runs: [{ ...failed, status: "error", ended_at: 2_000 }] });
     await one.start(paused, {});
     await one.settle(paused, { runs: [{ ...paused, status: "interrupted", ended_at: 2_000 }] });
+    const ofCron = aRun(key, 4, { attempt: 1, metadata: { cron_id: "a/cron" } });
+    await one.start(ofCron, {});
+    await one.settle(ofCron, { runs: [{ ...ofCron, status: "success", ended_at: 2_000 }] });
     expect(await whats()).toEqual([]);
     const whole = await keys();
-    const listed = whole.filter((at) => /^_\/i[rfi]\//.test(at));
-    expect(listed.length).toBe(5);
+    const listed = whole.filter((at) => /^_\/i[rfin]\//.test(at));
+    expect(listed.length).toBe(7);
     for (const at of listed) {
       await kv.batch([{ key: at, value: null }], { sync: true });
       expect(await whats(), at).toHaveLength(1);

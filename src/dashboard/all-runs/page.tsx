@@ -1,4 +1,4 @@
-import { listCrons } from "../api/client.ts";
+import { getDashboardSettings, listCrons } from "../api/client.ts";
 import { RUN_STATUSES } from "../api/records.ts";
 import { navigate } from "../app/page-location.ts";
 import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
@@ -15,6 +15,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const assistants = useAssistants();
   const graphs = [...new Set(assistants.map(({ graph_id }) => graph_id))];
   const { value: crons = [] } = useResource(() => listCrons(MAX_CRONS, 0), []);
+  const { value: settings } = useResource(getDashboardSettings, []);
   const valueOf = (name: string) => query.get(name) ?? "";
   const want = (name: string, value: string) =>
     // With another filter, the list begins at its newest run.
@@ -62,6 +63,8 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
         {choice("from", "Started from", [
           ["", "from anywhere"],
           ["dashboard", "from the dashboard"],
+          ["socket", "from a socket"],
+          ["timer", "from a timer"],
           ...crons.map(({ cron_id, schedule }) => [cronOrigin(cron_id), `from cron ${schedule}`] as const),
         ])}
         {text("error", "part of the error")}
@@ -72,7 +75,12 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
           </p>
         )}
       </form>
-      <AllRunsList key={query.toString()} query={query} assistants={assistants} />
+      <AllRunsList
+        key={query.toString()}
+        query={query}
+        assistants={assistants}
+        prices={settings?.prices ?? {}}
+      />
     </article>
   );
 }

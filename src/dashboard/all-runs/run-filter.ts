@@ -1,5 +1,5 @@
 import { FROM_DASHBOARD } from "../api/client.ts";
-import { type JsonRecord, RUN_STATUSES, type RunListFilter } from "../api/records.ts";
+import { RUN_STATUSES, type RunListFilter } from "../api/records.ts";
 import { threadFilterOf } from "../threads/thread-search-filter.ts";
 
 /** How far back a list of runs goes: the value in the address, its label, and milliseconds. */
@@ -14,7 +14,7 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
   const valueOf = (name: string) => query.get(name) ?? "";
   const status = RUN_STATUSES.find((one) => one === valueOf("status"));
   const { ids: [thread_id] = [], metadata } = threadFilterOf({ text: valueOf("of"), status: "", graph: "" });
-  const from = originFilterOf(valueOf("from"));
+  const { metadata: from, origin } = originFilterOf(valueOf("from"));
   const period = PERIODS.find(([name]) => name === valueOf("since"));
   return {
     ...(status !== undefined && { status }),
@@ -22,7 +22,8 @@ export function runFilterOf(query: URLSearchParams, now: number): RunListFilter 
     ...(valueOf("assistant") !== "" && { assistant_id: valueOf("assistant") }),
     ...(valueOf("error") !== "" && { error: valueOf("error") }),
     ...(thread_id !== undefined && { thread_id }),
-    ...((metadata !== undefined || from !== null) && { metadata: { ...metadata, ...from } }),
+    ...((metadata !== undefined || from !== undefined) && { metadata: { ...metadata, ...from } }),
+    ...(origin !== undefined && { origin }),
     ...(period !== undefined && { created_after: new Date(now - period[2]).toISOString() }),
   };
 }
@@ -32,8 +33,8 @@ const CRON = "cron:";
 /** Returns the value of `from` in an address that selects the runs of a cron. */
 export const cronOrigin = (id: string): string => `${CRON}${id}`;
 
-/** Returns the metadata that select the runs started from the dashboard or by a cron; null: all runs. */
-function originFilterOf(from: string): JsonRecord | null {
-  if (from === "dashboard") return FROM_DASHBOARD;
-  return from.startsWith(CRON) ? { cron_id: from.slice(CRON.length) } : null;
+function originFilterOf(from: string): Pick<RunListFilter, "metadata" | "origin"> {
+  if (from === "socket" || from === "timer") return { origin: from };
+  if (from === "dashboard") return { metadata: FROM_DASHBOARD };
+  return from.startsWith(CRON) ? { metadata: { cron_id: from.slice(CRON.length) } } : {};
 }

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { findRuns } from "../api/client.ts";
-import { type Assistant, type FoundRun, isDone } from "../api/records.ts";
+import { type Assistant, type FoundRun, isDone, type Prices } from "../api/records.ts";
 import { now } from "../app/clock.ts";
 import { errorMessage, showError } from "../app/notices.ts";
 import { hrefOf, runHref, threadHref } from "../app/page-location.ts";
@@ -10,6 +10,7 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
 import { ApiKeyRequired } from "../request-errors.ts";
+import { costOf, formatCost, formatCount } from "../runs/run-calls.ts";
 import { usePolling } from "../system/use-polling.ts";
 import { applyToRun, type ActionResult, type BulkRunAction } from "./run-actions.ts";
 import { cronOrigin, runFilterOf } from "./run-filter.ts";
@@ -19,14 +20,17 @@ const PAGE_SIZE = 50;
 const MOST_NEW = 100;
 /** Milliseconds between two checks for changes. */
 const LOOK_MS = 3_000;
+/** Milliseconds by which the clocks of the page and the server may differ. */
+const CLOCK_DIFFERENCE_MS = 60_000;
 
 interface Props {
   readonly query: URLSearchParams;
   readonly assistants: readonly Assistant[];
+  readonly prices: Prices;
 }
 
 /** A page of runs. New runs are not inserted: a button shows their number, so that no row moves under the pointer. */
-export function AllRunsList({ query, assistants }: Props) {
+export function AllRunsList({ query, assistants, prices }: Props) {
   const cursor = query.get("cursor");
   const rows = useSignal<readonly FoundRun[] | null>(null);
   const next = useSignal<string | null>(null);
@@ -36,8 +40,11 @@ export function AllRunsList({ query, assistants }: Props) {
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const working = useSignal<BulkRunAction | null>(null);
   const [isDeleting, setDeleting] = useState(false);
+  /** Epoch milliseconds: when the list was read. */
+  const loadedAt = useRef(0);
 
   const load = async () => {
+    loadedAt.current = Date.now();
     const page = await findRuns(runFilterOf(query, Date.now()), PAGE_SIZE, cursor);
     rows.value = page.runs;
     next.value = page.next;
@@ -59,8 +66,11 @@ export function AllRunsList({ query, assistants }: Props) {
       rows.value = shown.map((run) => found.get(run.run_id) ?? run);
     }
     if (cursor !== null) return;
-    const since = newest === undefined ? {} : { created_after: newest };
-    const latest = await findRuns({ ...filter, ...since }, MOST_NEW, null);
+    // Where no run matched, all would be read again; but those with one status are few, and older runs come to have it.
+    const sinceLoad = new Date(loadedAt.current - CLOCK_DIFFERENCE_MS).toISOString();
+    const since = newest ?? (filter.status === undefined ? sinceLoad : filter.created_after);
+    const newer = since === undefined ? filter : { ...filter, created_after: since };
+    const latest = await findRuns(newer, MOST_NEW, null);
     const known = new Set(shown.map(({ run_id }) => run_id));
     fresh.value = latest.runs.filter(({ run_id }) => !known.has(run_id)).length;
   };
@@ -161,6 +171,7 @@ export function AllRunsList({ query, assistants }: Props) {
               <th>Error</th>
               <th>Created</th>
               <th>Duration</th>
+              <th>Tokens</th>
               <th>Attempts</th>
             </tr>
           </thead>
@@ -170,6 +181,7 @@ export function AllRunsList({ query, assistants }: Props) {
                 key={run.run_id}
                 run={run}
                 assistant={assistants.find((one) => one.assistant_id === run.assistant_id)}
+                prices={prices}
                 result={results.value.get(run.run_id)}
                 isDeleted={deleted(run)}
                 isChosen={chosen.value.has(run.run_id)}
@@ -244,14 +256,15 @@ function resultText(results: ReadonlyMap<string, ActionResult>, working: BulkRun
 interface RowProps {
   readonly run: FoundRun;
   readonly assistant: Assistant | undefined;
+  readonly prices: Prices;
   readonly result: ActionResult | undefined;
   readonly isDeleted: boolean;
   readonly isChosen: boolean;
   readonly onChoose: () => void;
 }
 
-function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps) {
-  const { run_id: id, thread_id: thread, error, metadata } = run;
+function Row({ run, assistant, prices, result, isDeleted, isChosen, onChoose }: RowProps) {
+  const { run_id: id, thread_id: thread, error } = run;
   const isOwn = assistant !== undefined && assistant.metadata["created_by"] !== "system";
   const text = error === null ? "" : `${error.error}: ${error.message}`;
   return (
@@ -286,7 +299,7 @@ function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps
         {isOwn && <span class="dim"> {assistant.name}</span>}
       </td>
       <td class="from dim">
-        <Origin metadata={metadata} />
+        <Origin run={run} />
       </td>
       <td class="problem" title={text}>
         {text.split("\n", 1)[0]}
@@ -295,16 +308,33 @@ function Row({ run, assistant, result, isDeleted, isChosen, onChoose }: RowProps
         <Age since={run.created_at} isAgo />
       </td>
       <td class="took">{durationOf(run)}</td>
+      <td class="spent">
+        <Spent usage={run.usage} prices={prices} />
+      </td>
       <td class={run.attempt > 1 ? "tried" : "tried once"}>{run.attempt}</td>
     </tr>
   );
 }
 
-/** Shows where a run was started: in the dashboard, by a cron, or over the API. HTTP and WebSocket are not distinguished. */
-function Origin({ metadata }: Pick<FoundRun, "metadata">) {
+function Spent({ usage, prices }: Pick<FoundRun, "usage"> & { readonly prices: Prices }) {
+  if (usage.length === 0) return null;
+  const tokensIn = usage.reduce((sum, one) => sum + one.input_tokens, 0);
+  const tokensOut = usage.reduce((sum, one) => sum + one.output_tokens, 0);
+  const costs = usage.flatMap((one) => costOf(one.models, one.input_tokens, one.output_tokens, prices) ?? []);
+  const by = usage.flatMap(({ models }) => models[0] ?? []).join(", ");
+  return (
+    <span title={`${formatCount(tokensIn)} in, ${formatCount(tokensOut)} out${by && `: ${by}`}`}>
+      {formatCount(tokensIn + tokensOut)}
+      {costs.length > 0 && <span class="dim"> {formatCost(costs.reduce((sum, cost) => sum + cost, 0))}</span>}
+    </span>
+  );
+}
+
+/** What started a run: a person in the dashboard, a cron, a timer, or a client of the API. */
+function Origin({ run: { metadata, origin } }: { readonly run: FoundRun }) {
   const { cron_id: cron, started_from: from } = metadata;
   if (from === "dashboard") return <>dashboard</>;
-  if (typeof cron !== "string") return <>API</>;
+  if (typeof cron !== "string") return <>{origin === "socket" || origin === "timer" ? origin : "API"}</>;
   return (
     <a href={hrefOf(["runs"], { from: cronOrigin(cron) })} title={`Cron ${cron}`}>
       cron

@@ -79,6 +79,14 @@ export interface FoundRun extends Pick<
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly attempt: number;
+  /** Null: the run is older than this field. */
+  readonly origin: "http" | "socket" | "cron" | "timer" | null;
+  /** Tokens by model. */
+  readonly usage: readonly {
+    readonly models: readonly string[];
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+  }[];
   readonly error: { readonly error: string; readonly message: string } | null;
 }
 
@@ -88,6 +96,7 @@ export interface RunListFilter {
   readonly graph_id?: string;
   readonly assistant_id?: string;
   readonly thread_id?: string;
+  readonly origin?: NonNullable<FoundRun["origin"]>;
   readonly metadata?: JsonRecord;
   readonly error?: string;
   readonly created_after?: string;

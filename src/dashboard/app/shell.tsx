@@ -8,6 +8,7 @@ import { AssistantsPage } from "../assistants/page.tsx";
 import { CronsPage } from "../crons/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { NewThreadPage } from "../threads/new-thread-page.tsx";
+import { StartPage } from "../threads/start-page.tsx";
 import { ThreadListPanel } from "../threads/thread-list-panel.tsx";
 import { StorePage } from "../store/page.tsx";
 import { ThreadPage } from "../threads/page.tsx";
@@ -17,7 +18,7 @@ import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
 import { KeyHelp } from "./key-help.tsx";
-import { ThemeButton } from "./theme-button.tsx";
+import { PageHeader } from "./page-header.tsx";
 
 const NAV = [
   ["threads", "Threads"],
@@ -47,11 +48,7 @@ export function Shell() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <header class="top">
-        <a class="brand" href={hrefOf([])}>
-          <Mark />
-          Heddle
-        </a>
+      <PageHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
         <nav aria-label="Main">
           {NAV.map(([name, title]) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
@@ -60,17 +57,7 @@ export function Shell() {
           ))}
         </nav>
         <Notice />
-        <nav class="others" aria-label="Other pages">
-          <a href="docs" title="The guide, and the reference of the API">
-            Docs
-          </a>
-          <a href="inspector" title="The statecharts of live actors">
-            Inspector
-          </a>
-        </nav>
-        <KeyHelp />
-        <ThemeButton />
-      </header>
+      </PageHeader>
       <div
         key={entered.value}
         class={`body ${isList ? "split" : ""} ${id !== undefined || place === "new" ? "deep" : ""}`}
@@ -125,15 +112,7 @@ function Content() {
         <a href={hrefOf([])}>To the threads</a>
       </EmptyState>
     );
-  if (id === undefined)
-    return (
-      <EmptyState title="Choose a thread, or start one.">
-        <p class="dim">A thread is a graph's persisted state; a run is one execution of the graph on it.</p>
-        <a class="button primary" href={hrefOf(["new"])}>
-          New thread
-        </a>
-      </EmptyState>
-    );
+  if (id === undefined) return <StartPage />;
   if (what === "runs" && run !== undefined) return <RunPage key={`${id} ${run}`} thread={id} run={run} />;
   return <ThreadPage key={id} id={id} />;
 }
@@ -162,18 +141,5 @@ function Notice() {
         </div>
       )}
     </div>
-  );
-}
-
-/** The logo: a heddle, the loops through which the threads of a loom run. */
-function Mark() {
-  return (
-    <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" class="mark">
-      <path d="M4 4h16M4 20h16" />
-      <path d="M8 4v5m0 6v5M12 4v5m0 6v5M16 4v5m0 6v5" />
-      <ellipse cx="8" cy="12" rx="1.6" ry="3" />
-      <ellipse cx="12" cy="12" rx="1.6" ry="3" />
-      <ellipse cx="16" cy="12" rx="1.6" ry="3" />
-    </svg>
   );
 }

@@ -1,16 +1,18 @@
-import { nextTheme, currentTheme } from "./theme.ts";
+import { useState } from "preact/hooks";
+import { chooseNextTheme, readTheme, THEME_SYMBOLS } from "./stored-theme.ts";
 
 /** Cycles through the colour themes: system, light, dark. */
 export function ThemeButton() {
+  const [theme, setTheme] = useState(readTheme);
   return (
     <button
       type="button"
       class="quiet theme"
-      aria-label={`Colours: ${currentTheme.value}. Change`}
-      title={`Colours: ${currentTheme.value}`}
-      onClick={nextTheme}
+      aria-label={`Colours: ${theme}. Change`}
+      title={`Colours: ${theme}`}
+      onClick={() => setTheme(chooseNextTheme(theme))}
     >
-      {{ system: "◐", light: "☀", dark: "☾" }[currentTheme.value]}
+      {THEME_SYMBOLS[theme]}
     </button>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AssistantFields } from "../api/client.ts";
 import { type Assistant, isJsonRecord } from "../api/records.ts";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
@@ -76,12 +76,10 @@ export function AssistantForm({ assistant, graphs, onSave }: FormProps) {
           )}
         </div>
       ))}
-      {submit.error !== null && <LoadFailure text={submit.error} />}
-      <div class="bar end">
-        <button class="primary" disabled={submit.isSending}>
-          {assistant === null ? "Make the assistant" : "Save as a new version"}
-        </button>
-      </div>
+      <FormFooter
+        submit={submit}
+        words={assistant === null ? "Make the assistant" : "Save as a new version"}
+      />
     </form>
   );
 }

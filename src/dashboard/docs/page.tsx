@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ThemeButton } from "../app/theme-button.tsx";
+import { PageHeader } from "../app/page-header.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { fragmentOf, guide, overview } from "./guide-contents.ts";
 import { GuidePageView } from "./guide-page.tsx";
@@ -32,10 +32,8 @@ export function DocsPage() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <header class="bar docs-head">
-        <a class="brand" href={`#${fragmentOf(overview)}`} onClick={leaveSearch}>
-          Heddle <span class="dim">{api?.info.version}</span>
-        </a>
+      <PageHeader current="Docs" home={`#${fragmentOf(overview)}`} onHome={leaveSearch}>
+        <span class="dim">{api?.info.version}</span>
         <button
           type="button"
           class="menu"
@@ -52,9 +50,7 @@ export function DocsPage() {
           value={wanted}
           onInput={(event) => setWanted(event.currentTarget.value)}
         />
-        <a href="./">Dashboard</a>
-        <ThemeButton />
-      </header>
+      </PageHeader>
       <div class="docs">
         <div id="contents" class={isMenuOpen ? "open" : ""}>
           <nav aria-labelledby="guide-pages">

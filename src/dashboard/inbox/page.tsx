@@ -7,7 +7,6 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { Age, shortId } from "../components/status-badge.tsx";
 import { useKeys } from "../components/use-keys.ts";
 import { useResource } from "../components/use-resource.ts";
-import { toLine } from "../components/value-text.ts";
 import {
   AlreadyAnswered,
   findAnswer,
@@ -15,6 +14,7 @@ import {
   sendAnswers,
   waitForRefusal,
 } from "../live/answering.ts";
+import { questionLine } from "../threads/event-answer.tsx";
 import { InterruptAnswers } from "../threads/interrupt-answers.tsx";
 import { threadTitle } from "../threads/thread-title.ts";
 import { type OpenQuestion, OpenQuestions, PAGE_SIZE } from "./open-questions.ts";
@@ -150,7 +150,7 @@ function Row({ row, isOpen, isGone, onToggle, onAnswered }: RowProps) {
   const text =
     question === null
       ? "Paused, without a question"
-      : toLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Asks, without a text";
+      : questionLine(question.value, 400).replaceAll(/\*\*|`/g, "") || "Asks, without a text";
   return (
     <li class={`card ${isOpen ? "open" : ""}`}>
       <button type="button" class="summary" aria-expanded={isOpen} onClick={onToggle}>

@@ -32,7 +32,7 @@ export class AlreadyAnswered extends Error {
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
-    super(`${answererOf(run)} has answered it already.`);
+    super(`${(run && userOf(run)) ?? "Somebody else"} has answered it already.`);
     this.run = run;
   }
 }
@@ -95,7 +95,8 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
   return run;
 }
 
-const resumeOf = ({ kwargs: { command } }: Run): unknown =>
+/** What a run answers; undefined: it answers nothing. */
+export const resumeOf = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers in a `resume` value that maps ids of questions to answers; null for any other value. */
@@ -104,10 +105,10 @@ export function answersWithIds(resume: unknown): readonly unknown[] | null {
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
 }
 
-/** Returns the name of the user who started a run, or a general name if the server has no users. */
-function answererOf(run: Run | undefined): string {
-  const { configurable } = run?.kwargs.config ?? {};
+/** Returns the user who started a run; null where the server knows no users. */
+export function userOf(run: Run): string | null {
+  const { configurable } = run.kwargs.config ?? {};
   const { langgraph_auth_user_id: identity, user_id: id } = isJsonRecord(configurable) ? configurable : {};
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");
-  return typeof name === "string" ? name : "Somebody else";
+  return typeof name === "string" ? name : null;
 }

@@ -4,6 +4,7 @@ import { isDone, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
+import { resumeOf, userOf } from "../live/answering.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -11,9 +12,9 @@ import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { formatDuration } from "../components/duration.ts";
 import { Age, shortId, StatusBadge } from "../components/status-badge.tsx";
-import { toLine } from "../components/value-text.ts";
 import { Tabs } from "../components/tabs.tsx";
 import { ActorsGraph } from "../graphs/graph-tab.tsx";
+import { questionLine } from "../threads/event-answer.tsx";
 import { repeatRequestOf } from "../threads/runs-tab.tsx";
 import { RunComparison } from "./run-comparison.tsx";
 import { EventsTab } from "./events-tab.tsx";
@@ -121,7 +122,7 @@ function Asked({ waiting, thread }: { readonly waiting: PausedRun; readonly thre
     <div class="note">
       <span>
         {questions.length === 0 ? "The run is paused at a breakpoint." : "It asks: "}
-        {questions.length > 0 && <q>{questions.map(({ value }) => toLine(value)).join(" · ")}</q>}
+        {questions.length > 0 && <q>{questions.map(({ value }) => questionLine(value)).join(" · ")}</q>}
       </span>
       <a class="button primary" href={threadHref(thread)}>
         {questions.length > 0 ? "Answer it" : "To its thread"}
@@ -136,6 +137,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
   const origin = replayOriginOf(run);
+  const user = userOf(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
     runAction(async () => {
@@ -168,6 +170,8 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
               <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
             </>
           )}
+          {resumeOf(run) !== undefined && " · answers a question"}
+          {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
         </p>
       </div>

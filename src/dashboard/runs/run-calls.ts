@@ -86,13 +86,20 @@ function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, pric
   const models = uniqueNames(streamed.models, whole?.models ?? []);
   const count = (field: string) => (typeof usage?.[field] === "number" ? usage[field] : null);
   const [tokensIn, tokensOut] = [count("input_tokens"), count("output_tokens")];
+  const cost = usage === null ? null : costOf(models, tokensIn ?? 0, tokensOut ?? 0, prices);
+  return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
+}
+
+/** Dollars; null if none of the model's names has a price. */
+export function costOf(
+  models: readonly string[],
+  tokensIn: number,
+  tokensOut: number,
+  prices: Prices,
+): number | null {
   const priced = models.find((name) => Object.hasOwn(prices, name));
   const price = priced === undefined ? undefined : prices[priced];
-  const cost =
-    price === undefined || usage === null
-      ? null
-      : ((tokensIn ?? 0) * price.in + (tokensOut ?? 0) * price.out) / 1e6;
-  return { kind: "model", id: streamed.id, models, tokensIn, tokensOut, cost, text: streamed.text };
+  return price === undefined ? null : (tokensIn * price.in + tokensOut * price.out) / 1e6;
 }
 
 /** A cache of the messages in a task's values: the values do not change, and a page reads them again at each event. */

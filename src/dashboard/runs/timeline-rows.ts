@@ -23,15 +23,31 @@ export function timelineGroups({ tasks }: Trace): readonly TimelineGroup[] {
   for (const task of tasks.values()) {
     const parent = task.ns === "" ? undefined : tasks.get(parentOf(task));
     if (task.ns === "" || parent === undefined) roots.push(task);
-    else children.set(parent.id, [...(children.get(parent.id) ?? []), task]);
+    else addTo(children, parent.id, task);
   }
   const below = (task: Task, depth: number): readonly TimelineRow[] => [
     { task, depth },
     ...(children.get(task.id) ?? []).flatMap((child) => below(child, depth + 1)),
   ];
   const groups = new Map<number, TimelineRow[]>();
-  for (const task of roots) groups.set(task.step, [...(groups.get(task.step) ?? []), ...below(task, 0)]);
+  for (const task of roots) for (const row of below(task, 0)) addTo(groups, task.step, row);
   return [...groups].toSorted(([a], [b]) => a - b).map(([step, lines]) => ({ step, lines }));
+}
+
+function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/** Returns the groups with their first `most` rows. */
+export function firstRows(groups: readonly TimelineGroup[], most: number): readonly TimelineGroup[] {
+  let left = most;
+  return groups.flatMap(({ step, lines }) => {
+    const shown = lines.slice(0, left);
+    left -= shown.length;
+    return shown.length === 0 ? [] : [{ step, lines: shown }];
+  });
 }
 
 /** For a replay: the original run and the first replayed step. Stored in the run's metadata. */
@@ -88,9 +104,10 @@ export function timeRangeOf(run: Run, trace: Trace, now: number | null): TimeRan
     // Includes the grace period of tasks that do not stop when they are aborted.
     .concat(trace.endedAt)
     .filter((at): at is number => at !== null && at >= created);
-  const from = Math.min(...times);
-  if (!Number.isFinite(from)) return { from: 0, to: 1 };
-  return { from, to: Math.max(from + 1, ...times, now ?? 0) };
+  if (times.length === 0) return { from: 0, to: 1 };
+  const from = times.reduce((first, at) => Math.min(first, at));
+  const last = times.reduce((latest, at) => Math.max(latest, at));
+  return { from, to: Math.max(from + 1, last, now ?? 0) };
 }
 
 /** Returns the milliseconds between the state with a question and this run, which answers it; null if the run gives no answer. */

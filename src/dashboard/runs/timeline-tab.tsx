@@ -27,6 +27,7 @@ import { RunSums } from "./run-sums.tsx";
 import { slowestPath } from "./slowest-path.ts";
 import { traceAsJson } from "./trace-json.ts";
 import {
+  firstRows,
   type TimelineGroup,
   timelineGroups,
   taskContains,
@@ -39,11 +40,14 @@ import {
 } from "./timeline-rows.ts";
 
 const MAX_ZOOM = 64;
+/** Tasks that are shown at once. */
+const MAX_TASKS = 300;
 
 /** The supersteps of a run with their tasks on a time axis, the model and tool calls of each task, and details of the selection. */
 export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; readonly run: Run }) {
   const [zoom, setZoom] = useState(1);
   const [text, setText] = useState("");
+  const [most, setMost] = useState(MAX_TASKS);
   const search = useRef<HTMLInputElement>(null);
   const clock = useNow(!isDone(run));
   // Subscribes to the events as well: those of an ended run arrive after its record, which does not change any more.
@@ -63,6 +67,11 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
   const found = text === "" ? all : all.filter(isFound);
   const step = query.get("step");
   const chosen = all.find(({ id }) => id === query.get("task")) ?? null;
+  const wanted = chosen === null ? all.findIndex((task) => String(task.step) === step) : all.indexOf(chosen);
+  const shown = firstRows(groups, Math.max(most, wanted + MAX_TASKS / 10));
+  const hidden = all.length - shown.reduce((sum, { lines }) => sum + lines.length, 0);
+  const dimmed = new Set(text === "" ? [] : all);
+  for (const task of found) dimmed.delete(task);
   const range = timeRangeOf(run, trace, isDone(run) ? null : clock);
   const wait = questionWaitMs(run, trace);
   const asked = watch.waiting.value === null ? null : trace.endedAt;
@@ -152,7 +161,7 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
               </p>
             )}
             <Axis range={range} zoom={zoom} />
-            {groups.map((group) => (
+            {shown.map((group) => (
               <Superstep
                 key={group.step}
                 group={group}
@@ -165,12 +174,17 @@ export function TimelineTab({ watch, run }: { readonly watch: RunSubscription; r
                 slowest={slowest}
                 path={path}
                 calls={calls}
-                isDim={(task) => text !== "" && !found.includes(task)}
+                isDim={(task) => dimmed.has(task)}
                 isCallDim={(call) => text !== "" && !callContains(call, text)}
                 onChoose={choose}
                 onStep={() => replaceQuery({ step: group.step, task: null })}
               />
             ))}
+            {hidden > 0 && (
+              <button type="button" class="quiet" onClick={() => setMost(most + 5 * MAX_TASKS)}>
+                {formatCount(hidden)} more tasks
+              </button>
+            )}
           </div>
         )}
       </div>

@@ -3,7 +3,7 @@ import { deleteItem, getItem, putItem } from "../api/client.ts";
 import { isJsonRecord, type StoreItem } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { Confirm, Dialog } from "../components/dialogs.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { Age } from "../components/status-badge.tsx";
 import { useSubmit } from "../components/use-submit.ts";
@@ -96,21 +96,14 @@ export function StoreItemDialog({ item, namespace, onChanged, onClose }: StoreIt
             )}
           </div>
         </div>
-        {submit.error !== null && <LoadFailure text={submit.error} />}
-        <div class="bar end">
+        <FormFooter submit={submit} words="Save" onCancel={onClose}>
           {item !== null && (
             <button type="button" class="danger" onClick={() => setDeleting(true)}>
               Delete
             </button>
           )}
           <span class="space" />
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="primary" disabled={submit.isSending}>
-            Save
-          </button>
-        </div>
+        </FormFooter>
       </form>
       {isDeleting && item !== null && (
         <Confirm

@@ -6,7 +6,7 @@ import type { Trace } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { errorLine } from "../components/value-text.ts";
-import { runHref } from "../app/page-location.ts";
+import { currentLocation, hrefOf, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
@@ -29,11 +29,11 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   const calls = new Map(
     conversation.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
   );
-  const end = useFollow([
-    conversation.length,
-    streamed.map(({ text }) => text.length).join(),
-    latest?.status,
-  ]);
+  const wanted = currentLocation.value.query.get("message");
+  const end = useFollow(
+    [conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
+    wanted === null,
+  );
   const why = trace?.error ?? watch.record.value?.error ?? null;
   const isReading = state === null && watch.error.value === null;
   const isEmpty =
@@ -54,7 +54,15 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
         {conversation.length > 0 && (
           <ol class="messages">
             {conversation.map((message, i) => (
-              <MessageBubble key={message.id || i} message={message} calls={calls} />
+              <MessageBubble
+                key={message.id || i}
+                message={message}
+                calls={calls}
+                {...(message.id !== "" && {
+                  href: hrefOf(["threads", watch.id], { message: message.id }),
+                  isWanted: message.id === wanted,
+                })}
+              />
             ))}
           </ol>
         )}
@@ -129,10 +137,10 @@ function workOf(trace: Trace | undefined): string {
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 
-/** Keeps the view scrolled to the end, unless the user has scrolled away from it. */
-function useFollow(on: readonly unknown[]) {
+/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `startsAtEnd`: whether it is there at first. */
+function useFollow(on: readonly unknown[], startsAtEnd: boolean) {
   const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
+  const isAtEnd = useRef(startsAtEnd);
   useEffect(() => {
     const { current } = box;
     const look = () => {

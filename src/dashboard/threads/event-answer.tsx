@@ -2,28 +2,42 @@ import { useState } from "preact/hooks";
 import { type InterruptQuestion, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { JsonTree } from "../components/json-tree.tsx";
 import { Markdown } from "../components/markdown.tsx";
-import { findQuestionTextKey } from "../components/value-text.ts";
+import { findQuestionTextKey, toLine } from "../components/value-text.ts";
 import { KeyValueFields } from "./key-value-fields.tsx";
 
 /** Returns the events that a machine waits for, such as `APPROVE` and `order.*`; null if the question is not a machine's. */
-export function awaitedEvents({ value }: InterruptQuestion): readonly string[] | null {
+export function awaitedEvents({ value }: Pick<InterruptQuestion, "value">): readonly string[] | null {
   if (!isJsonRecord(value) || !("state" in value && "tags" in value && "meta" in value)) return null;
   const { events } = value;
   const isList = Array.isArray(events) && events.every((event) => typeof event === "string");
   return isList ? events : null;
 }
 
-/** Shows the questions in a machine's `meta` and, below them, the state in which the machine waits. */
-export function AwaitingState({ value }: { readonly value: unknown }) {
-  const { events: _, ...state } = value as JsonRecord;
-  const metas = isJsonRecord(state["meta"]) ? Object.entries(state["meta"]) : [];
-  const questions = metas.flatMap(([id, meta]) => {
+/** The questions in the `meta` of the states in which a machine waits. */
+function metaQuestions({
+  meta: metas,
+}: JsonRecord): readonly { readonly id: string; readonly text: string }[] {
+  return Object.entries(isJsonRecord(metas) ? metas : {}).flatMap(([id, meta]) => {
     const key = findQuestionTextKey(meta);
     return key === undefined ? [] : [{ id, text: String((meta as JsonRecord)[key]) }];
   });
+}
+
+/** Formats a question, of a machine too, as one line of at most `most` characters. */
+export function questionLine(value: unknown, most?: number): string {
+  const events = awaitedEvents({ value });
+  if (events === null || !isJsonRecord(value)) return toLine(value, most);
+  const [asked] = metaQuestions(value);
+  const awaited = events.length === 0 ? "a timer" : events.join(", ");
+  return toLine(asked?.text ?? `Waits in ${toLine(value["state"])} for ${awaited}`, most);
+}
+
+/** The state in which a machine waits, below its questions. */
+export function AwaitingState({ value }: { readonly value: unknown }) {
+  const { events: _, ...state } = value as JsonRecord;
   return (
     <>
-      {questions.map(({ id, text }) => (
+      {metaQuestions(state).map(({ id, text }) => (
         <Markdown key={id} text={text} class="asked" />
       ))}
       <JsonTree value={state} open={1} />

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ChatMessage } from "../live/chat-messages.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -10,6 +10,10 @@ interface BubbleProps {
   readonly calls: ReadonlyMap<string, string>;
   readonly isComing?: boolean;
   readonly node?: string | undefined;
+  /** The address of the message. */
+  readonly href?: string;
+  /** The address of the page is that of this message. */
+  readonly isWanted?: boolean;
 }
 
 const WHO: { readonly [type: string]: string } = {
@@ -25,13 +29,28 @@ const LONG = 400;
 /** Tool calls shown before the user asks for more. */
 const CALLS = 50;
 
-export function MessageBubble({ message, calls, isComing = false, node }: BubbleProps) {
+export function MessageBubble({
+  message,
+  calls,
+  isComing = false,
+  node,
+  href,
+  isWanted = false,
+}: BubbleProps) {
   const [most, setMost] = useState(CALLS);
+  const box = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isWanted) box.current?.scrollIntoView({ block: "center" });
+  }, [isWanted]);
   const { type, name, text, toolCallId } = message;
   const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
   const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
   return (
-    <li class={`bubble ${type} ${message.failed ? "failed" : ""}`}>
+    <li
+      ref={box}
+      class={`bubble ${type} ${message.failed ? "failed" : ""}`}
+      aria-current={isWanted ? "true" : undefined}
+    >
       <div class="who">
         <strong>{tool === null ? who : `${who}: ${tool}`}</strong>
         {node !== undefined && <span class="dim"> {node}</span>}
@@ -40,6 +59,12 @@ export function MessageBubble({ message, calls, isComing = false, node }: Bubble
             {" "}
             {String(message.usage["output_tokens"] ?? "?")} tokens
           </span>
+        )}
+        <span class="space" />
+        {href !== undefined && (
+          <a class="quiet" href={href} title="Link to this message" aria-label="Link to this message">
+            #
+          </a>
         )}
         {text !== "" && <CopyButton text={text} label="message" />}
       </div>

@@ -9,6 +9,7 @@ import { JsonField } from "../components/json-field.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { formErrors } from "../components/form-schema.ts";
 import { CopyCode } from "./request-code.tsx";
+import { messagesProperty, withMessage } from "./run-input.ts";
 import { runFieldsOf, RunOptions, type RunSettings, settingsErrorOf } from "./run-options.tsx";
 
 interface RunFormProps {
@@ -208,18 +209,7 @@ export function RunForm({
   );
 }
 
-/** Returns the input's property that takes messages. */
-function messagesProperty(schema: JsonSchema | null): string | null {
-  const entries = Object.entries(schema?.properties ?? {});
-  return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;
-}
-
 function without(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: _, ...properties } = schema.properties ?? {};
   return { ...schema, properties };
 }
-
-const withMessage = (input: JsonRecord, key: string, text: string): JsonRecord => ({
-  ...input,
-  [key]: [{ role: "user", content: text }],
-});

@@ -3,7 +3,7 @@ import { updateThread } from "../api/client.ts";
 import { isJsonRecord, type JsonRecord, type Thread } from "../api/records.ts";
 import { showNotice } from "../app/notices.ts";
 import { Dialog } from "../components/dialogs.tsx";
-import { LoadFailure } from "../components/empty-state.tsx";
+import { FormFooter } from "../components/form-footer.tsx";
 import { JsonField } from "../components/json-field.tsx";
 import { useSubmit } from "../components/use-submit.ts";
 
@@ -62,15 +62,7 @@ export function ThreadDetails({ thread, onChanged, onClose }: DetailsProps) {
           />
           <p class="hint">Members are added and replaced; those that are left out stay.</p>
         </div>
-        {submit.error !== null && <LoadFailure text={submit.error} />}
-        <div class="bar end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button class="primary" disabled={submit.isSending}>
-            Save
-          </button>
-        </div>
+        <FormFooter submit={submit} words="Save" onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -147,7 +147,6 @@ export function ThreadListPanel({ chosen }: { readonly chosen: string | undefine
       ) : (
         <VirtualThreadList
           list={list}
-          chosen={chosen}
           row={(thread) => (
             <Row thread={thread} about={list.aboutOf(thread)} isChosen={thread.thread_id === chosen} />
           )}

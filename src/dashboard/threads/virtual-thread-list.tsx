@@ -9,7 +9,6 @@ const HEIGHT = 72;
 
 interface RowsProps {
   readonly list: ThreadList;
-  readonly chosen: string | undefined;
   readonly row: (thread: ThreadRow) => ComponentChildren;
 }
 

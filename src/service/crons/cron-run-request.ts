@@ -15,6 +15,7 @@ export function cronRunRequest(cron: CronRecord): RunRequest {
     ...payload,
     assistant_id,
     metadata: { ...metadata, cron_id },
+    origin: "cron",
     ...(thread_id === null && on_run_completed === "keep" && { on_completion: "keep" }),
   };
 }

@@ -1,0 +1,33 @@
+import type { ComponentChildren } from "preact";
+import { LoadFailure } from "./empty-state.tsx";
+import type { Submit } from "./use-submit.ts";
+
+interface FooterProps {
+  readonly submit: Submit;
+  /** The words of the button that sends the form. */
+  readonly words: string;
+  /** Absent: the form has no button to leave it. */
+  readonly onCancel?: () => void;
+  /** Further buttons. */
+  readonly children?: ComponentChildren;
+}
+
+/** The end of a form: why the last attempt failed, and the buttons. */
+export function FormFooter({ submit, words, onCancel, children }: FooterProps) {
+  return (
+    <>
+      {submit.error !== null && <LoadFailure text={submit.error} />}
+      <div class="bar end">
+        {children}
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button class="primary" disabled={submit.isSending}>
+          {words}
+        </button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,33 @@
+import type { JsonRecord, JsonSchema } from "../api/records.ts";
+import { formErrors, simplifySchema } from "../components/form-schema.ts";
+
+/** Input with which a graph can be tried: a greeting where it takes messages, and something for each required value; null: it needs more. */
+export function exampleInput(schema: JsonSchema | null): JsonRecord | null {
+  const root = schema ?? {};
+  const talk = messagesProperty(schema);
+  const input: { [name: string]: unknown } = talk === null ? {} : withMessage({}, talk, "Hello");
+  for (const name of root.required ?? []) {
+    const one = root.properties?.[name];
+    if (name !== talk && one !== undefined) input[name] = exampleOf(simplifySchema(one, root));
+  }
+  return formErrors(root, input).length === 0 ? input : null;
+}
+
+function exampleOf({ type, enum: choices, default: initial }: JsonSchema): unknown {
+  if (initial !== undefined) return initial;
+  if (choices !== undefined) return choices[0];
+  if (type === "string") return "an example";
+  if (type === "number" || type === "integer") return 1;
+  return type === "boolean" ? false : undefined;
+}
+
+/** Returns the input's property that takes messages. */
+export function messagesProperty(schema: JsonSchema | null): string | null {
+  const entries = Object.entries(schema?.properties ?? {});
+  return entries.find(([name, one]) => one.langgraph_type === "messages" || name === "messages")?.[0] ?? null;
+}
+
+export const withMessage = (input: JsonRecord, key: string, text: string): JsonRecord => ({
+  ...input,
+  [key]: [{ role: "user", content: text }],
+});

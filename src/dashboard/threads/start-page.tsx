@@ -1,0 +1,47 @@
+import { createRun, createThread, getSchemas, listThreads } from "../api/client.ts";
+import type { Assistant } from "../api/records.ts";
+import { runAction } from "../app/notices.ts";
+import { hrefOf, navigate } from "../app/page-location.ts";
+import { EmptyState } from "../components/empty-state.tsx";
+import { useAssistants } from "../components/use-assistants.ts";
+import { useResource } from "../components/use-resource.ts";
+import { exampleInput } from "./run-input.ts";
+
+/** Graphs that are offered to be run at once. */
+const MAX_GRAPHS = 12;
+
+/** What is shown while no thread is chosen: on the first visit, a run of each graph is one click away. */
+export function StartPage() {
+  const { value: first } = useResource(() => listThreads({}, "latest", 0, 1), []);
+  const graphs = useAssistants().filter(({ metadata }) => metadata["created_by"] === "system");
+  const isFirstVisit = first?.total === 0 && graphs.length > 0;
+  return (
+    <EmptyState title={isFirstVisit ? "Run a graph to see what it does." : "Choose a thread, or start one."}>
+      <p class="dim">A thread is a graph's persisted state; a run is one execution of the graph on it.</p>
+      {isFirstVisit && (
+        <ul class="bar" aria-label="Graphs">
+          {graphs.slice(0, MAX_GRAPHS).map((graph) => (
+            <li key={graph.assistant_id}>
+              <button type="button" class="primary" onClick={() => void runAction(() => tryGraph(graph))}>
+                Run {graph.graph_id}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <a class={isFirstVisit ? "button quiet" : "button primary"} href={hrefOf(["new"])}>
+        {isFirstVisit ? "With other input" : "New thread"}
+      </a>
+    </EmptyState>
+  );
+}
+
+/** Runs a graph with an example as its input; where there is none, opens the form of its input. */
+async function tryGraph({ assistant_id }: Assistant): Promise<void> {
+  const { input_schema } = await getSchemas(assistant_id);
+  const input = exampleInput(input_schema);
+  if (input === null) return navigate(["new"], { graph: assistant_id });
+  const { thread_id } = await createThread({});
+  await createRun(thread_id, { assistant_id, input });
+  navigate(["threads", thread_id]);
+}
