@@ -18,8 +18,8 @@ interface Exported {
 /**
  * Makes a graph from a machine or from several versions of one, with the XState of the machine's own project.
  * @param files files from which `xstate` is resolved; the copy of XState that made the machine is preferred
- * @throws ServiceError `config.invalid` when XState is missing or too old, or when the machine has a part that is not
- * supported
+ * @throws ServiceError `config.invalid` when XState is missing, or is not 5.19 or a later 5, or when the machine has a part that
+ * is not supported
  */
 export function loadMachine(exported: Machine | Exported, files: readonly string[]): GraphDefinition {
   const { versions, migrate }: Exported = isMachine(exported) ? { versions: [exported] } : exported;
@@ -63,7 +63,16 @@ interface Package extends XStateLibrary {
   readonly initialTransition?: unknown;
 }
 
+/**
+ * The XState of a machine's project.
+ * @throws ServiceError `config.invalid` when it is missing or too old, or the machine is not one of XState 5
+ */
 export function libraryOf(machine: Machine, files: readonly string[]): XStateLibrary {
+  // Those of XState 6 have `sources` in their place.
+  if ((machine as Partial<Machine>).implementations === undefined)
+    throw refusal(
+      "it is a machine of XState 6, and only those of XState 5 are supported: npm install xstate@5",
+    );
   const found: Package[] = [];
   for (const file of files) {
     try {

@@ -51,8 +51,9 @@ async function read(
   }
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
-  // A run that never started has not paused: a run before it has taken its event, and went on.
-  if (run?.status !== "success" || run.attempt === 0 || checkpoint.next.length === 0) return values;
+  if (run?.status !== "success" || checkpoint.next.length === 0) return values;
+  // It never started, so it has not paused: the run before it has taken its event, and went on.
+  if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };
 }

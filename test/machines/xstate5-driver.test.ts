@@ -98,10 +98,19 @@ test("a machine with children, stored and restored between any two events, does 
   vi.spyOn(console, "warn").mockReturnValue(undefined);
   const driver = driverOf(parent);
   for (const events of sequences(["NEXT", "BACK", "ADD", "LEAVE"], 4)) {
-    const live = createActor(parent).start();
+    const live = createActor(parent);
+    live.subscribe({ error: () => undefined });
+    live.start();
     let taken = driver.begin(undefined);
     for (const type of events) {
       live.send({ type });
+      const { status, error } = live.getSnapshot() as { status: string; error: Error };
+      if (status === "error") {
+        // XState 5.19 does not free the system ids of a stopped actor's children.
+        const event = { to: [], event: { type } };
+        expect(() => driver.take(stored(taken.snapshot), event), events.join()).toThrow(error.message);
+        break;
+      }
       taken = driver.take(stored(taken.snapshot), { to: [], event: { type } });
       expect(asXState(taken), events.join()).toEqual(stored(live.getPersistedSnapshot()));
     }
