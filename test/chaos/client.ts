@@ -25,10 +25,14 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
+/** Milliseconds that a connection stays open without a request. The server closes it after 10 seconds. */
+const IDLE = 4_000;
+
 /** A plain client of one server: no retries, no hidden behaviour, no timeouts except its own. */
 export class Client {
   readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 512 });
+  // Idle connections are closed before the server does it, or a request might come on one that is closed already.
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE });
 
   constructor(port: number) {
     this.#port = port;

@@ -10,6 +10,7 @@ import {
   oneRunAtATime,
   type Finished,
 } from "./checkers/repeats.ts";
+import { recordsGrow, storedResults } from "./checkers/machines.ts";
 import { eventsAreContiguous, indexesAgree, stateIsTheFold } from "./checkers/stored.ts";
 import { Client } from "./client.ts";
 import { Effects } from "./effects.ts";
@@ -53,6 +54,8 @@ export interface Outcome {
   /** The number of these runs that are stateless. */
   readonly stateless: number;
   readonly events: number;
+  /** Acknowledged events of machines. */
+  readonly machineEvents: number;
   readonly violations: readonly Violation[];
   /** The data directory; it is kept if a violation was found. */
   readonly directory: string | undefined;
@@ -84,6 +87,7 @@ export async function runChaos(options: ChaosOptions): Promise<Outcome> {
     runs: driver.ledger.runs.size + driver.ledger.stateless.size,
     stateless: driver.ledger.stateless.size,
     events: driver.events(),
+    machineEvents: driver.machineEvents(),
     violations,
     directory: violations.length === 0 ? undefined : directory,
   };
@@ -119,6 +123,11 @@ class Driver {
       for (const { frames } of streams) count += frames.length;
     }
     return count;
+  }
+
+  machineEvents(): number {
+    const sent = [...this.ledger.machines.values()].flatMap((machine) => machine.sent);
+    return sent.filter(({ acknowledged }) => acknowledged !== undefined).length;
   }
 
   async run(): Promise<void> {
@@ -267,13 +276,14 @@ class Driver {
     const { kills, stops } = this.ledger;
     const count = this.#effects.read();
     const whole = (kills.length + stops.length) % 20 === 0;
-    const known = [...this.ledger.threads.keys()];
-    const only = whole ? undefined : new Set(known.slice(-2 * (this.#options.threads ?? 50)));
+    const threads = [...this.ledger.threads.keys()].slice(-2 * (this.#options.threads ?? 50));
+    const only = whole ? undefined : new Set([...threads, ...[...this.ledger.machines.keys()].slice(-30)]);
     const stored = await this.#look(only);
     if (stored === undefined) return;
     this.#checkStored(stored);
     const ended = what === "stopped" ? endedByStop(stored, this.#effects.all) : [];
-    for (const one of [...finishedTasks(stored, this.#effects.all), ...ended]) {
+    const { all } = this.#effects;
+    for (const one of [...finishedTasks(stored, all), ...storedResults(stored, all), ...ended]) {
       const key = `${one.run} ${one.task}`;
       if (!this.#finished.has(key)) this.#finished.set(key, one);
     }
@@ -290,6 +300,7 @@ class Driver {
       ...eventsAreContiguous(stored),
       ...stateIsTheFold(stored),
       ...indexesAgree(stored),
+      ...recordsGrow(stored),
     ]) {
       this.#found(violation);
     }

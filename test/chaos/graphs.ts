@@ -2,6 +2,8 @@ import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { graph, list, messages, reduce } from "../../src/index.ts";
 import { z } from "zod";
+import type { Effect } from "./effects.ts";
+import { recorder } from "../fixtures/machines/recorder.ts";
 
 interface Where {
   readonly threadId: string;
@@ -11,11 +13,13 @@ interface Where {
 }
 
 /** Records that a body has begun, independently of Heddle's batches, checkpoints and events. */
-function note(node: string, { threadId, runId, taskId, attempt }: Where): void {
+const note = (node: string, { threadId, runId, taskId, attempt }: Where) =>
+  write({ thread: threadId, run: runId, node, task: taskId, attempt });
+
+function write(effect: Omit<Effect, "pid">): void {
   const file = process.env["HEDDLE_CHAOS_EFFECTS"];
   if (file === undefined) return;
-  const line = { thread: threadId, run: runId, node, task: taskId, attempt, pid: process.pid };
-  appendFileSync(file, `${JSON.stringify(line)}\n`);
+  appendFileSync(file, `${JSON.stringify({ ...effect, pid: process.pid } satisfies Effect)}\n`);
 }
 
 /**
@@ -69,4 +73,17 @@ export const chaos = graph({
     right: "join",
     ask: "join",
   },
+});
+
+let attempts = 0;
+
+/** A machine does not know its runs: its effects have its thread as their run, and the event as their task. */
+export const machine = recorder({
+  work: async ({ thread, n, ms }) => {
+    const attempt = ++attempts;
+    write({ thread, run: thread, node: "work", task: n, attempt });
+    await sleep(ms);
+    return `${n}/${process.pid}-${attempt}`;
+  },
+  note: (thread, n) => write({ thread, run: thread, node: "note", task: `note ${n}`, attempt: 1 }),
 });

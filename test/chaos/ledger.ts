@@ -1,4 +1,5 @@
 import { pairedId } from "../../src/model/ids.ts";
+import type { SentEvent } from "./checkers/machines.ts";
 import type { Frame } from "./client.ts";
 
 /** The part of a run's stream that a reader has received. */
@@ -49,6 +50,16 @@ export interface Disturbance {
   until: number;
 }
 
+/** A machine, and the events that clients have sent to it. */
+export interface MachineEntry {
+  readonly thread: string;
+  readonly sent: SentEvent[];
+  /** The number of clients that are sending events to it. */
+  clients: number;
+  /** True once its last event is on its way. */
+  isFinishing: boolean;
+}
+
 /** A violation of an invariant, with its evidence. */
 export interface Violation {
   readonly invariant: string;
@@ -65,6 +76,8 @@ export class Ledger {
   readonly runs = new Map<string, RunEntry>();
   /** Stateless runs. */
   readonly stateless = new Map<string, StatelessRunEntry>();
+  /** Machines by thread: only events are sent to these threads. */
+  readonly machines = new Map<string, MachineEntry>();
   readonly #disturbances = new Map<string, Disturbance[]>();
   /** The times of the kills. */
   readonly kills: number[] = [];
@@ -72,8 +85,15 @@ export class Ledger {
   readonly stops: number[] = [];
   readonly #began = performance.now();
 
+  #events = 0;
+
   now(): number {
     return performance.now() - this.#began;
+  }
+
+  /** The number of the next event of a machine. */
+  nextEvent(): number {
+    return ++this.#events;
   }
 
   acknowledge(

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { MachineLoad } from "./machine-load.ts";
 import { StatelessLoad } from "./stateless-load.ts";
 import { RunRequests, type RunRequestsDeps, type RequestedRun } from "./run-requests.ts";
 import { ConnectionLost } from "./client.ts";
@@ -19,6 +20,7 @@ const MIX = {
   ask: 10,
   stateless: 30,
   read: 10,
+  machine: 30,
 } as const;
 
 export interface LoadDeps extends RunRequestsDeps {
@@ -31,6 +33,7 @@ export class Load {
   readonly #deps: LoadDeps;
   readonly #requests: RunRequests;
   readonly #stateless: StatelessLoad;
+  readonly #machines: MachineLoad;
   #stopped = false;
   #pending: Promise<void>[] = [];
   operations = 0;
@@ -39,6 +42,7 @@ export class Load {
     this.#deps = deps;
     this.#requests = new RunRequests(deps);
     this.#stateless = new StatelessLoad({ ...deps, requests: this.#requests });
+    this.#machines = new MachineLoad({ ...deps, requests: this.#requests });
   }
 
   start(clients: number): void {
@@ -97,6 +101,7 @@ export class Load {
     const { dice, ledger } = this.#deps;
     const act = dice.weighted(MIX);
     if (act === "stateless") return this.#stateless.act();
+    if (act === "machine") return this.#machines.act();
     const thread = await this.#thread();
     const input = { kind: "work", pace: dice.between(0, 25) };
     switch (act) {

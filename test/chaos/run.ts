@@ -55,7 +55,7 @@ for (const [invariant, count] of reported) {
 process.stdout.write(
   `\nseed ${seed}: ${outcome.kills} kills, ${outcome.stops} stops, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
     `(${outcome.stateless} without a thread), ` +
-    `${outcome.events} events received, ${outcome.violations.length} violations` +
+    `${outcome.events} events received, ${outcome.machineEvents} events sent to machines, ${outcome.violations.length} violations` +
     `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
 );
 process.exit(outcome.violations.length === 0 ? 0 : 1);

@@ -3,7 +3,7 @@ import { unlimitedConcurrency } from "../../actors/concurrency-limiter.ts";
 import { type App, createApp } from "../../src/app.ts";
 import { guardProcess } from "../../src/cli/process-lifecycle.ts";
 import type { Failpoints } from "../../src/ports/failpoints.ts";
-import { chaos } from "./graphs.ts";
+import { chaos, machine } from "./graphs.ts";
 import { plantedStorage } from "./planted-faults.ts";
 import { plantParkedEnding } from "../simulation/planted-faults.ts";
 import type { Setup } from "./process.ts";
@@ -40,7 +40,7 @@ let app: App | undefined;
 guardProcess(logger, () => app);
 app = await createApp({
   logger,
-  graphs: { chaos },
+  graphs: { chaos, machine },
   ...(setup.hosted === true && { langGraphs: await twins() }),
   webhooks: { allow_internal: true },
   limits: { linger: setup.linger, concurrent: { ...unlimitedConcurrency, ...setup.slots } },

@@ -25,6 +25,7 @@ test("kills and stops under load: nothing acknowledged is lost, nothing is repea
   expect(outcome.runs).toBeGreaterThan(20);
   expect(outcome.stateless).toBeGreaterThan(5);
   expect(outcome.events).toBeGreaterThan(100);
+  expect(outcome.machineEvents).toBeGreaterThan(3);
 }, 300_000);
 
 test("the same where half of the threads have a graph of LangGraph.js", async () => {
@@ -52,4 +53,17 @@ test("a server that answers before its batch is on its way is found out", async 
     plant: "ack-early",
   });
   expect(outcome.violations.map(({ invariant }) => invariant)).toContain("I1");
+}, 300_000);
+
+test("a server that loses timers of machines is found out", async () => {
+  const outcome = await runChaos({
+    kills: 1,
+    seed: 5,
+    threads: 12,
+    clients: 8,
+    longest: 800,
+    least: 80,
+    plant: "lose-timers",
+  });
+  expect(outcome.violations.map(({ invariant }) => invariant)).toContain("I14");
 }, 300_000);

@@ -6,6 +6,7 @@ import {
   type RunNow,
   type ThreadNow,
 } from "./checkers/acknowledged.ts";
+import { machineKeepsItsWord } from "./checkers/machines.ts";
 import { everyEndIsDelivered } from "./checkers/webhooks.ts";
 import { idsGrow, resumeIsExact } from "./checkers/streams.ts";
 import { ConnectionLost, type Client, type Frame, type StreamEnd } from "./client.ts";
@@ -17,6 +18,8 @@ import type { SeededRandom } from "./random.ts";
 
 /** Milliseconds: the limit for undisturbed work to finish. */
 export const REST = 15_000;
+/** Milliseconds by which a timer may be late. */
+const LATE = 5_000;
 /** The number of streams read concurrently. */
 const TOGETHER = 16;
 /** The share of completed streams that are replayed. */
@@ -53,6 +56,7 @@ export async function verify(verification: Verification): Promise<void> {
   for (const violation of [...nothingIsLost(ledger, runs, states), ...everythingRests(runs, states, REST)]) {
     found(violation);
   }
+  await checkMachines(verification, runs);
   if (all) {
     const owed = await settle(client);
     for (const violation of everyEndIsDelivered(runs, hooks.delivered, owed)) found(violation);
@@ -73,10 +77,46 @@ async function allRest(client: Client, threads: readonly string[]): Promise<void
     const still: string[] = [];
     for (const thread of busy) {
       const { json } = await client.json("GET", `/threads/${thread}`);
-      if ((json as { status?: string } | undefined)?.status === "busy") still.push(thread);
+      const { status, values } = (json ?? {}) as { status?: string; values?: MachineValues | null };
+      const { __snapshot__: machine } = values ?? {};
+      const timers = machine?.timers ?? [];
+      const awaited = timers.some(({ due }) => due + LATE > Date.now());
+      if (status === "busy" || awaited) still.push(thread);
     }
     busy = still;
     if (busy.length > 0) await sleep(50);
+  }
+}
+
+/** The values of a machine's thread. */
+interface MachineValues {
+  readonly record?: readonly string[];
+  readonly __output__?: unknown;
+  readonly __snapshot__?: { readonly timers?: readonly { readonly due: number }[] };
+}
+
+/** Compares the machines of these runs with the events that were sent to them. */
+async function checkMachines(
+  { client, ledger, effects, found }: Verification,
+  runs: readonly RunNow[],
+): Promise<void> {
+  effects.read();
+  const noted = new Set<string>();
+  const results = new Set<string>();
+  for (const { node, task, pid, attempt } of effects.all) {
+    if (node === "note") noted.add(task.replace("note ", ""));
+    else if (node === "work") results.add(`${task}/${pid}-${attempt}`);
+  }
+  // What a run had to do that was given up is not done.
+  const failed = new Set(runs.flatMap(({ entry, status }) => (status === "error" ? entry.thread : [])));
+  for (const thread of new Set(runs.map(({ entry }) => entry.thread))) {
+    const machine = ledger.machines.get(thread);
+    if (machine === undefined || failed.has(thread)) continue;
+    const { json } = await client.json("GET", `/threads/${thread}/state`);
+    const { record = [], __output__ } = (json as { values?: MachineValues }).values ?? {};
+    const { sent } = machine;
+    const now = { thread, sent, record, output: __output__ ?? undefined, noted, results };
+    for (const violation of machineKeepsItsWord(now)) found(violation);
   }
 }
 
