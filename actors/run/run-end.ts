@@ -126,9 +126,11 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           timers: head === null ? thread.timers : timersAt(head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
-          // Questions are part of the state, although they are written to the checkpoint before.
+          // Questions are part of the state, although they are written to the checkpoint before. A refused answer asks none.
           state_updated_at:
-            checkpoints.length > 0 || verdict.rest === "interrupted" ? now : thread.state_updated_at,
+            checkpoints.length > 0 || (verdict.rest === "interrupted" && verdict.error === null)
+              ? now
+              : thread.state_updated_at,
         }),
     )
     .then(
