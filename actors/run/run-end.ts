@@ -128,9 +128,11 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           timers: head === null ? thread.timers : timersAt(head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
-          // Interrupts are part of the state, although they are stored at the checkpoint before.
+          // Interrupts are part of the state, although they are stored at the checkpoint before. A refused answer adds none.
           state_updated_at:
-            checkpoints.length > 0 || verdict.rest === "interrupted" ? now : thread.state_updated_at,
+            checkpoints.length > 0 || (verdict.rest === "interrupted" && verdict.error === null)
+              ? now
+              : thread.state_updated_at,
         }),
     )
     .then(

@@ -9,10 +9,10 @@ import { onTestFinished } from "vitest";
  * the same pages.
  */
 const EXECUTABLES = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
-const executable = EXECUTABLES.find((path) => existsSync(path));
+export const EXECUTABLE: string = EXECUTABLES.find((path) => existsSync(path)) ?? "";
 
 /** Without Chromium the tests are skipped; in CI they fail. */
-export const isMissing = executable === undefined && process.env["CI"] !== "true";
+export const isMissing = EXECUTABLE === "" && process.env["CI"] !== "true";
 
 /** A foreign host name that resolves to this machine. */
 export const EVIL = "evil.test";
@@ -24,9 +24,9 @@ let running: Promise<Browser> | undefined;
  * process.
  */
 function started(): Promise<Browser> {
-  if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(", ")}`);
+  if (EXECUTABLE === "") throw new Error(`there is none of ${EXECUTABLES.join(", ")}`);
   running ??= chromium.launch({
-    executablePath: executable,
+    executablePath: EXECUTABLE,
     headless: true,
     args: [
       "--headless",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { graph, list, value } from "../../src/index.ts";
 import { toIso } from "../../src/model/time.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
@@ -355,7 +356,7 @@ test("the refusal of a plain answer is told as a detail, with its code", async (
   }
 });
 
-test("the state of a thread changes when it asks, however long the node took before", async () => {
+test("the state of a thread changes when it asks, however long the node took before, and not by an answer that is refused", async () => {
   const clock = new SimulatedClock();
   const slow = graph({
     state: { answer: value<unknown>(null) },
@@ -363,7 +364,7 @@ test("the state of a thread changes when it asks, however long the node took bef
       before: async () => ({}),
       ask: async (_, ctx) => {
         clock.advance(60_000);
-        return { answer: await ctx.interrupt("what?") };
+        return { answer: await ctx.interrupt("what?", { schema: z.object({ ok: z.boolean() }) }) };
       },
     },
     edges: { start: "before", before: "ask" },
@@ -371,8 +372,16 @@ test("the state of a thread changes when it asks, however long the node took bef
   const { url } = await serve({ clock, graphs: { slow } });
   const thread = await newThread(url);
   await (await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "slow", input: {} })).text();
+  const asked = clock.now();
   expect(await (await get(`${url}/threads/${thread}`)).json()).toMatchObject({
     status: "interrupted",
-    state_updated_at: toIso(clock.now()),
+    state_updated_at: toIso(asked),
+  });
+  const command = { resume: { ok: "maybe" } };
+  await (await post(`${url}/threads/${thread}/runs/wait`, { assistant_id: "slow", command })).text();
+  expect(clock.now()).toBeGreaterThan(asked);
+  expect(await (await get(`${url}/threads/${thread}`)).json()).toMatchObject({
+    status: "interrupted",
+    state_updated_at: toIso(asked),
   });
 });

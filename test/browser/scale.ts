@@ -1,0 +1,330 @@
+/**
+ * `npm run scale -- [--threads N] [--runs N] [--minutes N] [--data DIR]`: fills a data directory, then measures each page of the dashboard:
+ * the time from the server's answer to the first row, and the memory of tabs during live updates. Exits with 1 if a limit is exceeded.
+ * `--data` keeps the directory: the next call with it measures the same data.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from "playwright-core";
+import { numberOf, readOptions } from "../../bench/options.ts";
+import { createApp, END, graph, list, messages, send, value } from "../../src/index.ts";
+import { EXECUTABLE } from "./chromium.ts";
+
+/** Milliseconds from the answer to the first row. */
+const MAX_FIRST_ROW_MS = 300;
+/** Milliseconds after which a page is given up. */
+const FIRST_ROW_TIMEOUT_MS = 60_000;
+/** The memory of a tab after the last minute, as a multiple of that after the first. */
+const MAX_GROWTH = 1.5;
+/** Requests at a time. */
+const CONNECTIONS = 32;
+/** Runs per second while the tabs are watched. */
+const LIVE_RATE = 20;
+const MODES = { stream_mode: ["values", "messages-tuple"] };
+
+const values = readOptions({
+  threads: { type: "string", default: "10000" },
+  runs: { type: "string", default: "100000" },
+  minutes: { type: "string", default: "10" },
+  data: { type: "string" },
+});
+const threadCount = numberOf("threads", values.threads, { least: 10 });
+const runCount = numberOf("runs", values.runs, { least: 100 });
+const minutes = numberOf("minutes", values.minutes, { least: 0 });
+const folder = join(import.meta.dirname, "../../dist/scale");
+mkdirSync(folder, { recursive: true });
+const data = values.data ?? mkdtempSync(join(folder, "data-"));
+
+/** Most runs answer with a message; some fail, some ask. */
+const work = graph({
+  state: { messages: messages(), kind: value("") },
+  nodes: {
+    answer: async ({ kind }, ctx) => {
+      if (kind === "bad") throw new TypeError("the file is missing");
+      if (kind === "ask") await ctx.interrupt({ question: "May it be sent?", to: "a customer" });
+      const message = ctx.message({ model: "large" });
+      for (const word of ["This ", "is ", "the ", "answer."]) message.write(word);
+      message.usage({ input_tokens: 120, output_tokens: 4 });
+      return { messages: [message.end()] };
+    },
+  },
+  edges: { start: "answer" },
+});
+
+/** A run of 100,000 events that the page shows: 5,000 tasks side by side, and 200 steps of 450 tokens. */
+const long = graph({
+  state: { messages: messages(), steps: list<number>(), part: value(0) },
+  nodes: {
+    part: async () => ({}),
+    go: async ({ steps }, ctx) => {
+      const message = ctx.message();
+      for (let i = 0; i < 450; i++) message.write("word ");
+      message.end();
+      return { steps: [steps.length] };
+    },
+  },
+  edges: {
+    start: () => Array.from({ length: 5_000 }, (_, part) => send("part", { part })),
+    part: "go",
+    go: ({ steps }) => (steps.length < 200 ? "go" : END),
+  },
+});
+
+const app = await createApp({
+  graphs: { work, long },
+  data,
+  dashboard: { prices: { large: { in: 2, out: 8 } } },
+});
+
+async function ask<T>(path: string, body: unknown, method = "POST"): Promise<T> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${app.url}${path}`, { method, headers, body: JSON.stringify(body) });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+/** Does work for each number below `count`, some at a time. */
+async function each(count: number, workOn: (i: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    for (let i = next++; i < count; i = next++) await workOn(i);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
+}
+
+const inputOf = (kind: string) => ({ kind, messages: [{ role: "user", content: "What is it?" }] });
+/** The last run of one thread in 30 asks; one run in 40 fails. */
+const kindOf = (i: number) =>
+  i >= runCount - threadCount && i % 30 === 0 ? "ask" : i % 40 === 0 ? "bad" : "good";
+
+async function fill(): Promise<void> {
+  const ids: string[] = [];
+  await each(threadCount, async (i) => {
+    const metadata = { title: `Order ${i}`, customer: `c${i % 500}` };
+    ids[i] = (await ask<{ thread_id: string }>("/threads", { metadata })).thread_id;
+  });
+  await each(runCount, (i) =>
+    ask(`/threads/${ids[i % threadCount]}/runs/wait`, {
+      assistant_id: "work",
+      input: inputOf(kindOf(i)),
+      multitask_strategy: "enqueue",
+    }),
+  );
+  await each(10_000, (i) =>
+    ask(
+      "/store/items",
+      { namespace: ["users", `u${i % 200}`], key: `k${i}`, value: { text: `likes tea ${i}` } },
+      "PUT",
+    ),
+  );
+  for (let i = 0; i < 30; i++) {
+    await ask("/runs/crons", { assistant_id: "work", schedule: `${i} 9 * * MON`, input: inputOf("good") });
+    await ask("/assistants", { graph_id: "work", name: `Assistant ${i}` });
+  }
+  const metadata = { title: "Long", is: "long" };
+  const { thread_id } = await ask<{ thread_id: string }>("/threads", { metadata });
+  await ask(`/threads/${thread_id}/runs/wait`, {
+    assistant_id: "long",
+    input: {},
+    config: { recursion_limit: 300 },
+  });
+}
+
+const write = (line: string) => process.stdout.write(`${line}\n`);
+
+if ((await ask<number>("/threads/count", {})) < threadCount) {
+  const began = performance.now();
+  await fill();
+  write(`filled in ${Math.round((performance.now() - began) / 1000)} s`);
+}
+
+const [longThread] = await ask<readonly { thread_id: string }[]>("/threads/search", {
+  metadata: { is: "long" },
+});
+const [longRun] = await ask<readonly { run_id: string }[]>("/runs/search", {
+  thread_id: longThread?.thread_id,
+});
+const [someRun] = await ask<readonly { thread_id: string; run_id: string }[]>("/runs/search", {
+  graph_id: "work",
+  status: "success",
+});
+const some = `threads/${someRun?.thread_id}`;
+const longPath = `threads/${longThread?.thread_id}`;
+
+interface PageCase {
+  readonly name: string;
+  readonly path: string;
+  readonly row: string;
+  /** The address of the answer with the rows. Absent: they come over a socket. */
+  readonly answer?: string;
+}
+
+const pages: readonly PageCase[] = [
+  { name: "threads", path: "", row: "a.thread", answer: "/threads/search" },
+  { name: "runs", path: "runs", row: ".all-runs tbody tr", answer: "/runs/search" },
+  { name: "runs that failed", path: "runs?status=error", row: ".all-runs tbody tr", answer: "/runs/search" },
+  { name: "inbox", path: "inbox", row: ".questions li", answer: "/threads/search" },
+  { name: "store", path: "store", row: ".listing tbody tr", answer: "/store/items/search" },
+  { name: "crons", path: "crons", row: ".crons li.card", answer: "/runs/search" },
+  { name: "assistants", path: "assistants", row: ".sided aside li", answer: "/assistants/search" },
+  {
+    name: "graphs",
+    path: "graphs",
+    row: ".graphs aside li, .graphs .card, svg",
+    answer: "/assistants/search",
+  },
+  { name: "system", path: "system", row: ".charts svg", answer: "/metrics/history" },
+  { name: "thread", path: some, row: ".messages li", answer: "/state" },
+  { name: "its runs", path: `${some}?tab=runs`, row: ".runs a.main", answer: "/runs" },
+  { name: "its history", path: `${some}?tab=history`, row: ".history .travel", answer: "/history" },
+  { name: "run", path: `${some}/runs/${someRun?.run_id}`, row: ".line.task" },
+  { name: "run of 100,000 events", path: `${longPath}/runs/${longRun?.run_id}`, row: ".line.task" },
+  { name: "its thread", path: longPath, row: ".flow .card, .messages li", answer: "/state" },
+];
+
+async function opened(browser: Browser): Promise<{ context: BrowserContext; page: Page; cdp: CDPSession }> {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+  const page = await context.newPage();
+  const cdp = await context.newCDPSession(page);
+  return { context, page, cdp };
+}
+
+interface Measured {
+  /** Milliseconds from the answer to the frame with the first row; from the start of the page where there is no answer. */
+  readonly row: number;
+  /** Milliseconds that the server took. */
+  readonly server: number;
+}
+
+/** An entry of the page's resource timing, in milliseconds. */
+interface Answer {
+  readonly name: string;
+  readonly requestStart: number;
+  readonly responseEnd: number;
+}
+
+async function measure(browser: Browser, { path, row, answer }: PageCase): Promise<Measured> {
+  const { context, page } = await opened(browser);
+  await page.addInitScript({
+    content: `{
+      const observer = new MutationObserver(() => {
+        if (document.querySelector(${JSON.stringify(row)}) === null) return;
+        observer.disconnect();
+        requestAnimationFrame(() => (globalThis.firstRowAt = performance.now()));
+      });
+      observer.observe(document, { childList: true, subtree: true });
+    }`,
+  });
+  await page.goto(`${app.url}/#/${path}`);
+  await page.waitForFunction(() => "firstRowAt" in globalThis, undefined, { timeout: FIRST_ROW_TIMEOUT_MS });
+  const at = await page.evaluate<number>("firstRowAt");
+  const answers = await page.evaluate<readonly Answer[]>(
+    `performance.getEntriesByType("resource").map(({ name, requestStart, responseEnd }) => ({ name, requestStart, responseEnd }))`,
+  );
+  const last = answers.findLast(
+    ({ name, responseEnd }) => new URL(name).pathname.endsWith(answer ?? " ") && responseEnd <= at,
+  );
+  const measured =
+    last === undefined
+      ? { row: at, server: 0 }
+      : { row: at - last.responseEnd, server: last.responseEnd - last.requestStart };
+  await context.close();
+  return measured;
+}
+
+/** Bytes of a tab: its heap after a collection, and its process. */
+async function memoryOf({ cdp, pid }: Tab): Promise<{ readonly heap: number; readonly resident: number }> {
+  await cdp.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await cdp.send("Runtime.getHeapUsage");
+  const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return { heap: usedSize, resident: Number(resident) * 1024 };
+}
+
+interface Tab {
+  readonly name: string;
+  readonly cdp: CDPSession;
+  readonly pid: number;
+}
+
+async function tab(browser: Browser, name: string, path: string): Promise<Tab> {
+  const system = await browser.newBrowserCDPSession();
+  const pids = async () => {
+    const { processInfo } = await system.send("SystemInfo.getProcessInfo");
+    return processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
+  };
+  const before = new Set(await pids());
+  const { page, cdp } = await opened(browser);
+  await page.goto(`${app.url}/#/${path}`);
+  await cdp.send("HeapProfiler.enable");
+  const pid = (await pids()).find((id) => !before.has(id));
+  if (pid === undefined) throw new Error(`the tab "${name}" has no process of its own`);
+  return { name, cdp, pid };
+}
+
+/** Starts runs at a steady rate until `isOver`: some on the thread that is open, the others on further ones. */
+async function updates(isOver: () => boolean): Promise<void> {
+  const others = await ask<readonly { thread_id: string }[]>("/threads/search", {
+    limit: 500,
+    select: ["thread_id"],
+  });
+  for (let i = 0; !isOver(); i++) {
+    const thread = i % LIVE_RATE === 0 ? someRun?.thread_id : others[i % others.length]?.thread_id;
+    const body = { assistant_id: "work", input: inputOf(i % 40 === 7 ? "bad" : "good"), ...MODES };
+    void ask(`/threads/${thread}/runs`, { ...body, multitask_strategy: "enqueue" }).catch(() => undefined);
+    await sleep(1000 / LIVE_RATE);
+  }
+}
+
+const breaches: string[] = [];
+const browser = await chromium.launch({
+  executablePath: EXECUTABLE,
+  args: ["--no-sandbox", "--disable-gpu"],
+});
+try {
+  write("page: the server's answer, from it to the first row");
+  for (const one of pages) {
+    // The first of two loads compiles the script, and fills the server's caches.
+    await measure(browser, one);
+    const { row, server } = await measure(browser, one);
+    write(
+      `  ${one.name}: ${server.toFixed(0)} ms, ${row.toFixed(0)} ms${one.answer === undefined ? " since the page was opened" : ""}`,
+    );
+    if (one.answer !== undefined && row > MAX_FIRST_ROW_MS)
+      breaches.push(`${one.name}: first row after ${row.toFixed(0)} ms`);
+  }
+  if (minutes > 0) {
+    const tabs = [
+      await tab(browser, "threads, and one of them", some),
+      await tab(browser, "runs", "runs"),
+      await tab(browser, "inbox", "inbox"),
+      await tab(browser, "system", "system"),
+    ];
+    let isOver = false;
+    const load = updates(() => isOver);
+    const first = new Map<Tab, number>();
+    write("memory of tabs, heap after a collection (process), in MiB");
+    for (let minute = 1; minute <= minutes; minute++) {
+      await sleep(60_000);
+      const cells: string[] = [];
+      for (const one of tabs) {
+        const { heap, resident } = await memoryOf(one);
+        if (minute === 1) first.set(one, heap);
+        const growth = heap / (first.get(one) ?? heap);
+        cells.push(`${one.name} ${(heap / 2 ** 20).toFixed(1)} (${(resident / 2 ** 20).toFixed(0)})`);
+        if (minute === minutes && growth > MAX_GROWTH)
+          breaches.push(`${one.name}: ${growth.toFixed(2)} times the memory of the first minute`);
+      }
+      write(`  minute ${minute}: ${cells.join(", ")}`);
+    }
+    isOver = true;
+    await load;
+  }
+} finally {
+  await browser.close();
+  await app.close(0);
+  if (values.data === undefined && existsSync(data)) rmSync(data, { recursive: true });
+}
+for (const breach of breaches) write(`EXCEEDED ${breach}`);
+process.exit(breaches.length > 0 ? 1 : 0);
