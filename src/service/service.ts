@@ -38,6 +38,8 @@ export interface ServiceDeps {
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
+  /** The assistants, if another shard keeps them. */
+  readonly assistants?: Assistants | undefined;
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they are kept for good. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -68,7 +70,7 @@ export interface ServerService extends Service {
 }
 
 export function createService(deps: ServiceDeps): ServerService {
-  const assistants = createAssistants(deps);
+  const assistants = deps.assistants ?? createAssistants(deps);
   const webhooks = createWebhooks(deps);
   const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
@@ -78,17 +80,7 @@ export function createService(deps: ServiceDeps): ServerService {
     createThreadProtocol({ ...deps, runs: started, threads, states });
   return {
     crons,
-    assistants: {
-      ...assistants,
-      async delete(tenant, name, permits) {
-        const deleted = await assistants.delete(tenant, name, permits);
-        const { assistant_id } = deleted;
-        // Deleting a default assistant only resets it.
-        const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
-        if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
-        return deleted;
-      },
-    },
+    assistants: withoutCronsOfDeleted(assistants, crons),
     drawings: createGraphDrawings(deps.engine, assistants),
     threads,
     states,
@@ -99,6 +91,21 @@ export function createService(deps: ServiceDeps): ServerService {
     webhooks,
     inspection: createActorInspection(deps),
     store: deps.store,
+  };
+}
+
+/** Assistants whose crons are deleted with them. */
+export function withoutCronsOfDeleted(assistants: Assistants, crons: Pick<Crons, "deleteWhere">): Assistants {
+  return {
+    ...assistants,
+    async delete(tenant, name, permits) {
+      const deleted = await assistants.delete(tenant, name, permits);
+      const { assistant_id } = deleted;
+      // Deleting a default assistant only resets it.
+      const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
+      if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
+      return deleted;
+    },
   };
 }
 
