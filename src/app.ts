@@ -4,16 +4,19 @@ import { openEngines } from "./app/engines.ts";
 import { isStopping, openFront } from "./app/front.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
-import { createShard } from "./app/shard.ts";
+import { createShard, type Shard } from "./app/shard.ts";
+import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store.ts";
 import { createUserServices } from "./authorization/service.ts";
+import { createShardIds } from "./cluster/shard-ids.ts";
+import { createShardedService } from "./cluster/sharded-service.ts";
+import { shardedItems } from "./cluster/sharded-items.ts";
 import { type Config, readConfig } from "./config/config.ts";
 import { readWebhookPolicy } from "./config/webhooks.ts";
 import { AccessControl, type AccessOptions } from "./access/access-control.ts";
 import type { GraphDef } from "./graph/graph-builder.ts";
 import { GraphRegistry } from "./graph/graph-registry.ts";
 import { HttpAppHandler } from "./http/custom-http-app.ts";
-import type { ReadyDetails } from "./http/deps.ts";
 import type { LoadedLangGraph } from "./langgraph/exported-graph.ts";
 import { versionWarnings } from "./langgraph/user-library.ts";
 import { loadInlineGraphs } from "./graph-loader/load-inline-graphs.ts";
@@ -25,6 +28,7 @@ import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import type { HostedGraph } from "./ports/hosted-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
+import type { StoreItems } from "./ports/store-items.ts";
 import type { Transport } from "./ports/transport.ts";
 import { monotonicIds } from "./model/ids.ts";
 import { bootId } from "./platform/boot-id.ts";
@@ -36,6 +40,7 @@ import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
 import { registerSdkLogger } from "./platform/sdk-logger.ts";
+import type { ServerService } from "./service/service.ts";
 import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
 import { openStorage, type Storage, type StorageOptions } from "./storage/open.ts";
@@ -127,18 +132,19 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   // A budget for long work. Requests that begin have another one, so that they do not wait for it.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
-  const storage =
+  const storages = [
     options.storage ??
-    (await openStorage(storageOf(options.data), {
-      scheduler,
-      clock,
-      failpoints,
-      logger,
-      budget,
-      ...definedOf({ onProgress: options.onProgress }),
-    }));
+      (await openStorage(storageOf(options.data), {
+        scheduler,
+        clock,
+        failpoints,
+        logger,
+        budget,
+        ...definedOf({ onProgress: options.onProgress }),
+      })),
+  ].flat();
   const opened = new OpenParts();
-  opened.add(() => storage.close());
+  opened.add(...storages.map((storage) => () => storage.close()));
   try {
     const { engine, host } = await openEngines({
       registry,
@@ -158,18 +164,18 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       ...options.threadTtl,
     };
     const boot = bootId(random);
-    const newId = monotonicIds(
+    const anyId = monotonicIds(
       () => clock.now(),
       (count) => random.bytes(count),
     );
-    const { items } = storage.catalog;
-    const shard = createShard({
-      storage,
-      store: createStore({ items, policy: setup.policy, clock, scheduler, logger, budget }),
+    const ids = createShardIds(anyId, storages.length);
+    const items = itemsOf(storages);
+    const store = createStore({ items, policy: setup.policy, clock, scheduler, logger, budget });
+    const settings = {
+      store,
       engine,
       host,
       authorizer: auth,
-      newId,
       boot,
       limits: limitsOf({ ...config?.runs, ...options.limits }, access.hasTenants, systemHeap().limit),
       policy,
@@ -188,23 +194,30 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       failpoints,
       logger,
       servingLogger,
-    });
-    opened.add(() => shard.close());
-    await shard.recover();
+    };
+    const shards: Shard[] = [];
+    for (const [i, storage] of storages.entries()) {
+      const newId = ids.ofShards[i] as () => string;
+      const shard = createShard({ ...settings, storage, newId, assistants: shards[0]?.service.assistants });
+      shards.push(shard);
+      opened.add(() => shard.close());
+    }
+    await Promise.all(shards.map((shard) => shard.recover()));
 
-    const { service, system, hub } = shard;
+    const service = serviceOfShards(shards);
+    const totals = createShardTotals(shards);
     const front = await openFront({
       service,
-      serviceOf: auth && createUserServices({ service, authorizer: auth, engine, newId }),
-      shards: { system, storage, outbox: storage.outbox, hub },
-      checkStorage: () => checkStorage(storage),
+      serviceOf: auth && createUserServices({ service, authorizer: auth, engine, newId: ids.newId }),
+      totals,
+      checkStorage: () => checkStorages(storages),
       access,
       httpApp,
       langGraphVersion: () => served.values().next().value?.library.version,
       maxBody,
       options,
       config,
-      newId,
+      newId: () => anyId(),
       budget,
       streamMemory,
       clock,
@@ -214,7 +227,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     });
     opened.add(() => front.close());
 
-    shard.start(new URL(urlOf(front.address, "127.0.0.1", "::1")));
+    const self = new URL(urlOf(front.address, "127.0.0.1", "::1"));
+    for (const shard of shards) shard.start(self);
     front.start();
 
     const shut = async (ms: number): Promise<void> => {
@@ -222,13 +236,13 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       const release = keepProcessAlive();
       try {
         front.startDraining();
-        await shard.drain(ms);
+        await Promise.all(shards.map((shard) => shard.drain(ms)));
         hasStopped = true;
         // Requests that still wait for the project's code, in authentication or in an HTTP application, are answered before their
         // connections close.
         stop.abort(isStopping());
         await new Promise<void>((resolve) => scheduler.soon(resolve));
-        shard.endStreams();
+        for (const shard of shards) shard.endStreams();
         front.endRequests();
         await opened.close();
       } finally {
@@ -243,8 +257,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       transport: front.transport,
       fetch: front.fetch,
       [HANDLER_INTERNALS]: front.handlerDeps,
-      storage,
-      system,
+      storage: totals.storage,
+      system: totals.system,
       replaceGraphs,
       close: (ms = DEFAULT_DRAIN) => (closing ??= shut(ms)),
     };
@@ -256,15 +270,17 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   }
 }
 
-async function checkStorage(storage: Storage): Promise<ReadyDetails> {
-  await storage.check();
-  const findings = storage.findings().length;
-  const verifying = storage.verifying();
-  return {
-    // Damage does not make the server unready: it serves all other threads, and no other server does.
-    ...(findings > 0 && { damaged: { ...storage.damage(), findings } }),
-    ...(verifying !== undefined && { verifying }),
-  };
+/** With one shard, calls go to its service directly. */
+function serviceOfShards(shards: readonly Shard[]): ServerService {
+  const services = shards.map(({ service }) => service);
+  const [only] = services;
+  return services.length === 1 && only !== undefined ? only : createShardedService(services);
+}
+
+function itemsOf(storages: readonly Storage[]): StoreItems {
+  const items = storages.map(({ catalog }) => catalog.items);
+  const [only] = items;
+  return items.length === 1 && only !== undefined ? only : shardedItems(items);
 }
 
 function accessOptions(options: AppOptions, config: Config | undefined): AccessOptions {

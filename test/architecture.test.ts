@@ -146,6 +146,22 @@ const planted: readonly (readonly [path: string, text: string, said: string | un
     "src/dashboard/docs/x.ts must not import src/guide/runs.md",
   ],
   ["src/model/x.ts", `import { x } from "../../test/x.ts";`, "src/model/x.ts must not import test/x.ts"],
+  [
+    "src/cluster/x.ts",
+    `import { openStorage } from "../storage/open.ts";`,
+    "src/cluster/x.ts must not import src/storage/open.ts",
+  ],
+  // Whoever uses the service does not know how many shards there are.
+  [
+    "src/http/x.ts",
+    `import { ShardRouter } from "../cluster/shard-router.ts";`,
+    "src/http/x.ts must not import src/cluster/shard-router.ts",
+  ],
+  [
+    "src/service/x.ts",
+    `import { shardedItems } from "../cluster/sharded-items.ts";`,
+    "src/service/x.ts must not import src/cluster/sharded-items.ts",
+  ],
   ["src/utils/x.ts", ``, "src/utils/x.ts is in no folder of the map"],
   ["src/http/x.ts", `import type { Service } from "../service/service.ts";`, undefined],
   ["src/http/x.ts", `const text = 'from "../storage/open.ts"';`, undefined],

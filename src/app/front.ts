@@ -38,7 +38,7 @@ export interface FrontDeps {
   /** The service restricted to what a user may do; absent when the server has no users. */
   readonly serviceOf: ((user: AuthUser) => Service) | undefined;
   /** What the metrics show of the shards. */
-  readonly shards: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
+  readonly totals: Pick<MetricsDeps, "system" | "storage" | "outbox" | "hub">;
   /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
@@ -77,7 +77,7 @@ export interface Front {
 
 /** @throws ServiceError `config.invalid`, `unsupported`, `server.address` */
 export async function openFront(deps: FrontDeps): Promise<Front> {
-  const { service, serviceOf, shards, access, options, config, httpApp, maxBody } = deps;
+  const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
   const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });
   const openBody = bodyOpener(bodies);
@@ -96,7 +96,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
   const [traffic, sockets] = [new Traffic(), new OpenSockets()];
   const metrics = createMetrics({
-    ...shards,
+    ...totals,
     about: { version: VERSION, transport: chosen.kind },
     traffic,
     sockets,

@@ -35,8 +35,8 @@ export interface AppOptions {
   readonly config?: string | Config;
   /** The data directory, or a storage by its options. Absent: memory, which is lost at the end. */
   readonly data?: string | StorageOptions;
-  /** An open storage, instead of `data`. It is closed with the server. */
-  readonly storage?: Storage;
+  /** An open storage, instead of `data`; or several, for a shard over each. They are closed with the server. */
+  readonly storage?: Storage | readonly Storage[];
   /** The address to listen on. Default: loopback. Another one needs `keys` or `insecure`. */
   readonly host?: string;
   /** Default 0: any free port. */

@@ -20,6 +20,7 @@ import type { Store } from "../ports/store.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { systemHeap } from "../platform/heap.ts";
 import { VERSION } from "../platform/version.ts";
+import type { Assistants } from "../service/assistants.ts";
 import { CronWorker } from "../service/crons/cron-worker.ts";
 import { IDEMPOTENCY_TTL } from "../service/idempotency.ts";
 import { LostRunEndRepair } from "../service/lost-run-end-repair.ts";
@@ -62,7 +63,10 @@ export interface ShardDeps extends ShardSettings {
   readonly host: Host;
   /** Decides what users may do; absent: the server has no users. */
   readonly authorizer: Authorizer | undefined;
+  /** Makes ids that fall into this shard. */
   readonly newId: () => string;
+  /** The assistants, if another shard keeps them. */
+  readonly assistants?: Assistants | undefined;
   readonly boot: string;
   readonly httpClient: HttpClient;
   readonly budget: TimeBudget;
@@ -141,6 +145,7 @@ export function createShard(deps: ShardDeps): Shard {
     hub,
     policy,
     assistantDefaults: deps.assistantDefaults,
+    assistants: deps.assistants,
     threadTtl: deps.threadTtl,
     hasUsers: authorizer !== undefined,
   });

@@ -13,7 +13,7 @@ import type { UserAuthorizer } from "./user-authorizer.ts";
 interface Deps {
   readonly crons: Crons;
   readonly assistants: Pick<Assistants, "defaultId">;
-  readonly newId: () => string;
+  readonly newId: (beside?: string) => string;
   readonly rules: UserAuthorizer;
 }
 
@@ -29,7 +29,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
   }
 
   async function created(asked: NewCron, thread: string | undefined): Promise<[NewCron, CronOwner]> {
-    const cron_id = newId();
+    const cron_id = newId(thread);
     const { schedule, metadata, end_time = null, assistant_id, run } = asked;
     const value: AuthValue = {
       payload: { ...withoutUserInRun(run), assistant_id: assistants.defaultId(assistant_id) ?? assistant_id },

@@ -22,7 +22,7 @@ import { restricted, type UserAuthorizer } from "./user-authorizer.ts";
 interface Deps {
   readonly runs: Runs;
   readonly assistants: Pick<Assistants, "defaultId">;
-  readonly newId: () => string;
+  readonly newId: (beside?: string) => string;
   readonly rules: UserAuthorizer;
 }
 
@@ -66,8 +66,13 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       metadata: { run_ids: ids, status: "pending" },
     });
 
-  async function decided(thread: string | undefined, asked: RunRequest): Promise<DecidedRun> {
-    const run_id = newId();
+  /** `beside`: whose shard the run must be in, if it has no thread. */
+  async function decided(
+    thread: string | undefined,
+    asked: RunRequest,
+    beside?: string,
+  ): Promise<DecidedRun> {
+    const run_id = newId(thread ?? beside);
     const { input, command, context, webhook, stream_mode, feedback_keys, metadata = {} } = asked;
     const { interrupt_before, interrupt_after, stream_subgraphs = false, stream_resumable = false } = asked;
     const { multitask_strategy = "reject", if_not_exists = "reject", after_seconds = 0 } = asked;
@@ -122,13 +127,15 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
     },
 
     async startAlone(tenant, asked, temporary, options) {
-      const { request, by } = await decided(undefined, asked);
-      return runs.startAlone(tenant, request, temporary, { again: own(options?.again), by });
+      const again = own(options?.again);
+      const { request, by } = await decided(undefined, asked, again?.key);
+      return runs.startAlone(tenant, request, temporary, { again, by });
     },
 
     async startBatch(tenant, asked) {
       const all: DecidedRun[] = [];
-      for (const one of asked) all.push(await decided(undefined, one));
+      // One shard starts all of them, or none.
+      for (const one of asked) all.push(await decided(undefined, one, all[0]?.by.run_id));
       return runs.startBatch(
         tenant,
         all.map(({ request }) => request),

@@ -19,7 +19,8 @@ export interface AuthorizationDeps {
   readonly service: ServerService;
   readonly authorizer: Authorizer;
   readonly engine: Engine;
-  readonly newId: () => string;
+  /** Makes an id; one in the shard of `beside`, if that is given. */
+  readonly newId: (beside?: string) => string;
 }
 
 /** The service for users: every request of a user is first checked against the project's rules. */

@@ -20,6 +20,13 @@ export class DurationCounts {
     return new DurationCounts(this.#counts.slice());
   }
 
+  static sum(all: readonly DurationCounts[]): DurationCounts {
+    const sum = new Float64Array(BUCKETS);
+    for (const counts of all)
+      for (const [bucket, count] of counts.#counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count;
+    return new DurationCounts(sum);
+  }
+
   /** The durations that were added since `before`, which is an earlier copy of this histogram. */
   since(before: DurationCounts): DurationCounts {
     return new DurationCounts(this.#counts.map((count, bucket) => count - (before.#counts[bucket] ?? 0)));

@@ -73,18 +73,28 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the same
  * millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id is advanced
  * by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there is room to increment.
+ * With `isWanted`, the random part is changed until the id is wanted, as one in so many is.
  */
-export function monotonicIds(now: () => number, bytes: (count: number) => Uint8Array): () => string {
+export function monotonicIds(
+  now: () => number,
+  bytes: (count: number) => Uint8Array,
+): (isWanted?: (id: string) => boolean) => string {
   let ms = 0;
   let counter = 0;
-  return () => {
+  return (isWanted) => {
     const at = now();
     const random = bytes(10);
     if (at > ms || counter === 0xfff) {
       ms = Math.max(at, ms + 1);
       counter = (((random[0] as number) << 8) | (random[1] as number)) & 0x7ff;
     } else counter++;
-    return uuid7(ms, counter, random.subarray(2));
+    const tail = random.subarray(2);
+    for (let id = uuid7(ms, counter, tail); ; id = uuid7(ms, counter, tail)) {
+      if (isWanted === undefined || isWanted(id)) return id;
+      // The bytes before the last one: of that, the last digit does not count.
+      tail[6] = ((tail[6] as number) + 1) & 255;
+      if (tail[6] === 0) tail[5] = ((tail[5] as number) + 1) & 255;
+    }
   };
 }
 

@@ -80,6 +80,8 @@ export interface RunSearchQuery extends RunFilter {
 
 export interface RunSearchPage {
   readonly runs: readonly JsonObject[];
+  /** The cursor after each of the runs. */
+  readonly cursors: readonly string[];
   /** The cursor of the next page, if there may be one. */
   readonly next: string | undefined;
 }
@@ -360,8 +362,8 @@ export function createRuns(deps: Deps): Runs {
         if (search.status === "pending" && isInProgress(run)) return false;
         return contains(metadata, thread_metadata) && permits?.(metadata) !== false;
       };
-      const { runs, next } = await catalog.searchRuns(tenant, { ...search, sort_order, keep });
-      return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), next };
+      const { runs, ...cursors } = await catalog.searchRuns(tenant, { ...search, sort_order, keep });
+      return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), ...cursors };
     },
 
     // Runs that had already ended are not looked up again: they may be deleted by now.

@@ -38,6 +38,8 @@ export interface ServiceDeps {
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
+  /** The assistants, if another shard keeps them. */
+  readonly assistants?: Assistants | undefined;
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -70,7 +72,7 @@ export interface ServerService extends Service {
 }
 
 export function createService(deps: ServiceDeps): ServerService {
-  const assistants = createAssistants(deps);
+  const assistants = deps.assistants ?? createAssistants(deps);
   const webhooks = createWebhooks(deps);
   const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
@@ -81,17 +83,7 @@ export function createService(deps: ServiceDeps): ServerService {
   const eventsWith: ServerService["eventsWith"] = (parts) => createMachineEvents({ ...deps, ...parts });
   return {
     crons,
-    assistants: {
-      ...assistants,
-      async delete(tenant, name, permits) {
-        const deleted = await assistants.delete(tenant, name, permits);
-        const { assistant_id } = deleted;
-        // Deleting a default assistant only resets it.
-        const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
-        if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
-        return deleted;
-      },
-    },
+    assistants: withoutCronsOfDeleted(assistants, crons),
     drawings: createGraphDrawings(deps.engine, assistants),
     threads,
     states,
@@ -103,6 +95,21 @@ export function createService(deps: ServiceDeps): ServerService {
     webhooks,
     inspection: createActorInspection(deps),
     store: deps.store,
+  };
+}
+
+/** Assistants whose crons are deleted with them. */
+export function withoutCronsOfDeleted(assistants: Assistants, crons: Pick<Crons, "deleteWhere">): Assistants {
+  return {
+    ...assistants,
+    async delete(tenant, name, permits) {
+      const deleted = await assistants.delete(tenant, name, permits);
+      const { assistant_id } = deleted;
+      // Deleting a default assistant only resets it.
+      const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
+      if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
+      return deleted;
+    },
   };
 }
 

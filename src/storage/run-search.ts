@@ -48,10 +48,10 @@ export async function searchRuns(
   const runs: StoredRun[] = [];
   const { prefix, pages } = runKeys(kv, tenant, search);
   let size = 0;
-  let last: string | undefined;
+  const cursors: string[] = [];
   for await (const keys of pages) {
     for (const at of keys) {
-      if (runs.length >= limit || size >= PAGE_BYTES) return { runs, next: last?.slice(prefix.length) };
+      if (runs.length >= limit || size >= PAGE_BYTES) return { runs, cursors, next: cursors.at(-1) };
       const { thread = search.thread_id ?? "", run = lastSegment(at) } = parseRunSortKey(at) ?? {};
       const key = { tenant, thread };
       const bytes = await kv.get(runKey(threadPrefix(key), run));
@@ -64,10 +64,10 @@ export async function searchRuns(
       if (record === undefined || record.temporary !== null || !keep(stored, record)) continue;
       runs.push(stored);
       size += bytes.length;
-      last = at;
+      cursors.push(at.slice(prefix.length));
     }
   }
-  return { runs, next: undefined };
+  return { runs, cursors, next: undefined };
 }
 
 function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys {

@@ -244,7 +244,7 @@ export function protocol(
       find: async (...args) => (note("runs.find", ...args), runRecord()),
       show: (_, run) => apiRun(run, { isRunning: true, position: undefined }),
       list: async (...args) => (note("runs.list", ...args), { runs: each([runRecord()]), total: 1 }),
-      search: async (...args) => (note("runs.search", ...args), { runs: [], next: undefined }),
+      search: async (...args) => (note("runs.search", ...args), { runs: [], cursors: [], next: undefined }),
       result: async (...args) => (note("runs.result", ...args), { done: true }),
       cancel: async (...args) => note("runs.cancel", ...args),
       cancelOnDisconnect: () => undefined,

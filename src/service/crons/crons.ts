@@ -46,10 +46,12 @@ export const cronOrders = [
   "updated_at",
 ] as const;
 
+type CronOrder = (typeof cronOrders)[number];
+
 export interface CronSearch extends CronFilter {
   readonly limit: number;
   readonly offset: number;
-  readonly sort_by?: (typeof cronOrders)[number];
+  readonly sort_by?: CronOrder;
   readonly sort_order?: "asc" | "desc";
 }
 
@@ -221,15 +223,11 @@ export function createCrons(parts: Deps): Crons {
     },
 
     async search(tenant, { limit, offset, sort_by = "created_at", sort_order = "desc", ...filter }) {
-      const sign = sort_order === "desc" ? -1 : 1;
       // Outside the page, only ids and sort keys are in memory: crons may have large inputs.
       const places = async function* (): AsyncGenerator<Place> {
-        for await (const cron of found(tenant, filter)) {
-          yield { id: cron.cron_id, by: sort_by === "next_run_date" ? cron.next : cron[sort_by] };
-        }
+        for await (const cron of found(tenant, filter)) yield placeOf(cron, sort_by);
       };
-      // Ids sort by creation, so crons with equal sort keys are in that order too.
-      const ordered = new SortedPages(places, (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id)));
+      const ordered = new SortedPages(places, placeOrder(sort_order));
       const share = budget.share(tenant);
       const crons: CronRecord[] = [];
       let left = limit;
@@ -310,6 +308,26 @@ type Sortable = string | number | null;
 interface Place {
   readonly id: string;
   readonly by: Sortable;
+}
+
+const placeOf = (cron: CronRecord, sort_by: CronOrder): Place => ({
+  id: cron.cron_id,
+  by: sort_by === "next_run_date" ? cron.next : cron[sort_by],
+});
+
+/** Ids sort by creation, so crons with equal sort keys are in that order too. */
+function placeOrder(sort_order: "asc" | "desc"): (a: Place, b: Place) => number {
+  const sign = sort_order === "desc" ? -1 : 1;
+  return (a, b) => sign * (compare(a.by, b.by) || compare(a.id, b.id));
+}
+
+/** Compares crons in the order of a search. */
+export function compareCrons(
+  sort_by: CronOrder,
+  sort_order: "asc" | "desc",
+): (a: CronRecord, b: CronRecord) => number {
+  const order = placeOrder(sort_order);
+  return (a, b) => order(placeOf(a, sort_by), placeOf(b, sort_by));
 }
 
 /** Orders sort keys. A missing value comes last in ascending order. */

@@ -6,9 +6,12 @@ import { type App, type AppOptions, createApp } from "../../../src/app.ts";
 import agent from "../../../src/demo/agent.ts";
 import approval from "../../../src/demo/approval.ts";
 import { isDefinition } from "../../../src/graph/definition.ts";
-import { createLogger } from "../../../src/platform/log.ts";
+import { createLogger, silentLogger } from "../../../src/platform/log.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { systemScheduler } from "../../../src/platform/scheduler.ts";
+import { noFailpoints } from "../../../src/ports/failpoints.ts";
 import { LevelDbKeyValueStore } from "../../../src/storage/leveldb-key-value-store.ts";
+import { openStorage, type Storage } from "../../../src/storage/open.ts";
 import type { Twins } from "../../langgraph/twin.ts";
 import { DelayedKeyValueStore } from "../../storage/delayed-key-value-store.ts";
 
@@ -19,13 +22,14 @@ export interface Server extends App {
 
 /**
  * The variants over which the suite can run: a transport (`uws`, `node`) and a storage (`memory`, `level`, or `delayed`,
- * whose reads take turns, as over a network). The defaults are the server's own choice of a transport, and memory. The graphs can be rewritten in LangGraph.js
- * (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
+ * whose reads take turns, as over a network), and the number of shards. The defaults are the server's own choice of a transport, memory, and one
+ * shard. The graphs can be rewritten in LangGraph.js (`langgraph`) for tests that do not depend on features of Heddle's own graphs.
  */
 const {
   HEDDLE_TEST_TRANSPORT: transport,
   HEDDLE_TEST_STORAGE: storage,
   HEDDLE_TEST_GRAPHS: kind,
+  HEDDLE_TEST_SHARDS: shards,
 } = process.env;
 
 async function graphsOf(
@@ -64,6 +68,29 @@ function delayedStorage({ data, storage: opened }: AppOptions): Pick<AppOptions,
   return { data: { kind: "key-value", store: new DelayedKeyValueStore(inner) } };
 }
 
+/** Opens storages for several shards: in memory, or in folders of the data directory. */
+export async function openShards(count: number, options: AppOptions = {}): Promise<readonly Storage[]> {
+  const { data, clock = systemClock, scheduler = systemScheduler } = options;
+  const { failpoints = noFailpoints, logger = silentLogger } = options;
+  const deps = { clock, scheduler, failpoints, logger };
+  const opened: Storage[] = [];
+  for (let shard = 0; shard < count; shard++) {
+    const directory = typeof data === "string" ? join(data, "shards", String(shard)) : undefined;
+    opened.push(
+      await openStorage(directory === undefined ? { kind: "memory" } : { kind: "level", directory }, deps),
+    );
+  }
+  return opened;
+}
+
+/** The storages of the variant with several shards. */
+async function shardStorages(options: AppOptions): Promise<Pick<AppOptions, "storage">> {
+  const { data, storage: opened } = options;
+  if (shards === undefined || opened !== undefined || (data !== undefined && typeof data !== "string"))
+    return {};
+  return { storage: await openShards(Number(shards), options) };
+}
+
 /**
  * Starts a real server in this process, on a free port and, by default, in memory. It closes with the test, and serves
  * the demo's graphs (unless `demo` is false) and the given ones.
@@ -79,6 +106,7 @@ export async function serve(
     ...(await surroundings(options, atEnd)),
     ...options,
     ...delayedStorage(options),
+    ...(await shardStorages({ logger, ...options })),
     ...(demo || options.graphs !== undefined
       ? await graphsOf({ ...(demo && { agent, approval }), ...options.graphs }, options.langGraphs)
       : {}),

@@ -1,6 +1,9 @@
 /** True if the suite runs over graphs rewritten in LangGraph.js (`test/langgraph/twin.ts`). */
 export const isHosted: boolean = process.env["HEDDLE_TEST_GRAPHS"] === "langgraph";
 
+/** True if every server has several shards. */
+export const isSharded: boolean = process.env["HEDDLE_TEST_SHARDS"] !== undefined;
+
 /**
  * True if the suite runs again over another choice than the server's default. Slow tests whose result cannot differ are
  * skipped then.

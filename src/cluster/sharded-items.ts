@@ -1,0 +1,77 @@
+import type { Namespace } from "../model/store-item.ts";
+import type { ItemChange, StoreItems } from "../ports/store-items.ts";
+import { ascending, mergeSorted } from "./merged-pages.ts";
+import { ShardRouter } from "./shard-router.ts";
+
+/**
+ * The store's items over all shards, each in the shard of the first label of its namespace. Changes in several shards are not atomic
+ * together: those of each shard are.
+ */
+export function shardedItems(shards: readonly StoreItems[]): StoreItems {
+  const router = new ShardRouter(shards);
+  const of = ([label = ""]: Namespace): StoreItems => router.of(label);
+
+  /** The shards that may have items below this prefix. */
+  const below = (prefix: Namespace): readonly StoreItems[] =>
+    prefix.length === 0 ? router.all : [of(prefix)];
+
+  return {
+    find: (tenant, place) => of(place.namespace).find(tenant, place),
+
+    heads: (tenant, prefix) =>
+      byNamespace(
+        below(prefix).map((items) => items.heads(tenant, prefix)),
+        ({ namespace }) => namespace,
+      ),
+
+    vectors: (tenant, prefix) =>
+      byNamespace(
+        below(prefix).map((items) => items.vectors(tenant, prefix)),
+        ({ namespace }) => namespace,
+      ),
+
+    namespaces: (tenant, query) =>
+      byNamespace(
+        below(query.prefix).map((items) => items.namespaces(tenant, query)),
+        (namespace) => namespace,
+      ),
+
+    async expiring(limit) {
+      const found = await Promise.all(router.all.map((items) => items.expiring(limit)));
+      return found
+        .flat()
+        .sort((a, b) => a.expires_at - b.expires_at)
+        .slice(0, limit);
+    },
+
+    async change(tenant, changes, { fence, ...write }) {
+      const parts = new Map<StoreItems, ItemChange[]>();
+      for (const change of changes) {
+        const items = of(change.namespace);
+        const part = parts.get(items);
+        if (part === undefined) parts.set(items, [change]);
+        else part.push(change);
+      }
+      if (fence === undefined) {
+        await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
+        return;
+      }
+      // The fence is checked in the shard of its thread. Without changes that stores nothing, so the writes follow in the same turn.
+      const guard = router.of(fence.thread.thread);
+      const fenced = { ...write, fence };
+      if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);
+      await Promise.all(
+        Array.from(parts, ([items, part]) => items.change(tenant, part, items === guard ? fenced : write)),
+      );
+    },
+  };
+}
+
+/** Merges lists that are sorted by namespace. No two of them have namespaces with the same first label. */
+async function* byNamespace<T>(
+  lists: readonly AsyncIterable<T>[],
+  namespaceOf: (entry: T) => Namespace,
+): AsyncGenerator<T> {
+  const labelOf = (entry: T): string => namespaceOf(entry)[0] ?? "";
+  for await (const { entry } of mergeSorted(lists, (a, b) => ascending(labelOf(a), labelOf(b)))) yield entry;
+}

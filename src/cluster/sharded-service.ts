@@ -1,0 +1,167 @@
+import { ServiceError } from "../model/errors.ts";
+import type { ServerInspection } from "../service/actor-inspection.ts";
+import { compareCrons, type Crons } from "../service/crons/crons.ts";
+import { type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
+import type { Webhooks } from "../service/webhooks/webhooks.ts";
+import { readAll, ascending, firstEntries, mergedPage, offsetsInLists, sumOf } from "./merged-pages.ts";
+import { ShardRouter } from "./shard-router.ts";
+import { shardedRuns } from "./sharded-runs.ts";
+import { shardedStates, shardedThreads } from "./sharded-threads.ts";
+
+/**
+ * The service over several shards: a thread and all that belongs to it is in one shard; lists and counts are those of all shards, merged.
+ * Assistants are in the home shard, which every shard asks for them. All shards have one store.
+ */
+export function createShardedService(shards: readonly ServerService[]): ServerService {
+  const router = new ShardRouter(shards);
+  const { home } = router;
+  const runs = shardedRuns(router);
+  const crons = shardedCrons(router);
+  const protocolWith: ServerService["protocolWith"] = (started) =>
+    router.byThread(
+      (shard: ServerService) => shard.protocolWith(started),
+      ["start", "respond", "fork", "state", "checkpoints", "tree", "lastEventNumber", "follow"],
+    );
+  const eventsWith: ServerService["eventsWith"] = (parts) =>
+    router.byThread((shard: ServerService) => shard.eventsWith(parts), ["possible", "send"]);
+  return {
+    threads: shardedThreads(router),
+    states: shardedStates(router),
+    runs,
+    events: router.byThread(({ events }: ServerService) => events, ["possible", "send"]),
+    eventsWith,
+    protocol: protocolWith(runs),
+    protocolWith,
+    assistants: withoutCronsOfDeleted(home.assistants, crons),
+    drawings: home.drawings,
+    crons,
+    webhooks: shardedWebhooks(router),
+    inspection: shardedInspection(router),
+    store: home.store,
+  };
+}
+
+function shardedCrons(router: ShardRouter<ServerService>): Crons {
+  return {
+    ...router.byThread(({ crons }: ServerService) => crons, ["createOn", "deleteOfThread"]),
+
+    create(tenant, settings, owner) {
+      const shard = owner === undefined ? router.next() : router.of(owner.cron_id);
+      return shard.crons.create(tenant, settings, owner);
+    },
+
+    get: (tenant, id, permits) => router.of(id).crons.get(tenant, id, permits),
+
+    update: (tenant, id, ...change) => router.of(id).crons.update(tenant, id, ...change),
+
+    delete: (tenant, id, permits) => router.of(id).crons.delete(tenant, id, permits),
+
+    async search(tenant, query) {
+      const { sort_by = "created_at", sort_order = "desc" } = query;
+      const compare = compareCrons(sort_by, sort_order);
+      const lists = router.all.map(({ crons }) => async (offset: number, limit: number) => {
+        return (await crons.search(tenant, { ...query, offset, limit })).crons;
+      });
+      const offsets = await offsetsInLists(lists, compare, query.offset);
+      const pages = await Promise.all(
+        router.all.map(({ crons }, shard) => crons.search(tenant, { ...query, offset: offsets[shard] ?? 0 })),
+      );
+      const found = pages.map(({ crons }) => crons);
+      return {
+        crons: await readAll(firstEntries(found, compare, query.limit)),
+        total: sumOf(pages.map(({ total }) => total)),
+      };
+    },
+
+    async count(tenant, filter) {
+      return sumOf(await Promise.all(router.all.map(({ crons }) => crons.count(tenant, filter))));
+    },
+
+    async deleteWhere(tenant, is) {
+      await Promise.all(router.all.map(({ crons }) => crons.deleteWhere(tenant, is)));
+    },
+
+    isUseless: (tenant, cron) => router.of(cron.cron_id).crons.isUseless(tenant, cron),
+
+    watch: () => {
+      throw new TypeError("each shard fires its own crons");
+    },
+  };
+}
+
+const DELIVERY_STATUSES = ["pending", "dead"];
+
+function shardedWebhooks(router: ShardRouter<ServerService>): Webhooks {
+  /** The id of a delivery is that of its run, which does not say in which shard its thread is. */
+  async function find<T>(ask: (webhooks: Webhooks) => Promise<T>): Promise<T> {
+    let missing: unknown;
+    for (const { webhooks } of router.all) {
+      try {
+        return await ask(webhooks);
+      } catch (cause) {
+        if (!(cause instanceof ServiceError && cause.code === "delivery.not_found")) throw cause;
+        missing = cause;
+      }
+    }
+    throw missing;
+  }
+
+  return {
+    accept: (request) => router.home.webhooks.accept(request),
+
+    list: (tenant, query) =>
+      mergedPage(
+        router.all.map(
+          ({ webhooks }) =>
+            (offset, limit) =>
+              webhooks.list(tenant, { ...query, offset, limit }),
+        ),
+        (a, b) =>
+          DELIVERY_STATUSES.indexOf(String(a["status"])) - DELIVERY_STATUSES.indexOf(String(b["status"])) ||
+          ascending(String(b["id"]), String(a["id"])),
+        query,
+      ),
+
+    retry: (key) => find((webhooks) => webhooks.retry(key)),
+    remove: (key) => find((webhooks) => webhooks.remove(key)),
+  };
+}
+
+function shardedInspection(router: ShardRouter<ServerService>): ServerInspection {
+  const { home } = router;
+  return {
+    ...router.byThread(({ inspection }: ServerService) => inspection, ["storedActors", "actors"]),
+    machines: () => home.inspection.machines(),
+    machine: (id) => home.inspection.machine(id),
+
+    liveThreads(tenant, limit, permits) {
+      const found = router.all.flatMap(({ inspection }) => inspection.liveThreads(tenant, limit, permits));
+      const isIdle = (runs: number) => Number(runs === 0);
+      return found.sort((a, b) => isIdle(a.runs) - isIdle(b.runs)).slice(0, limit);
+    },
+
+    async threadOf(tenant, run, permits) {
+      let missing: unknown;
+      for (const { inspection } of router.all) {
+        try {
+          return await inspection.threadOf(tenant, run, permits);
+        } catch (cause) {
+          if (!(cause instanceof ServiceError && cause.code === "run.not_found")) throw cause;
+          missing = cause;
+        }
+      }
+      throw missing;
+    },
+
+    scopeOf: (scope) => scope,
+
+    watch(scope, inspector) {
+      const { thread } = scope;
+      if (thread !== null) return router.of(thread).inspection.watch(scope, inspector);
+      const stops = router.all.map(({ inspection }) => inspection.watch(scope, inspector));
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}
