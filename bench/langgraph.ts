@@ -33,6 +33,3 @@ export function tenNodeGraph(checkpointer?: BaseCheckpointSaver) {
   for (const [i, node] of [...NODES, END].entries()) graph.addEdge(NODES[i - 1] ?? START, node);
   return graph.compile(checkpointer === undefined ? {} : { checkpointer });
 }
-
-/** The input of each run. */
-export const questionInput = { messages: [{ role: "user", content: "q".repeat(200) }] };

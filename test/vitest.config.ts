@@ -22,12 +22,18 @@ const FIRST = [
   "siege/",
   "transport/slow",
   "simulation/simulation",
+  "damage/",
+  "graph-types/",
   "browser/",
   "stream/replay",
+  "stream/large-output",
   "langgraph/kill",
   "storage/contracts",
   "config/",
+  "e2e/conformance",
+  "e2e/auth-sweep",
   "e2e/webhooks",
+  "hammer/",
 ];
 
 class InOrder extends BaseSequencer {

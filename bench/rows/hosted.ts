@@ -1,5 +1,5 @@
 import type { Server } from "../server.ts";
-import { questionInput } from "../langgraph.ts";
+import { questionInput } from "../question-input.ts";
 import type { InvocationJob } from "../servers/memorysaver.ts";
 import { body } from "./heddle.ts";
 import { makeThreads, measure, perform, withServer, type Request } from "./measure.ts";

@@ -3,7 +3,8 @@
  * and no disk. Its jobs come over IPC.
  */
 import { MemorySaver } from "@langchain/langgraph";
-import { questionInput, tenNodeGraph } from "../langgraph.ts";
+import { tenNodeGraph } from "../langgraph.ts";
+import { questionInput } from "../question-input.ts";
 import { ownStats, reportOver } from "./report.ts";
 
 export interface InvocationJob {

@@ -24,7 +24,7 @@ import { draftOf } from "./draft.ts";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-const THREADS = 10_000;
+const THREADS = 5_000;
 /** The number of concurrent threads, and of idle actors that are kept. */
 const AT_ONCE = 100;
 

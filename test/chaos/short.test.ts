@@ -18,8 +18,8 @@ test("kills and stops under load: nothing acknowledged is lost, nothing is repea
     seed: 20_261,
     threads: 20,
     clients: 12,
-    longest: 1500,
-    least: 60,
+    longest: 800,
+    least: 40,
   });
   expect(reported(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(20);
@@ -35,8 +35,8 @@ test("the same where half of the threads have a graph of LangGraph.js", async ()
     seed: 4,
     threads: 12,
     clients: 8,
-    longest: 1500,
-    least: 30,
+    longest: 800,
+    least: 20,
     hosted: true,
   });
   expect(reported(outcome)).toEqual([]);
