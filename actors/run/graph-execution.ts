@@ -128,7 +128,8 @@ export class GraphExecution {
   /** Computes the next step, while the result of the last one is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // A LangGraph.js graph cannot plan a further step, because its tasks were not started during the shutdown.
+    // The server is stopping, so the tasks of the last step were not started. A LangGraph.js graph plans its next step only
+    // from their results: the run pauses here.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../src/model/errors.ts";
-import type { CancelAction, RunRecord } from "../../src/model/run.ts";
+import type { CancelAction, MultitaskStrategy, RunRecord } from "../../src/model/run.ts";
 import { changeThread, type ThreadRecord } from "../../src/model/thread.ts";
 import { isSameTimer, type Timer } from "../../src/model/machine-timer.ts";
 import type { RunStarts } from "../begin-queue.ts";
@@ -63,13 +63,11 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
   // Checked after the errors of the request itself, for which it would be refused on an idle thread too.
-  if (decision.kind === "refuse") throw new ServiceError("run.conflict", CONFLICT);
+  const strategy = effectiveStrategy(decision, draft);
   if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
   const out = withdrawSuperseded(liveThread, run, draft.multitask_strategy, now);
   if (due !== null) return storeDelayedRun(liveThread, draft, run, decision, out);
-  // A run that has to wait is queued, no matter which strategy it has.
-  const strategy = decision.kind === "queue" ? "enqueue" : draft.multitask_strategy;
   const { once } = draft;
   const beside: AdmissionExtras | null =
     out === null && once === undefined ? null : { ...out, ...(once && { once }) };
@@ -111,6 +109,25 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
     if (run.kwargs.event === true) liveThread.attempt?.mailbox.changed();
     return run;
   });
+}
+
+/**
+ * The strategy by which the thread's statechart admits a run: one that has to wait is queued, no matter which strategy it has.
+ * @throws ServiceError `run.conflict` when the run is refused
+ */
+function effectiveStrategy(
+  decision: MultitaskDecision,
+  { multitask_strategy }: Pick<RunDraft, "multitask_strategy">,
+): MultitaskStrategy {
+  switch (decision.kind) {
+    case "refuse":
+      throw new ServiceError("run.conflict", CONFLICT);
+    case "queue":
+      return "enqueue";
+    case "start":
+    case "supersede":
+      return multitask_strategy;
+  }
 }
 
 /**

@@ -22,7 +22,10 @@ export function chartValueOf(chart: ChartState, running: Iterable<readonly strin
   return compact(tree);
 }
 
-/** The path of states to a node. A node that is not in the chart, because the graph has changed, keeps its own name. */
+/**
+ * The path of states to a node, whose names are given from the outside in. From the first name that is not in the chart (the graph may have
+ * changed), the path continues with the names themselves.
+ */
 function pathTo(chart: ChartState, nodes: readonly string[]): readonly string[] {
   const [node, ...inner] = nodes;
   if (node === undefined) return [];

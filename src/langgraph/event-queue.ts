@@ -128,8 +128,8 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
     this.#events.push(events);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Between two waits for node bodies, LangGraph runs only promise callbacks. So at the end of this turn, it waits for bodies again, or
-    // has ended.
+    // LangGraph plans steps in promise callbacks alone, and otherwise waits for nodes that are running. So in the next turn of the event loop
+    // all events of this step are here, and LangGraph waits for nodes again, or has ended.
     this.#stage.soon(() => {
       this.#isScheduled = false;
       const all = this.#events;

@@ -25,7 +25,7 @@ export interface ScanRange {
  * An ordered key-value store, which is all that Heddle needs of a database: the storage (threads, runs, checkpoints, events, assistants,
  * crons, the store's items) is built on it.
  *
- * One process writes to it at a time. A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch
+ * One process writes to it at a time: the store has to see to it, as Heddle locks only directories. A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch
  * is in flight sees all of the batch or nothing. Neither the store nor the caller may change a value after it was passed to the store.
  *
  * Every failure MUST be a ServiceError: `journal.damaged` when the store knows that its bytes are not what was written,
@@ -37,7 +37,10 @@ export interface ScanRange {
 export interface KeyValueStore {
   /** Optional: set before `open`. Long scans of an in-process store should check it after each entry, so that they yield to other work. */
   budget?: TimeBudget | undefined;
-  /** Opens the store, also again after a close: everything stored before MUST be there. */
+  /**
+   * Opens the store, also again after a close or after a failed batch: everything stored before MUST be there. A batch that has failed may have
+   * been stored or not, but once this resolves, it MUST NOT be stored any more.
+   */
   open(): Promise<void>;
   /**
    * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop; a store over a network
@@ -53,7 +56,8 @@ export interface KeyValueStore {
    */
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void>;
   /**
-   * The entries of a range, all as they were at one point in time, at or after the call. MUST end only at the end of the range, and reject when
+   * The entries of a range, all as they were at one point in time, at or after the call. A store without snapshots has to keep versions, or read
+   * the whole range at once. MUST end only at the end of the range, and reject when
    * it cannot continue.
    */
   entries(range: ScanRange): AsyncIterable<KeyValueEntry>;

@@ -171,7 +171,7 @@ export class KeyValueItems implements StoreItems {
     if (seq === 0 || now !== epoch) throw fencedError({ key: thread, epoch: now }, epoch);
   }
 
-  /** The stored heads of the items that have no change in flight. */
+  /** Reads the stored rows (without values) of the items that have no change in flight. */
   *#readHeads(
     tenant: string,
     changes: readonly ItemChange[],

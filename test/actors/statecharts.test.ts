@@ -1,3 +1,4 @@
+import { multitaskStrategies } from "../../src/model/run.ts";
 import { describe, expect, test } from "vitest";
 import { createActor, fromCallback, transition, type AnyActorLogic } from "xstate";
 import { getShortestPaths } from "xstate/graph";
@@ -77,7 +78,7 @@ function agreedAfter(logics: readonly AnyActorLogic[], input: object, events: re
 
 /** The events that the thread's chart may receive, including the ends of its run. */
 const threadEvents = [
-  ...(["reject", "enqueue", "interrupt", "rollback"] as const).flatMap((strategy) =>
+  ...multitaskStrategies.flatMap((strategy) =>
     [true, false].map((starts) => ({ type: "RUN.ADMITTED", run: strategy, strategy, starts }) as const),
   ),
   { type: "RUN.READY", run: "enqueue" },

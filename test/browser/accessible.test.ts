@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
+import { PAGES } from "../../src/dashboard/app/pages.ts";
 import order from "../../src/demo/order.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
@@ -59,6 +60,9 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       ["#/store", ".store tbody tr"],
       ["#/system", ".tile"],
     ];
+    const isVisited = ({ name }: { readonly name: string }) =>
+      places.some(([hash]) => hash.startsWith(`#/${name}`));
+    expect(PAGES.filter((page) => !isVisited(page))).toEqual([]);
     const { page, wrong } = await opened(await browser(), `${url}/`);
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {

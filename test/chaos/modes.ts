@@ -1,5 +1,6 @@
 import type { Client } from "./client.ts";
 
+/** The modes that the load streams, and whose events are checked. */
 const ALL_MODES = [
   "values",
   "updates",
@@ -11,7 +12,7 @@ const ALL_MODES = [
   "checkpoints",
 ];
 
-/** Asks the server for its stream modes, so that a new mode is tested at once. */
+/** Asks the server which of these modes it serves. */
 export async function servedModes(client: Client): Promise<readonly string[]> {
   const served: string[] = [];
   for (const mode of ALL_MODES) {

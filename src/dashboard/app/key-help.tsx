@@ -2,19 +2,13 @@ import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
 import { useKeys } from "../components/use-keys.ts";
 import { navigate } from "./page-location.ts";
+import { PAGES } from "./pages.ts";
 
 /** The pages that open when the user types `g` and then this letter. */
-const PAGES: Readonly<Record<string, string>> = {
-  t: "threads",
-  n: "new",
-  i: "inbox",
-  r: "runs",
-  g: "graphs",
-  a: "assistants",
-  c: "crons",
-  s: "store",
-  y: "system",
-};
+const PAGES_BY_KEY = new Map<string, string>([
+  ...PAGES.map(({ key, name }) => [key, name] as const),
+  ["n", "new"],
+]);
 
 const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: string, what: string])[]])[] =
   [
@@ -22,7 +16,7 @@ const KEYS: readonly (readonly [place: string, keys: readonly (readonly [keys: s
       "Everywhere",
       [
         ["?", "these keys"],
-        ...Object.entries(PAGES).map(
+        ...[...PAGES_BY_KEY].map(
           ([key, page]) => [`g ${key}`, page === "new" ? "new thread" : page] as const,
         ),
       ],
@@ -62,7 +56,7 @@ export function KeyHelp() {
   useKeys((key) => {
     // While a dialog is open, key presses are for the dialog.
     if (document.querySelector("dialog[open]") !== null) return false;
-    const page = isGoing ? PAGES[key] : undefined;
+    const page = isGoing ? PAGES_BY_KEY.get(key) : undefined;
     setGoing(key === "g" && !isGoing);
     if (key === "?") setOpen(true);
     else if (page !== undefined) navigate([page]);

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { GraphsPage } from "../graphs/page.tsx";
 import { SystemPage } from "../system/page.tsx";
@@ -19,17 +20,7 @@ import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
 import { KeyHelp } from "./key-help.tsx";
 import { PageHeader } from "./page-header.tsx";
-
-const NAV = [
-  ["threads", "Threads"],
-  ["inbox", "Inbox"],
-  ["runs", "Runs"],
-  ["graphs", "Graphs"],
-  ["assistants", "Assistants"],
-  ["crons", "Crons"],
-  ["store", "Store"],
-  ["system", "System"],
-] as const;
+import { type PageName, PAGES } from "./pages.ts";
 
 /** The frame of the page: the navigation, and the current view. */
 export function Shell() {
@@ -40,8 +31,8 @@ export function Shell() {
   const [place = "threads", id] = path;
   const isList = place === "threads" || place === "new";
   useEffect(() => {
-    const name = NAV.find(([one]) => one === place)?.[1] ?? "New thread";
-    document.title = `${id === undefined ? name : `${id.slice(-8)} · ${name}`} · Heddle`;
+    const title = PAGES.find(({ name }) => name === place)?.title ?? "New thread";
+    document.title = `${id === undefined ? title : `${id.slice(-8)} · ${title}`} · Heddle`;
   }, [place, id]);
   return (
     <>
@@ -50,7 +41,7 @@ export function Shell() {
       </a>
       <PageHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
         <nav aria-label="Main">
-          {NAV.map(([name, title]) => (
+          {PAGES.map(({ name, title }) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
               {title}
             </a>
@@ -96,23 +87,36 @@ function skip(event: Event): void {
 
 function Content() {
   const { path, query } = currentLocation.value;
-  const [place = "threads", id, what, run] = path;
+  const [place = "threads", ...rest] = path;
   if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
-  if (place === "inbox") return <InboxPage />;
-  if (place === "runs" && id === undefined) return <RunsPage query={query} />;
-  if (place === "graphs") return <GraphsPage chosen={id} />;
-  if (place === "assistants") return <AssistantsPage chosen={id} query={query} />;
-  if (place === "crons") return <CronsPage query={query} />;
-  if (place === "store") return <StorePage query={query} />;
-  if (place === "system") return <SystemPage />;
-  const isThere = (id === undefined || isUuid(id)) && (run === undefined || isUuid(run));
-  if (place !== "threads" || !isThere)
-    return (
+  const page = PAGES.find(({ name }) => name === place);
+  const content = page === undefined ? null : CONTENTS[page.name](rest, query);
+  return (
+    content ?? (
       <EmptyState title="There is no such page.">
         <a href={hrefOf([])}>To the threads</a>
       </EmptyState>
-    );
+    )
+  );
+}
+
+/** What each page shows, by the rest of its path; null: there is no such page. */
+const CONTENTS: Readonly<
+  Record<PageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
+> = {
+  threads: threadsContent,
+  inbox: () => <InboxPage />,
+  runs: ([id], query) => (id === undefined ? <RunsPage query={query} /> : null),
+  graphs: ([id]) => <GraphsPage chosen={id} />,
+  assistants: ([id], query) => <AssistantsPage chosen={id} query={query} />,
+  crons: (_, query) => <CronsPage query={query} />,
+  store: (_, query) => <StorePage query={query} />,
+  system: () => <SystemPage />,
+};
+
+function threadsContent([id, what, run]: readonly string[]): JSX.Element | null {
   if (id === undefined) return <StartPage />;
+  if (!isUuid(id) || (run !== undefined && !isUuid(run))) return null;
   if (what === "runs" && run !== undefined) return <RunPage key={`${id} ${run}`} thread={id} run={run} />;
   return <ThreadPage key={id} id={id} />;
 }

@@ -1,0 +1,13 @@
+/** The pages of the dashboard, in the order of the navigation. `key`: opens the page after `g`. */
+export const PAGES = [
+  { name: "threads", title: "Threads", key: "t" },
+  { name: "inbox", title: "Inbox", key: "i" },
+  { name: "runs", title: "Runs", key: "r" },
+  { name: "graphs", title: "Graphs", key: "g" },
+  { name: "assistants", title: "Assistants", key: "a" },
+  { name: "crons", title: "Crons", key: "c" },
+  { name: "store", title: "Store", key: "s" },
+  { name: "system", title: "System", key: "y" },
+] as const;
+
+export type PageName = (typeof PAGES)[number]["name"];
