@@ -72,7 +72,7 @@ export interface TaskOutput {
 }
 
 /** The output of a run's actor. */
-export interface RunOutput {
+export interface RunActorOutput {
   readonly status: TerminalStatus;
   readonly rest: SettledState;
 }

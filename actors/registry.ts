@@ -21,7 +21,7 @@ import { LiveThread, type LiveThreadOwner } from "./thread/live-thread.ts";
 import { inputBytes } from "./thread/run-start.ts";
 import { threadActor } from "./thread/thread-actor.ts";
 import { updateThreadState } from "./thread/state-update.ts";
-import { createStatecharts, type Statecharts } from "./statecharts.ts";
+import { createStatecharts, type Statecharts } from "./create-statecharts.ts";
 import { createThreadRecord } from "./thread-creation.ts";
 import { DueQueue } from "./due-queue.ts";
 import { registryMetrics } from "./registry-metrics.ts";

@@ -91,7 +91,11 @@ export type ChartSnapshot<C, O> = Snapshot<O> & {
   readonly children: ChildActors;
 };
 
-export interface ChartLogic<C, E extends EventObject, I, O> extends ActorLogic<ChartSnapshot<C, O>, E, I> {
+export interface ChartActorLogic<C, E extends EventObject, I, O> extends ActorLogic<
+  ChartSnapshot<C, O>,
+  E,
+  I
+> {
   /** The snapshot of an actor that starts in this state, without the transitions that would lead there. */
   snapshotIn(state: string, context: C): ChartSnapshot<C, O>;
 }
@@ -99,7 +103,7 @@ export interface ChartLogic<C, E extends EventObject, I, O> extends ActorLogic<C
 /** Makes actor logic of a statechart: {@link interpretStatechart}, or `xstateInterpreter`, which uses XState's own interpreter. */
 export type Interpreter = <C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,
-) => ChartLogic<C, E, I, O>;
+) => ChartActorLogic<C, E, I, O>;
 
 /** The first `most` child actors of an actor. */
 export function childrenOf(actor: AnyActorRef, most = Infinity): readonly AnyActorRef[] {
@@ -170,7 +174,7 @@ type Operation<C, E> = (move: Move<C, E>) => void;
  */
 export function interpretStatechart<C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,
-): ChartLogic<C, E, I, O> {
+): ChartActorLogic<C, E, I, O> {
   const { config } = chart;
   type Config = { context(args: { input: I }): C; output?(args: { context: C; event: EventObject }): O };
   const { context: initialContext, output } = config as unknown as Config;

@@ -1,7 +1,7 @@
 import type { AnyActorLogic, AnyActorRef } from "./xstate.ts";
 import type {
   RunInput,
-  RunOutput,
+  RunActorOutput,
   TaskEvent,
   TaskInput,
   TaskKind,
@@ -10,7 +10,7 @@ import type {
 } from "./messages.ts";
 import {
   childrenOf,
-  type ChartLogic,
+  type ChartActorLogic,
   type ChartSnapshot,
   type Spawn,
   type Statechart,
@@ -75,10 +75,10 @@ export const taskChartConfig = {
 /** Events that a task's actor receives, from others and from its children. */
 type TaskActorEvent =
   | TaskEvent
-  | { readonly type: `xstate.done.actor.${string}`; readonly output: RunOutput | TaskOutput };
+  | { readonly type: `xstate.done.actor.${string}`; readonly output: RunActorOutput | TaskOutput };
 
 export type TaskSnapshot = ChartSnapshot<TaskInput, TaskOutput>;
-export type TaskLogic = ChartLogic<TaskInput, TaskActorEvent, TaskInput, TaskOutput>;
+export type TaskLogic = ChartActorLogic<TaskInput, TaskActorEvent, TaskInput, TaskOutput>;
 
 const GRAPH = "subgraph";
 

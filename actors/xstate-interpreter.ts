@@ -1,6 +1,6 @@
 import { assign, createMachine, enqueueActions, sendTo } from "xstate";
 import type { EventObject } from "./xstate.ts";
-import type { ChartLogic, Statechart } from "./statechart-interpreter.ts";
+import type { ChartActorLogic, Statechart } from "./statechart-interpreter.ts";
 
 /**
  * Runs a statechart with XState's own interpreter, so that tests can compare `interpretStatechart` with it. Passed as
@@ -23,7 +23,7 @@ export function xstateInterpreter<C extends object, E extends EventObject, I, O>
   });
   return Object.assign(machine, {
     snapshotIn: (value: string, context: C) => machine.resolveState({ value, context }),
-  }) as unknown as typeof machine & ChartLogic<C, E, I, O>;
+  }) as unknown as typeof machine & ChartActorLogic<C, E, I, O>;
 }
 
 function mapValues<T, U>(

@@ -10,7 +10,7 @@ import type {
   InspectedState,
   InspectedStateValue,
 } from "../../src/ports/inspector.ts";
-import type { RunOutput, TaskKind } from "../messages.ts";
+import type { RunActorOutput, TaskKind } from "../messages.ts";
 
 /** The path of a node: the names of the subgraph nodes that lead to it, and its own. */
 type Way = readonly string[];
@@ -71,7 +71,7 @@ export class ShownGraph {
   }
 
   /** Shows the end of the run. `output` is undefined if the run was abandoned because its thread failed. */
-  close(output: RunOutput | undefined): void {
+  close(output: RunActorOutput | undefined): void {
     const event = { type: `run.${output?.status ?? "stopped"}` };
     this.#inspector.event(this.actor, event, this.actor.parent);
     this.#running.clear();

@@ -2,7 +2,7 @@ import { childrenOf } from "../statechart-interpreter.ts";
 import type { AnyActorRef, InspectionEvent } from "../xstate.ts";
 import { START } from "../../src/graph/definition-checks.ts";
 import type { Inspector, InspectScope, InspectedActor, InspectedEvent } from "../../src/ports/inspector.ts";
-import type { RunOutput, TaskInput, TaskOutput } from "../messages.ts";
+import type { RunActorOutput, TaskInput, TaskOutput } from "../messages.ts";
 import type { LiveThread } from "../thread/live-thread.ts";
 import { ShownGraph } from "./graph-view.ts";
 import { shownEvent, shownState } from "./shown-values.ts";
@@ -189,7 +189,7 @@ export class InspectionHook {
     if (shown.kind === "task")
       graph?.ended(shown.id, (output as TaskOutput | undefined)?.kind ?? "cancelled");
     if (shown.id !== shown.run) return;
-    graph?.close(output as RunOutput | undefined);
+    graph?.close(output as RunActorOutput | undefined);
     this.#graphs.delete(shown.id);
   }
 }

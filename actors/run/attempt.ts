@@ -20,7 +20,7 @@ import { GraphExecution, type GraphParent } from "./graph-execution.ts";
 import { startTimeLimit } from "./time-limit.ts";
 import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
-import { AttemptMailbox } from "./attempt-mailbox.ts";
+import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
 import { UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
@@ -69,7 +69,7 @@ export class Attempt {
   #mark: number;
   /** Cancels the timer of the run's time limit. */
   #timer: Cancel | null = null;
-  #mailbox: AttemptMailbox | undefined;
+  #mailbox: QueuedMachineEvents | undefined;
 
   constructor(liveThread: LiveThread, run: RunRecord, sink: Sink, epoch: number) {
     this.liveThread = liveThread;
@@ -105,8 +105,8 @@ export class Attempt {
     return run;
   }
 
-  get mailbox(): AttemptMailbox {
-    return (this.#mailbox ??= new AttemptMailbox(this));
+  get mailbox(): QueuedMachineEvents {
+    return (this.#mailbox ??= new QueuedMachineEvents(this));
   }
 
   /** The run's record with the tokens so far. */

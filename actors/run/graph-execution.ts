@@ -128,8 +128,8 @@ export class GraphExecution {
   /** Computes the next step, while the result of the last one is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // The server is stopping, so the tasks of the last step were not started. A LangGraph.js graph plans its next step only
-    // from their results: the run pauses here.
+    // The server is stopping, so the tasks of the last step were not started, and the run pauses. The `apply` of a
+    // LangGraph.js graph then waits for results that do not come, unless the graph ends: then its end is still planned.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();

@@ -2,8 +2,8 @@ import { NO_CHILD_ACTORS, type ChildActors } from "../child-actors.ts";
 import type { AnyActorLogic, AnyActorRef } from "../xstate.ts";
 import type { StopReason, TerminalStatus } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunOutput, TaskOutput, TaskName } from "../messages.ts";
-import { type ChartLogic, type Statechart } from "../statechart-interpreter.ts";
+import type { RunEvent, RunInput, RunActorOutput, TaskOutput, TaskName } from "../messages.ts";
+import { type ChartActorLogic, type Statechart } from "../statechart-interpreter.ts";
 import { spawnTasks, taskActor } from "../task-chart.ts";
 import { strongerStop } from "../thread/multitask.ts";
 
@@ -78,7 +78,7 @@ export const runChartConfig = {
     status: null,
     rest: "idle",
   }),
-  output: ({ context: { status, rest } }: { readonly context: RunContext }): RunOutput => ({
+  output: ({ context: { status, rest } }: { readonly context: RunContext }): RunActorOutput => ({
     status: status ?? "error",
     rest,
   }),
@@ -165,7 +165,7 @@ type RunActorEvent =
   | { readonly type: `xstate.done.actor.${string}`; readonly output: TaskOutput }
   | { readonly type: `xstate.after.${string}` };
 
-export type RunLogic = ChartLogic<RunContext, RunActorEvent, RunInput, RunOutput>;
+export type RunLogic = ChartActorLogic<RunContext, RunActorEvent, RunInput, RunActorOutput>;
 
 /** Implements the guards and actions that the chart names. `grace`: milliseconds in which the tasks of a stopped run may end by themselves. */
 export function runChart(

@@ -1,7 +1,7 @@
 import type { CancelAction } from "../../src/model/run.ts";
 import type { SettledState } from "../../src/model/thread.ts";
-import type { RunEvent, RunInput, RunOutput, ThreadEvent } from "../messages.ts";
-import type { ChartLogic, Statechart } from "../statechart-interpreter.ts";
+import type { RunEvent, RunInput, RunActorOutput, ThreadEvent } from "../messages.ts";
+import type { ChartActorLogic, Statechart } from "../statechart-interpreter.ts";
 import type { AnyActorLogic } from "../xstate.ts";
 import { decideMultitask, strongerStop, actionOnQueuedRuns, type ThreadSituation } from "./multitask.ts";
 
@@ -34,7 +34,9 @@ export interface ThreadEffects {
 }
 
 /** The events that the thread's actor receives: its own, and XState's event for the end of the run's actor. */
-type ThreadActorEvent = ThreadEvent | { readonly type: "xstate.done.actor.run"; readonly output: RunOutput };
+type ThreadActorEvent =
+  | ThreadEvent
+  | { readonly type: "xstate.done.actor.run"; readonly output: RunActorOutput };
 
 /** The parameters of guards and actions: `rest` is the name of a settled state. */
 interface SettledStateParams {
@@ -183,7 +185,7 @@ export const threadChartConfig = {
   },
 } as const;
 
-export type ThreadLogic = ChartLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
+export type ThreadLogic = ChartActorLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
 
 /** Implements the guards and actions that the chart names. */
 export function threadChart(

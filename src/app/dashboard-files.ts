@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { sourceUrl } from "../graph-loader/package-files.ts";
+import { sourceUrl } from "../graph-loader/heddle-package-paths.ts";
 
 /** A file of the dashboard, as it is sent. */
 export interface PageFile {

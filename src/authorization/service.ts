@@ -9,7 +9,7 @@ import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import { authorizedAssistants } from "./assistants.ts";
 import { authorizedCrons } from "./crons.ts";
 import { authorizedInspection } from "./inspection.ts";
-import { authorizedProtocol } from "./protocol.ts";
+import { authorizedProtocol } from "./thread-protocol.ts";
 import { authorizedRuns } from "./runs.ts";
 import { authorizedStore } from "./store.ts";
 import { authorizedStates, authorizedThreads } from "./threads.ts";

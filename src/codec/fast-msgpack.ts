@@ -1,7 +1,7 @@
 import { structureNumber } from "./msgpack-structures.ts";
 import { MAX_TEXT_BYTES } from "../model/json.ts";
 import { MAX_ENCODED_BYTES, throwValueTooLarge, throwTextTooLong } from "./size-limits.ts";
-import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid.ts";
+import { UUID_BYTES, UUID_LENGTH, UUID_TYPE, writeUuid } from "./uuid-bytes.ts";
 
 /** The size of a buffer in bytes. Many values share a buffer, so that few are allocated. */
 const BUFFER_SIZE = 64 * 1024;

@@ -5,7 +5,7 @@ import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
 import { throwTextTooLong } from "./size-limits.ts";
 import { MSGPACK_STRUCTURES } from "./msgpack-structures.ts";
-import { readUuid, UUID_TYPE } from "./uuid.ts";
+import { readUuid, UUID_TYPE } from "./uuid-bytes.ts";
 
 // msgpackr registers extensions for the whole process. Heddle uses the types 0x48 to 0x4a.
 addExtension({

@@ -7,7 +7,7 @@ import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
 import { checkKeys, NO_ENCRYPTION } from "./langgraph-keys.ts";
-import type { ComponentFiles } from "./ui-bundler.ts";
+import type { UiConfig } from "./ui-bundler.ts";
 import { type DashboardConfig, readDashboard } from "./dashboard.ts";
 import { type InspectConfig, readInspect } from "./inspector.ts";
 import type { AssistantDefaults } from "../model/assistant.ts";
@@ -54,7 +54,7 @@ export interface Config {
   readonly inspect?: InspectConfig;
   readonly dashboard?: DashboardConfig;
   /** The sections `ui` and `ui_config`. */
-  readonly components?: ComponentFiles;
+  readonly components?: UiConfig;
   /** The section `store`. */
   readonly store?: StoreConfig<ExportLocation>;
   /** The section `auth`; absent: the server has no users. */
@@ -210,11 +210,7 @@ function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ExportL
   return readExportLocation(app, base, (what) => refuse(`http.app ${what}`));
 }
 
-function readComponents(
-  root: JsonObject,
-  base: string,
-  refuse: Refuse,
-): { readonly components?: ComponentFiles } {
+function readComponents(root: JsonObject, base: string, refuse: Refuse): { readonly components?: UiConfig } {
   const ui = section(root, "ui", refuse);
   if (Object.keys(ui).length === 0) return {};
   const files = Object.entries(ui).map(([graph, file]) => {

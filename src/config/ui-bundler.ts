@@ -15,7 +15,7 @@ export interface ComponentBundle {
 }
 
 /** The setting `ui` of a configuration: for each graph, the file whose default export has its components by name. */
-export interface ComponentFiles {
+export interface UiConfig {
   /** Absolute paths, by graph. */
   readonly files: { readonly [graph: string]: string };
   /** Packages that the page provides to components, beside React. */
@@ -45,7 +45,7 @@ interface Built extends ComponentBundle {
 }
 
 /** Bundles the components of a project, at the first request and again when a source file has changed. */
-export function bundledComponents({ files, shared }: ComponentFiles): Components {
+export function bundledComponents({ files, shared }: UiConfig): Components {
   const made = new Map<string, Promise<Built>>();
   const fresh = async (graph: string, file: string): Promise<Built> => {
     const known = await made.get(graph)?.catch(() => undefined);

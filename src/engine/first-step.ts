@@ -80,7 +80,7 @@ export function firstStep(superstep: SuperstepState): EngineStep {
  * finished tasks again.
  * @throws ServiceError `state.invalid`
  */
-export function firstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
+export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObject): EngineStep {
   const { head, graphPosition, run } = superstep;
   if (head === null) return applyInput(superstep, input);
   if (superstep.isGraphChanged) {

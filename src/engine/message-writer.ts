@@ -12,7 +12,7 @@ import { copiedObjectField } from "../graph/read-fields.ts";
 import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
-import { StreamedToolCalls, type ToolCallPart } from "./tool-call-stream.ts";
+import { StreamedToolCalls, type ToolCallPart } from "./streamed-tool-calls.ts";
 import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
 import type { MessageDraft } from "./model-chunk-types.ts";
 import { writeModelStream } from "./model-stream.ts";

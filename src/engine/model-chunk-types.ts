@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { CallChunk, MessageWriter, WholeCall } from "../graph/node-context.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import type { Usage } from "../graph/token-usage.ts";
-import type { ToolCallPart } from "./tool-call-stream.ts";
+import type { ToolCallPart } from "./streamed-tool-calls.ts";
 
 /** The message writer for readers of model streams. In addition, it takes the metadata of the model's response. */
 export interface MessageDraft extends MessageWriter {

@@ -21,7 +21,7 @@ import { chooseTargets, readReturn, type NodeResult } from "../graph/node-return
 import { parse } from "../graph/standard-schema.ts";
 import { applyUpdates, type StoredTarget } from "../graph/superstep.ts";
 import { withoutOpenAnswers } from "./resume-answers.ts";
-import { firstStep, firstSubgraphStep } from "./first-step.ts";
+import { firstStep, planFirstSubgraphStep } from "./first-step.ts";
 import { commitStep, toClientError } from "./commit-step.ts";
 import { addCompleteEvents } from "./complete-message-events.ts";
 import {
@@ -82,7 +82,7 @@ export class NativeExecution implements Execution {
     try {
       const { definition } = this.#superstep;
       return this.#begin((superstep) =>
-        firstSubgraphStep(superstep, subgraphInput(definition, input, superstep.graphPosition)),
+        planFirstSubgraphStep(superstep, subgraphInput(definition, input, superstep.graphPosition)),
       );
     } catch (thrown) {
       return this.#superstep.failed(toClientError(thrown, node));

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readableStack } from "../model/stack-trace.ts";
-import { packageUrl } from "./package-files.ts";
+import { packageUrl } from "./heddle-package-paths.ts";
 
 /**
  * Describes in one line why a file of the user's could not be loaded: the message, the place in the user's files that it comes from, and

@@ -1,7 +1,7 @@
 import Module, { register } from "node:module";
 import { fileURLToPath } from "node:url";
 import { resolvesToHeddle } from "./native-resolution-check.ts";
-import { entryUrl, packageUrl } from "./package-files.ts";
+import { entryUrl, packageUrl } from "./heddle-package-paths.ts";
 
 /** The package's main module: built, or in the sources. */
 const OWN = entryUrl("index").href;

@@ -7,7 +7,7 @@ import type { AccessDecision } from "../access/access-control.ts";
 import { type CallClient, RouteCall } from "./request-context.ts";
 import type { HttpDeps, RouteDeps } from "./deps.ts";
 import { storedSender, jsonSender, listSender } from "./json-responses.ts";
-import { failureResponseOf } from "../schemas/error-responses.ts";
+import { failureResponseOf } from "../schemas/error-to-response.ts";
 import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import { type LoggedClient, loggedReply } from "./request-log.ts";

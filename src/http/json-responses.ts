@@ -6,7 +6,7 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { BudgetShare, TimeBudget } from "../ports/time-budget.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { ByteStream, Headers } from "../ports/transport.ts";
-import { JSON_HEADERS } from "../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 import type { RouteCall } from "./request-context.ts";
 
 /** Bytes of JSON that are collected before they are written. A list that is shorter is sent at once, with its length. */

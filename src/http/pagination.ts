@@ -1,4 +1,4 @@
-import { JSON_HEADERS } from "../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 
 /** The pagination headers of a response. `next`: the offset of the next page, if there is one. */
 export function paginationHeaders(next: number, total: number) {

@@ -5,7 +5,7 @@ import type { ByteStream, Headers, HttpRequest, Reply } from "../ports/transport
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { readObjectList, readObject, type RawBody } from "../schemas/body.ts";
 import type { Service } from "../service/service.ts";
-import { invalidUuid, JSON_HEADERS } from "../schemas/error-responses.ts";
+import { invalidUuid, JSON_HEADERS } from "../schemas/error-to-response.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { type StatusCounts, countResponse } from "./response-counts.ts";
 

@@ -10,7 +10,7 @@ import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, Mailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
-import { LiveActors } from "./live-actors.ts";
+import { LiveActors } from "./promise-actors.ts";
 import {
   type ActorResult,
   type Address,

@@ -1,6 +1,6 @@
 /**
  * Stable codes of all errors that a caller may get. Programs use the code; the message is for people.
- * Only `schemas/error-responses.ts` maps codes to HTTP statuses.
+ * Only `schemas/error-to-response.ts` maps codes to HTTP statuses.
  */
 export type ErrorCode =
   | "validation.failed"

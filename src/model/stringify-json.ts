@@ -1,4 +1,4 @@
-import { flatJson } from "./plain-json-writer.ts";
+import { stringifyPlainJson } from "./plain-json-writer.ts";
 import { isPlainData } from "./plain-data.ts";
 import { toStorable } from "./json.ts";
 
@@ -7,13 +7,13 @@ const DEPTH = 64;
 
 /**
  * The JSON text, on one line, of the copy that {@link toStorable} makes of `value`. Nearly all data are plain and need no copy;
- * for small plain data {@link flatJson} writes the text.
+ * for small plain data {@link stringifyPlainJson} writes the text.
  *
  * @throws ServiceError `value.unstorable`, as {@link toStorable} does
  */
 export function toJsonText(value: unknown, at: string): string {
   return (
-    flatJson(value) ??
+    stringifyPlainJson(value) ??
     stringifyJson(value !== undefined && isPlainData(value, DEPTH, true) ? value : toStorable(value, at))
   );
 }

@@ -5,7 +5,7 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { RunRequestWithoutAssistant, ThreadProtocol } from "../service/thread-protocol.ts";
 import { type RunRequest, withConfigurable } from "../service/run-draft.ts";
 import { dropNulls, type RawBody } from "./body.ts";
-import { failureDetailsOf } from "./error-responses.ts";
+import { failureDetailsOf } from "./error-to-response.ts";
 import { inputRespondSchema, stateGetSchema, stateListSchema } from "./protocol-schemas.ts";
 import { parseRunRequest } from "./run-request.ts";
 

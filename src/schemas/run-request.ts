@@ -2,7 +2,7 @@ import type { RunOrigin } from "../model/run.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
 import { dropNulls, type RawBody } from "./body.ts";
-import { invalid } from "./error-responses.ts";
+import { invalid } from "./error-to-response.ts";
 import { runCreateSchema } from "./request-schemas.ts";
 
 /** Validates the body of a request that starts a run. @throws ServiceError `validation.failed` */

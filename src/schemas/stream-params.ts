@@ -7,7 +7,7 @@ import {
   threadModes,
   type RequestedThreadModes,
 } from "../model/run.ts";
-import { invalidUuid } from "./error-responses.ts";
+import { invalidUuid } from "./error-to-response.ts";
 import type { QueryParams } from "./query.ts";
 
 const EVENT_ID = /^\d{1,15}$/;

@@ -40,10 +40,10 @@ import {
   PRESENT_MARK,
   CHECKPOINTS_PER_APPEND,
   checkpointRow,
-  checkpointRows,
-  runRows,
+  checkpointRowCodec,
+  runRowCodec,
   sealNumber,
-  threadRows,
+  threadRowCodec,
   type JournalEntry,
 } from "./records.ts";
 import { unpackRefs, type ChannelRefs } from "./channel-refs.ts";
@@ -83,7 +83,7 @@ export function writeAppend(
 function writeThread(draft: AppendDraft, append: Append, known: MemberKeyCache): void {
   const { head } = draft;
   const { key, thread } = append;
-  draft.size = draft.put(threadRecordKey(head.prefix), threadRows.row(thread));
+  draft.size = draft.put(threadRecordKey(head.prefix), threadRowCodec.row(thread));
   draft.put(journalEntryKey(head.prefix, thread.seq), entryOf(append));
   indexOps(draft.ops, key, head.thread, thread, known);
   const isActive = isUnsettled(thread);
@@ -182,7 +182,7 @@ function writeRun(draft: AppendDraft, run: RunRecord, thread: ThreadRecord): Eve
     if (ended !== undefined) draft.putSealed(ended, PRESENT_MARK);
     // The run's record is stored several times, but the kwargs, which may be large, only when they change.
     if (known !== run.kwargs) draft.put(kwargsKey(prefix, run.run_id), run.kwargs);
-    draft.put(runKey(prefix, run.run_id), runRows.row(run, "kwargs", null));
+    draft.put(runKey(prefix, run.run_id), runRowCodec.row(run, "kwargs", null));
     if (run.due !== null && run.seq_base > 0) return writeLate(draft, run, seq);
   });
 }
@@ -206,7 +206,7 @@ function writeOrder(draft: AppendDraft, run: RunRecord, { seq, temporary }: Thre
 /** Refuses to change the record of a run that has ended. @throws ServiceError `journal.conflict` */
 function refuseEnded(draft: AppendDraft, run: string): Eventually<void> {
   return andThen(draft.read(runKey(draft.head.prefix, run), `run ${run}`), (row) => {
-    if (row === undefined || !isTerminal(runRows.record(row).status)) return;
+    if (row === undefined || !isTerminal(runRowCodec.record(row).status)) return;
     throw new ServiceError("journal.conflict", `Run ${run} has ended: its record is not written again`);
   });
 }
@@ -272,7 +272,7 @@ function parentRefs(
   const latest = draft.head.latest.get(ns);
   if (latest?.id === id) return latest.refs;
   return andThen(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`), (stored) => {
-    if (stored !== undefined) return unpackRefs(checkpointRows.record(stored).changes.channels);
+    if (stored !== undefined) return unpackRefs(checkpointRowCodec.record(stored).changes.channels);
     throw new ServiceError(
       "journal.conflict",
       `The parent ${id} of a new checkpoint is not stored in namespace "${ns}"`,

@@ -37,7 +37,7 @@ import {
   prefixRange,
 } from "./keys.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { PRESENT_MARK, threadRows } from "./records.ts";
+import { PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { type ThreadMatches, type PageRange, raceScans } from "./thread-search.ts";
 import { searchRuns } from "./run-search.ts";
 import { TenantSlots } from "../ports/slots.ts";
@@ -238,7 +238,7 @@ export class KeyValueCatalog implements Catalog {
   #thread(key: ThreadKey): Eventually<ThreadRecord | undefined> {
     return andThen(
       this.#kv.get(threadRecordKey(threadPrefix(key))),
-      (bytes) => bytes && threadRows.record(unseal(bytes, key, "its record")),
+      (bytes) => bytes && threadRowCodec.record(unseal(bytes, key, "its record")),
     );
   }
 

@@ -21,7 +21,7 @@ import {
 import { allOf } from "../ports/eventually.ts";
 import type { OnProgress } from "../ports/progress.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { HIDDEN_MARK, PRESENT_MARK, threadRows } from "./records.ts";
+import { HIDDEN_MARK, PRESENT_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 import { runIndexOps } from "./run-index-repair.ts";
 import { indexKeysOf } from "./thread-index.ts";
@@ -118,7 +118,7 @@ async function recordAt(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
   if (bytes === undefined) return undefined;
   try {
-    return threadRows.record(unseal(bytes, key, "its record"));
+    return threadRowCodec.record(unseal(bytes, key, "its record"));
   } catch {
     return "damaged";
   }

@@ -16,7 +16,7 @@ import {
 } from "./keys.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { EventReader } from "./event-reader.ts";
-import { PRESENT_MARK, readRun, runRows, threadRows, type JournalEntry } from "./records.ts";
+import { PRESENT_MARK, readRun, runRowCodec, threadRowCodec, type JournalEntry } from "./records.ts";
 
 /** The first key after the server's own keys. */
 const TENANTS = '"';
@@ -75,7 +75,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
     const prefix = threadPrefix(key);
     const runs = runPrefix(prefix);
     for await (const [at, bytes] of this.#kv.entries(prefixRange(runs))) {
-      if (isTerminal(runRows.record(unseal(bytes, key, at)).status)) continue;
+      if (isTerminal(runRowCodec.record(unseal(bytes, key, at)).status)) continue;
       const id = unescapeSegment(at.slice(runs.length));
       const thread = await this.#thread(key, prefix);
       // Skips temporary threads: the start of the server deletes them with their runs.
@@ -87,7 +87,7 @@ export class KeyValueLostRunEnds implements LostRunEnds {
 
   async #thread(key: ThreadKey, prefix: string): Promise<ThreadRecord | undefined> {
     const bytes = await this.#kv.get(threadRecordKey(prefix));
-    return bytes && threadRows.record(unseal(bytes, key, "its record"));
+    return bytes && threadRowCodec.record(unseal(bytes, key, "its record"));
   }
 
   async #endOf(key: ThreadKey, prefix: string, run: RunRecord): Promise<RecordedEnd | null> {

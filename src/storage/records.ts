@@ -29,7 +29,7 @@ export type StoredCheckpoint = CheckpointHead & {
   readonly changes: { readonly at: number; readonly channels: StoredRefs };
 };
 
-export const threadRows = createRowCodec<ThreadRecord>()(
+export const threadRowCodec = createRowCodec<ThreadRecord>()(
   [
     "thread_id",
     "created_at",
@@ -80,7 +80,7 @@ export const threadRows = createRowCodec<ThreadRecord>()(
   ],
 );
 
-export const runRows = createRowCodec<StoredRun>()(
+export const runRowCodec = createRowCodec<StoredRun>()(
   [
     "run_id",
     "thread_id",
@@ -141,7 +141,7 @@ export const runRows = createRowCodec<StoredRun>()(
   ],
 );
 
-export const checkpointRows = createRowCodec<StoredCheckpoint>()(
+export const checkpointRowCodec = createRowCodec<StoredCheckpoint>()(
   [
     "id",
     "parent",
@@ -234,15 +234,15 @@ export function readStoredRun(
 ): Eventually<StoredRun | undefined> {
   return andThen(
     get(runKey(prefix, run)),
-    (bytes) => bytes && runRows.record(unseal(bytes, key, `run ${run}`)),
+    (bytes) => bytes && runRowCodec.record(unseal(bytes, key, `run ${run}`)),
   );
 }
 
 export function checkpointRow(made: NewCheckpoint, at: number, refs: ChannelRefs): unknown[] {
-  return checkpointRows.row(made, "changes", { at, channels: packRefs(refs) });
+  return checkpointRowCodec.row(made, "changes", { at, channels: packRefs(refs) });
 }
 
 export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {
-  const { changes, ...head } = checkpointRows.record(unseal(bytes, key, `checkpoint ${id}`));
+  const { changes, ...head } = checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`));
   return { ...head, channels: unpackRefs(changes.channels) };
 }

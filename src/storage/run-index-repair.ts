@@ -4,7 +4,7 @@ import type { OnProgress } from "../ports/progress.ts";
 import { unseal } from "./envelope.ts";
 import { nextThread } from "./event-expiry.ts";
 import { threadRecordKey, prefixRange, RUN_INDEX_COMPLETE_KEY, runPrefix, threadPrefix } from "./keys.ts";
-import { PRESENT_MARK, RUN_INDEX_MARK, threadRows } from "./records.ts";
+import { PRESENT_MARK, RUN_INDEX_MARK, threadRowCodec } from "./records.ts";
 import { tryDecodeRun, runIndexKeys } from "./run-index.ts";
 
 /** How many changes are written at a time. */
@@ -40,7 +40,7 @@ export async function* runIndexOps(
   const head = await kv.get(threadRecordKey(prefix));
   if (head === undefined) return;
   try {
-    if (threadRows.record(unseal(head, key, "its record")).temporary !== null) return;
+    if (threadRowCodec.record(unseal(head, key, "its record")).temporary !== null) return;
   } catch {
     return;
   }

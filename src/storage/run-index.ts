@@ -9,7 +9,7 @@ import {
   interruptedRunsPrefix,
   runSortKey,
 } from "./keys.ts";
-import { runRows, type StoredRun } from "./records.ts";
+import { runRowCodec, type StoredRun } from "./records.ts";
 
 /**
  * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, a run of a cron
@@ -64,7 +64,7 @@ export function runIndexKeys(key: ThreadKey, run: IndexedRun): readonly string[]
 /** Decodes a stored run; undefined if its record is damaged. `at`: the key of the record. */
 export function tryDecodeRun(bytes: Buffer, key: ThreadKey, at: string): StoredRun | undefined {
   try {
-    return runRows.record(unseal(bytes, key, at));
+    return runRowCodec.record(unseal(bytes, key, at));
   } catch {
     return undefined;
   }

@@ -18,9 +18,9 @@ import {
 } from "./keys.ts";
 import { ordinal } from "./sortable-numbers.ts";
 import {
-  checkpointRows,
+  checkpointRowCodec,
   PRESENT_MARK,
-  runRows,
+  runRowCodec,
   type JournalEntry,
   type StoredCheckpoint,
 } from "./records.ts";
@@ -39,7 +39,7 @@ export function* removeRuns(draft: AppendDraft, runs: readonly string[]): Steps<
   for (const run of runs) {
     const row = yield* awaitValue(draft.read(runKey(prefix, run), `run ${run}`));
     if (row === undefined) continue;
-    const stored = runRows.record(row);
+    const stored = runRowCodec.record(row);
     const order = runOrderKey(prefix, stored.order, run);
     const first = yield* awaitValue(draft.read(order, `the place of run ${run}`));
     if (typeof first !== "number") throw damagedError(key, `the place of run ${run} is missing`);
@@ -96,7 +96,7 @@ function reparent(
     }
     if (parent === made.parent) continue;
     const { prefix } = draft.head;
-    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRows.row({ ...made, parent }));
+    draft.put(checkpointKey(prefix, made.ns, made.id), checkpointRowCodec.row({ ...made, parent }));
   }
 }
 
@@ -133,7 +133,7 @@ function* readJournal(draft: AppendDraft, from: number): Steps<Since> {
 
 function* readStored(draft: AppendDraft, ns: string, id: string): Steps<StoredCheckpoint | undefined> {
   const row = yield* awaitValue(draft.read(checkpointKey(draft.head.prefix, ns, id), `checkpoint ${id}`));
-  return row === undefined ? undefined : checkpointRows.record(row);
+  return row === undefined ? undefined : checkpointRowCodec.record(row);
 }
 
 /** A stored value: a whole value, or the segment of a list that begins at index `start`. */

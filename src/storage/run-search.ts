@@ -19,7 +19,7 @@ import {
   runKey,
   threadPrefix,
 } from "./keys.ts";
-import { HIDDEN_MARK, runRows, type StoredRun, threadRows } from "./records.ts";
+import { HIDDEN_MARK, runRowCodec, type StoredRun, threadRowCodec } from "./records.ts";
 import { createdRunKey, cronIn, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
@@ -57,7 +57,7 @@ export async function searchRuns(
       const bytes = await kv.get(runKey(threadPrefix(key), run));
       if (share.isSpent(bytes?.length)) await share.next();
       if (bytes === undefined) continue;
-      const stored = runRows.record(unseal(bytes, key, `run ${run}`));
+      const stored = runRowCodec.record(unseal(bytes, key, `run ${run}`));
       if (!matchesRun(stored, search)) continue;
       // The thread may have been deleted: the index keys of its runs are deleted later than its record.
       const record = await readThread(kv, key);
@@ -120,7 +120,7 @@ async function* unendedKeys(
   const add = async (key: ThreadKey, run: string): Promise<void> => {
     const bytes = await kv.get(runKey(threadPrefix(key), run));
     if (bytes === undefined) return;
-    const at = createdRunKey(key, runRows.record(unseal(bytes, key, `run ${run}`)));
+    const at = createdRunKey(key, runRowCodec.record(unseal(bytes, key, `run ${run}`)));
     if (at >= gte && at < lt) found.push(at);
   };
   for await (const [mark, value] of kv.entries(prefixRange(activePrefix(tenant)))) {
@@ -139,5 +139,5 @@ async function* unendedKeys(
 
 async function readThread(kv: KeyValueStore, key: ThreadKey): Promise<ThreadRecord | undefined> {
   const bytes = await kv.get(threadRecordKey(threadPrefix(key)));
-  return bytes && threadRows.record(unseal(bytes, key, "its record"));
+  return bytes && threadRowCodec.record(unseal(bytes, key, "its record"));
 }

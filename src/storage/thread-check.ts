@@ -19,7 +19,13 @@ import { threadPartLabel } from "./key-labels.ts";
 import { ordinal, parseOrdinal } from "./sortable-numbers.ts";
 import { allOf, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
-import { checkpointRows, runRows, threadRows, type StoredCheckpoint, type StoredRun } from "./records.ts";
+import {
+  checkpointRowCodec,
+  runRowCodec,
+  threadRowCodec,
+  type StoredCheckpoint,
+  type StoredRun,
+} from "./records.ts";
 import { runIndexKeys } from "./run-index.ts";
 import { indexKeysOf } from "./thread-index.ts";
 import { unpackRefs } from "./channel-refs.ts";
@@ -76,13 +82,13 @@ export class ThreadCheck {
     const last = rest.slice(rest.lastIndexOf("/") + 1);
     switch (kind) {
       case "h":
-        this.#thread = threadRows.record(value);
+        this.#thread = threadRowCodec.record(value);
         break;
       case "j":
         this.#appends.push(parseOrdinal(first));
         break;
       case "r":
-        this.#runs.set(unescapeSegment(first), runRows.record(value));
+        this.#runs.set(unescapeSegment(first), runRowCodec.record(value));
         break;
       case "k":
         this.#kwargs.add(unescapeSegment(first));
@@ -94,7 +100,7 @@ export class ThreadCheck {
         this.#late.set(unescapeSegment(second), parseOrdinal(first));
         break;
       case "c": {
-        const { id, ns, parent, changes } = checkpointRows.record(value);
+        const { id, ns, parent, changes } = checkpointRowCodec.record(value);
         this.#checkpoints.set(`${first}/${second}`, { id, ns, parent, changes });
         break;
       }
@@ -166,7 +172,7 @@ export class ThreadCheck {
     for (;;) {
       const bytes = await this.#kv.get(threadRecordKey(this.#prefix));
       if (bytes === undefined) return;
-      const wrong = await this.#wrongMark(threadRows.record(unseal(bytes, this.key, "its record")));
+      const wrong = await this.#wrongMark(threadRowCodec.record(unseal(bytes, this.key, "its record")));
       if (wrong === undefined) return;
       const now = await this.#kv.get(threadRecordKey(this.#prefix));
       if (now?.equals(bytes) !== true) continue;

@@ -4,7 +4,7 @@ import { seal, unseal } from "./envelope.ts";
 import { journalEntryKey, threadRecordKey, threadPrefix, prefixRange } from "./keys.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { type JournalEntry, threadRows } from "./records.ts";
+import { type JournalEntry, threadRowCodec } from "./records.ts";
 import type { DeletionSweeper } from "./deletion-sweeper.ts";
 import { MemberKeyCache } from "./metadata-keys.ts";
 import { indexOps } from "./thread-index.ts";
@@ -48,7 +48,7 @@ export async function copyThread(
     const entry: JournalEntry = { kind: "copied", epoch };
     const prefix = threadPrefix(to);
     const ops: WriteOperation[] = [
-      { key: threadRecordKey(prefix), value: seal(threadRows.row(thread)) },
+      { key: threadRecordKey(prefix), value: seal(threadRowCodec.row(thread)) },
       { key: journalEntryKey(prefix, seq), value: seal(entry) },
     ];
     indexOps(ops, to, undefined, thread, new MemberKeyCache());
@@ -91,7 +91,7 @@ async function copyRooms(
   let bytes = 0;
   for await (const [key, value] of kv.entries(prefixRange(source))) {
     const rest = key.slice(source.length);
-    if (key === threadRecordKey(source)) origin = threadRows.record(unseal(value, from, "its record"));
+    if (key === threadRecordKey(source)) origin = threadRowCodec.record(unseal(value, from, "its record"));
     if (!COPIED_KEY_KINDS.has(rest.split("/", 1)[0] ?? "")) continue;
     ops.push({ key: target + rest, value });
     bytes += value.length;

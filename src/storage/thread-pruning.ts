@@ -13,7 +13,7 @@ import {
 import { parseOrdinal } from "./sortable-numbers.ts";
 import type { ThreadHead } from "./thread-heads.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
-import { checkpointRows, type StoredCheckpoint } from "./records.ts";
+import { checkpointRowCodec, type StoredCheckpoint } from "./records.ts";
 import { unpackRefs } from "./channel-refs.ts";
 
 /** How many keys are deleted at a time. */
@@ -38,7 +38,7 @@ export async function pruneThread(
   const cut = kept.filter(({ parent }) => parent !== null);
   const orphans = cut.map((made): WriteOperation => ({
     key: checkpointKey(prefix, made.ns, made.id),
-    value: seal(checkpointRows.row({ ...made, parent: null })),
+    value: seal(checkpointRowCodec.row({ ...made, parent: null })),
   }));
   if (orphans.length > 0) await write(orphans, true);
   const keptKeys = new Set(kept.map(({ ns, id }) => `${escapeSegment(ns)}/${escapeSegment(id)}`));
@@ -71,7 +71,7 @@ async function sort(kv: KeyValueStore, key: ThreadKey, root: string | null) {
       .split("/")
       .map(unescapeSegment);
     const isLatest = ns === "" ? id === root : !kept.has(ns);
-    if (isLatest) kept.set(ns, checkpointRows.record(unseal(bytes, key, `checkpoint ${id}`)));
+    if (isLatest) kept.set(ns, checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`)));
     else gone.push(at);
   }
   return { kept: [...kept.values()], gone };

@@ -7,7 +7,7 @@ import type { Logger } from "../ports/logger.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { RunLog } from "./run-log.ts";
-import { LogEntry, type LiveState, type TailLimits } from "./log-tail.ts";
+import { TailChunk, type LiveState, type TailLimits } from "./log-tail.ts";
 import { factSize } from "./fact-size.ts";
 
 /**
@@ -57,7 +57,7 @@ export class AttemptSink implements Sink {
   #scheduled = false;
   #inFlight = 0;
   /** Chunks that the caller has taken to store them itself, in the order of the takes, each with the callbacks that wait for it. */
-  #taken: { readonly entry: LogEntry; readonly waiting: readonly (() => void)[] }[] = [];
+  #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
   /** Set while a take adds facts: callbacks of the chunks that became full during it; see {@link Sink.take}. */
   #waiting: (() => void)[] | undefined;
 
@@ -143,9 +143,9 @@ export class AttemptSink implements Sink {
     this.#weight = 0;
   }
 
-  #seal(): LogEntry {
+  #seal(): TailChunk {
     const chunk: EventChunk = { run_id: this.#log.run, first: this.#first, facts: this.#facts };
-    const entry = new LogEntry(chunk, this.#next, this.#weight, this.#states);
+    const entry = new TailChunk(chunk, this.#next, this.#weight, this.#states);
     this.#first = this.#next;
     this.#drop();
     return entry;

@@ -9,7 +9,7 @@ import type { Sink, Sinks } from "../ports/sink.ts";
 import { defaultLogLimits, type LogDeps, type LogLimits, type StreamSync } from "./attempt-sink.ts";
 import { RunLog, type LogOwner } from "./run-log.ts";
 import { type Reader, RunReader } from "./run-reader.ts";
-import { RenderData, type RenderDataDeps, SharedReads } from "./render-data.ts";
+import { RenderDataLoader, type RenderDataDeps, SharedReads } from "./render-data.ts";
 import { ThreadReader } from "./thread-reader.ts";
 import { ThreadWatch } from "./thread-watch.ts";
 import { RunAndEndReader } from "./run-and-end-reader.ts";
@@ -172,8 +172,8 @@ class StreamHub implements Hub, LogOwner {
     return { journal: this.#deps.journal, memory: this.#memory, shared: this.#shared };
   }
 
-  #newData(key: ThreadKey, run: RunRecord, log?: RunLog): RenderData {
-    return new RenderData(this.#renderDataDeps(), key, run, log && ((id) => log.find(id)?.chunk));
+  #newData(key: ThreadKey, run: RunRecord, log?: RunLog): RenderDataLoader {
+    return new RenderDataLoader(this.#renderDataDeps(), key, run, log && ((id) => log.find(id)?.chunk));
   }
 
   isRead(key: ThreadKey, run: string): boolean {

@@ -17,7 +17,7 @@ export interface SharedOutput<Rendered extends { readonly size: number }> {
 }
 
 /** A chunk in memory, with data that is not stored with it: live states, and rendered output. */
-export class LogEntry {
+export class TailChunk {
   readonly chunk: EventChunk;
   /** The id after that of the chunk's last event. */
   readonly end: number;
@@ -64,7 +64,7 @@ export const LARGE_OUTPUT = 256 * 1024;
  */
 export class LogTail {
   readonly #limits: TailLimits;
-  #entries: LogEntry[] = [];
+  #entries: TailChunk[] = [];
   /** Entries before this index are removed. The array itself is shortened only from time to time. */
   #head = 0;
   #weight = 0;
@@ -83,14 +83,14 @@ export class LogTail {
     return this.#entries[this.#head]?.chunk.first;
   }
 
-  push(entry: LogEntry): void {
+  push(entry: TailChunk): void {
     this.#entries.push(entry);
     this.#weight += entry.weight;
     this.#facts += entry.chunk.facts.length;
     const older = this.#entries.length - 1 - RENDERED;
-    if (older >= this.#head) (this.#entries[older] as LogEntry).rendered = undefined;
+    if (older >= this.#head) (this.#entries[older] as TailChunk).rendered = undefined;
     const previous = this.#entries.length - 2;
-    if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as LogEntry);
+    if (previous >= this.#head) dropLargeOutput(this.#entries[previous] as TailChunk);
     this.trim();
   }
 
@@ -98,7 +98,7 @@ export class LogTail {
   trim(): void {
     while (this.length > 1) {
       if (this.#weight <= this.#limits.weight && this.#facts <= this.#limits.facts) break;
-      const oldest = this.#entries[this.#head] as LogEntry;
+      const oldest = this.#entries[this.#head] as TailChunk;
       if (!oldest.stored) break;
       this.#head++;
       this.#weight -= oldest.weight;
@@ -118,7 +118,7 @@ export class LogTail {
   }
 
   /** The first entry whose last event id is at or above `id`: the entry that contains `id`, if there is one. */
-  find(id: number): LogEntry | undefined {
+  find(id: number): TailChunk | undefined {
     const entries = this.#entries;
     // Checks the newest entry first, because readers that are not behind need it.
     const newest = entries[entries.length - 1];
@@ -127,14 +127,14 @@ export class LogTail {
     let high = entries.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((entries[middle] as LogEntry).end > id) high = middle;
+      if ((entries[middle] as TailChunk).end > id) high = middle;
       else low = middle + 1;
     }
     return entries[low];
   }
 }
 
-function dropLargeOutput({ rendered }: LogEntry): void {
+function dropLargeOutput({ rendered }: TailChunk): void {
   if (rendered === undefined) return;
   for (const [view, { output }] of rendered)
     if (!(output instanceof Promise) && output.size > LARGE_OUTPUT) rendered.delete(view);

@@ -4,7 +4,7 @@ import type { CheckpointHead } from "../model/checkpoint.ts";
 import type { Fact, eventModes } from "../model/run-event.ts";
 import { pick, type JsonObject } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { MessageHead, RenderData } from "./render-data.ts";
+import type { MessageHead, RenderDataLoader } from "./render-data.ts";
 
 export { lazyJson as json } from "../codec/json-pieces.ts";
 
@@ -14,7 +14,7 @@ type Slot<T extends FactKind> = (typeof eventModes)[T][number];
 
 /** The context of a renderer: gives access to the data to which the current fact refers, and takes the rendered events. */
 export interface RenderContext {
-  readonly data: RenderData;
+  readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
   head(m: number): Eventually<MessageHead>;

@@ -59,7 +59,7 @@ interface Snapshot {
  * The data that rendering needs in addition to the current chunk: the run's record, and the states and messages to which
  * facts refer.
  */
-export class RenderData {
+export class RenderDataLoader {
   readonly key: ThreadKey;
   readonly run: RunRecord;
   readonly #journal: Journal;

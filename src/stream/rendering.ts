@@ -8,8 +8,8 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import { namesMessage, type KindRenderers, renderersByKind } from "./stream-modes.ts";
 import type { RenderContext } from "./render-context.ts";
 import { startMessage, extendMessage, type Partials, type PieceFact } from "./partial-messages.ts";
-import type { MessageHead, RenderData } from "./render-data.ts";
-import type { LogEntry, LiveState, SharedOutput } from "./log-tail.ts";
+import type { MessageHead, RenderDataLoader } from "./render-data.ts";
+import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 
 /** What a reader keeps between two chunks, such as the messages that are being streamed at its position. */
 export interface ReaderState {
@@ -38,9 +38,9 @@ export const MAX_OUTPUT = 512 * 1024;
 
 /** The events of one chunk with an id above `after`. */
 export interface ChunkSlice {
-  readonly entry: LogEntry;
+  readonly entry: TailChunk;
   readonly after: number;
-  readonly data: RenderData;
+  readonly data: RenderDataLoader;
   /** True if several readers follow this run, so that rendered output is cached for the others. */
   readonly shared: boolean;
   /** The state of the reader that returned the slice. */
@@ -162,7 +162,7 @@ function rendered<Out>(slice: ChunkSlice, view: StreamView<Out>): Eventually<Ren
 
 /** Renders the facts of a slice in one pass, which pauses when data has to be read. */
 class Rendering<Out> implements RenderContext {
-  readonly data: RenderData;
+  readonly data: RenderDataLoader;
   readonly subgraphs: boolean;
   readonly #slice: ChunkSlice;
   readonly #view: StreamView<Out>;

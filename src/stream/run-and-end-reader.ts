@@ -3,8 +3,8 @@ import { isTerminal, type RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { NoEventsReason, Reader } from "./run-reader.ts";
-import { RenderData, type RenderDataDeps } from "./render-data.ts";
-import { LogEntry } from "./log-tail.ts";
+import { RenderDataLoader, type RenderDataDeps } from "./render-data.ts";
+import { TailChunk } from "./log-tail.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
 
 interface Deps extends RenderDataDeps {
@@ -97,12 +97,12 @@ export class RunAndEndReader implements Reader {
     // The client already has the run's end, or the run was rolled back before any event was read.
     if (first <= after || first === 0) return this.#afterEnd;
     this.#end = first;
-    const entry = new LogEntry({ run_id: run.run_id, first, facts: [] }, first + 1);
+    const entry = new TailChunk({ run_id: run.run_id, first, facts: [] }, first + 1);
     const memo = newReaderState();
     return {
       entry,
       after: first - 1,
-      data: new RenderData(this.#deps, key, run),
+      data: new RenderDataLoader(this.#deps, key, run),
       shared: false,
       memo,
       ended: { record },

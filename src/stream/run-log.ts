@@ -3,8 +3,8 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { Sink } from "../ports/sink.ts";
 import { AttemptSink, type LogDeps } from "./attempt-sink.ts";
-import type { RenderData } from "./render-data.ts";
-import { type LogEntry, LogTail } from "./log-tail.ts";
+import type { RenderDataLoader } from "./render-data.ts";
+import { type TailChunk, LogTail } from "./log-tail.ts";
 
 /** A listener that waits for a log to change. */
 export interface LogListener {
@@ -31,7 +31,7 @@ export class RunLog {
   readonly key: ThreadKey;
   readonly run: string;
   /** The data for rendering the run's facts. The first reader creates it, because it has the run's record. */
-  data: RenderData | undefined;
+  data: RenderDataLoader | undefined;
   /** The run's record while an attempt is live. It may not be stored yet. */
   record: RunRecord | undefined;
   /** Cancels the timer that removes the log after its end. */
@@ -42,7 +42,7 @@ export class RunLog {
   #state: LogState = "waiting";
   #sink: AttemptSink | undefined;
   /** The chunks that are being stored, in the order of their ids. */
-  #pending: LogEntry[] = [];
+  #pending: TailChunk[] = [];
   #closing = false;
   #dismissed: number | undefined;
   /** True when readers see chunks before they are stored. */
@@ -104,7 +104,7 @@ export class RunLog {
     return this.#version;
   }
 
-  find(id: number): LogEntry | undefined {
+  find(id: number): TailChunk | undefined {
     return this.#tail.find(id);
   }
 
@@ -136,7 +136,7 @@ export class RunLog {
   }
 
   /** Adds a complete chunk. Usually readers see it when it and all chunks before it are stored. */
-  expect(entry: LogEntry): void {
+  expect(entry: TailChunk): void {
     this.#pending.push(entry);
     if (this.#early) {
       this.#show(entry);
@@ -145,11 +145,11 @@ export class RunLog {
   }
 
   /** Called when the chunk is stored. */
-  settle(entry: LogEntry): void {
+  settle(entry: TailChunk): void {
     entry.stored = true;
     let done = 0;
     for (; done < this.#pending.length; done++) {
-      const head = this.#pending[done] as LogEntry;
+      const head = this.#pending[done] as TailChunk;
       if (!head.stored) break;
       this.#show(head);
     }
@@ -203,7 +203,7 @@ export class RunLog {
     this.#waiters.push(waiter);
   }
 
-  #show(entry: LogEntry): void {
+  #show(entry: TailChunk): void {
     if (this.#shown && entry.chunk.first < this.#visible) return;
     // The tail must not have gaps: if this chunk does not follow directly, the earlier ones are dropped.
     if (!this.#shown || entry.chunk.first !== this.#visible) this.#tail.clear();

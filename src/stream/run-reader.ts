@@ -2,9 +2,9 @@ import { type EventChunk, chunkEnd } from "../model/run-event.ts";
 import { andThen, type Eventually } from "../ports/eventually.ts";
 import { MIN_CHUNKS, type Journal } from "../ports/journal.ts";
 import type { RunLog } from "./run-log.ts";
-import type { RenderData } from "./render-data.ts";
+import type { RenderDataLoader } from "./render-data.ts";
 import { newReaderState, type ChunkSlice } from "./rendering.ts";
-import { LogEntry, inlineStates } from "./log-tail.ts";
+import { TailChunk, inlineStates } from "./log-tail.ts";
 
 /** The thread, or the run that is read, was deleted during the read. */
 export type ReadDeletion = "thread_deleted" | "run_deleted";
@@ -53,7 +53,7 @@ export interface ReaderStart {
 /** Reads a run's events: from storage until it reaches those in memory, and then from memory. */
 export class RunReader implements Reader {
   readonly #journal: Journal;
-  readonly #data: RenderData;
+  readonly #data: RenderDataLoader;
   /** The log in memory. Undefined: the run has ended, and all its events are in storage. */
   readonly #log: RunLog | undefined;
   #cursor: number;
@@ -76,7 +76,7 @@ export class RunReader implements Reader {
   /** `isStopping`: returns true when the server is stopping; then all readers are cut. */
   constructor(
     journal: Journal,
-    data: RenderData,
+    data: RenderDataLoader,
     log: RunLog | undefined,
     { start, later }: ReaderStart,
     isStopping: () => boolean,
@@ -216,13 +216,13 @@ export class RunReader implements Reader {
     while (this.#index < this.#ahead.length) {
       const chunk = this.#ahead[this.#index++] as EventChunk;
       const end = chunkEnd(chunk);
-      if (end > this.#cursor + 1) return this.#pass(new LogEntry(chunk, end, 0, inlineStates(chunk)));
+      if (end > this.#cursor + 1) return this.#pass(new TailChunk(chunk, end, 0, inlineStates(chunk)));
     }
     if (this.#index > 0) this.rest();
     return undefined;
   }
 
-  #pass(entry: LogEntry): ChunkSlice {
+  #pass(entry: TailChunk): ChunkSlice {
     const after = this.#cursor;
     this.#cursor = entry.end - 1;
     const shared = this.#log !== undefined && this.#log.readers > 1;

@@ -1,7 +1,7 @@
 import { runDeleted, threadDeleted } from "../model/errors.ts";
 import type { Socket } from "../ports/transport.ts";
 import type { PumpOutcome } from "../stream/stream-pump.ts";
-import { failureDetailsOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
 type CloseFrame = readonly [code: number, reason: string];
 

@@ -1,6 +1,6 @@
 import { packForClients } from "../codec/msgpack.ts";
 import type { JsonObject } from "../model/json.ts";
-import { failureDetailsOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-to-response.ts";
 import type { CommandId } from "./command-queue.ts";
 
 /** A message that is not an event, in the encoding of the socket. */

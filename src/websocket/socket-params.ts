@@ -1,6 +1,6 @@
 import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
-import { invalidUuid } from "../schemas/error-responses.ts";
+import { invalidUuid } from "../schemas/error-to-response.ts";
 import { QueryParams } from "../schemas/query.ts";
 import { lastEventIdInHeader, lastEventIdInQuery } from "../schemas/stream-params.ts";
 

@@ -9,7 +9,7 @@ import { openProtocolSocket } from "./protocol-socket.ts";
 import { openRunSocket } from "./run-socket.ts";
 import { encodeAnswer, errorAnswerOf } from "./socket-answers.ts";
 import { openThreadSocket } from "./thread-socket.ts";
-import { failureDetailsOf } from "../schemas/error-responses.ts";
+import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
 /** Serves a socket. An error that it throws becomes the code and the reason with which the socket is closed. */
 type Open = (deps: SocketHandlerDeps, socket: Socket, upgraded: AcceptedUpgrade) => Promise<void>;

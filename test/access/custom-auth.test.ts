@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CustomAuth } from "../../src/access/custom-auth.ts";
 import type { AuthUser } from "../../src/model/auth-user.ts";
 import { permitsOf } from "../../src/model/permission.ts";
-import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 import { Timers } from "../http/support.ts";
 
 const request = new Request("http://localhost/threads");

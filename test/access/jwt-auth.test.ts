@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createJwtAuth, type JwtOptions } from "../../src/access/jwt-auth.ts";
 import { createLogger } from "../../src/platform/log.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 import { SimulatedClock } from "../simulation/clock.ts";
 
 const ISSUER = "https://id.example/";

@@ -15,7 +15,7 @@ import {
 } from "../../src/storage/keys.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { type JournalEntry, runRows, threadRows } from "../../src/storage/records.ts";
+import { type JournalEntry, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
 import { deps } from "../storage/support.ts";
 import { directory, serve, type Server } from "./support/server.ts";
 
@@ -60,18 +60,18 @@ async function damage(data: string, runs: readonly (Made & { readonly cancel?: t
     const key = { tenant: "_", thread };
     const prefix = threadPrefix(key);
     const read = (at: string) => unseal(kv.get(at) as Buffer, key, at);
-    const record = runRows.record(read(runKey(prefix, run)));
+    const record = runRowCodec.record(read(runKey(prefix, run)));
     expect(isTerminal(record.status)).toBe(true);
     const before = { status: "pending", error: null, ended_at: null, next_event: 0 } as const;
     const left = { ...record, ...before, cancel: cancel ? ("interrupt" as const) : null, parked: 1 };
-    const head = threadRows.record(read(threadRecordKey(prefix)));
+    const head = threadRowCodec.record(read(threadRecordKey(prefix)));
     const seq = head.seq + 1;
     const entry: JournalEntry = { kind: "left", epoch: head.epoch, runs: [run] };
     await kv.batch(
       [
-        { key: threadRecordKey(prefix), value: seal(threadRows.row({ ...head, seq })) },
+        { key: threadRecordKey(prefix), value: seal(threadRowCodec.row({ ...head, seq })) },
         { key: journalEntryKey(prefix, seq), value: seal(entry) },
-        { key: runKey(prefix, run), value: seal(runRows.row(left, "kwargs", null)) },
+        { key: runKey(prefix, run), value: seal(runRowCodec.row(left, "kwargs", null)) },
       ],
       { sync: true },
     );

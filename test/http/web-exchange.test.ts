@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { respondToWebRequest, sendWebResponse } from "../../src/http/web-exchange.ts";
-import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 import { createBodyLimits } from "../../src/ports/body-memory.ts";
 import { bodyOpener } from "../../src/transport/request-body.ts";
 import { openTransport } from "../../src/transport/open-transport.ts";

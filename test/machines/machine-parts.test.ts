@@ -9,7 +9,7 @@ import {
   fromTransition,
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
-import { LiveActors } from "../../src/machines/live-actors.ts";
+import { LiveActors } from "../../src/machines/promise-actors.ts";
 import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";

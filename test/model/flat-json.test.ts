@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flatJson } from "../../src/model/plain-json-writer.ts";
+import { stringifyPlainJson } from "../../src/model/plain-json-writer.ts";
 
 /** Seeded numbers from 0 to below `n`: Lehmer's generator. */
 function dice(seed: number): (n: number) => number {
@@ -41,7 +41,7 @@ test("the text is the runtime's", () => {
   const roll = dice(1);
   for (let i = 0; i < 3_000; i++) {
     const value = anything(roll, LATIN, 4);
-    expect(flatJson(value)).toBe(JSON.stringify(value));
+    expect(stringifyPlainJson(value)).toBe(JSON.stringify(value));
   }
 });
 
@@ -50,7 +50,7 @@ test("or there is none", () => {
   const found = new Set<boolean>();
   for (let i = 0; i < 3_000; i++) {
     const value = anything(roll, `${LATIN}\u0100\u4f60\u2028`, 2);
-    const text = flatJson(value);
+    const text = stringifyPlainJson(value);
     found.add(text === undefined);
     if (text !== undefined) expect(text).toBe(JSON.stringify(value));
   }
@@ -67,7 +67,7 @@ test.each([
   ["the same in a long text", [`${LONG}"`, `${LONG}\\`, `${LONG}\n`, `${LONG}\0`, `${LONG}\ud800`]],
   ["Latin-1", { text: "é ÿ \xa0", more: `${LONG}é` }],
   ["names", { "a name": 1, é: 2, "": 3 }],
-])("%s", (_, value) => expect(flatJson(value)).toBe(JSON.stringify(value)));
+])("%s", (_, value) => expect(stringifyPlainJson(value)).toBe(JSON.stringify(value)));
 
 const cyclic: { self?: unknown } = {};
 cyclic.self = cyclic;
@@ -93,7 +93,7 @@ test.each([
   ["deep data", deep],
   ["a name that is long", { ["n".repeat(100)]: 1 }],
   ["a name with a quote", { 'a "name"': 1 }],
-])("%s has no text", (_, value) => expect(flatJson(value)).toBeUndefined());
+])("%s has no text", (_, value) => expect(stringifyPlainJson(value)).toBeUndefined());
 
 describe("at the end of the room that there is", () => {
   const nest = (value: unknown): unknown => {
@@ -112,7 +112,7 @@ describe("at the end of the room that there is", () => {
     const found = new Set<boolean>();
     for (let length = 63_000; length < 66_500; length += 10) {
       const value = nest(make(length));
-      const text = flatJson(value);
+      const text = stringifyPlainJson(value);
       found.add(text !== undefined);
       if (text !== undefined && text !== JSON.stringify(value)) expect.fail(`${length}: ${text.length}`);
     }
@@ -125,12 +125,12 @@ test("a getter that comes here again spoils nothing", () => {
   const value = {
     a: 1,
     get b() {
-      inner.push(flatJson({ x: "y" }));
+      inner.push(stringifyPlainJson({ x: "y" }));
       return 2;
     },
     c: 3,
   };
-  expect(flatJson(value)).toBe('{"a":1,"b":2,"c":3}');
+  expect(stringifyPlainJson(value)).toBe('{"a":1,"b":2,"c":3}');
   expect(inner).toEqual([undefined]);
 });
 
@@ -140,6 +140,6 @@ test("nor does one that throws", () => {
       throw new Error("not today");
     },
   };
-  expect(() => flatJson(value)).toThrow("not today");
-  expect(flatJson([1])).toBe("[1]");
+  expect(() => stringifyPlainJson(value)).toThrow("not today");
+  expect(stringifyPlainJson([1])).toBe("[1]");
 });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type ErrorCode, ServiceError } from "../../src/model/errors.ts";
-import { failureResponseOf } from "../../src/schemas/error-responses.ts";
+import { failureResponseOf } from "../../src/schemas/error-to-response.ts";
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, "../../src", path), "utf8");
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { packRefs, unpackRefs } from "../../src/storage/channel-refs.ts";
-import { checkpointRows, runRows, threadRows } from "../../src/storage/records.ts";
+import { checkpointRowCodec, runRowCodec, threadRowCodec } from "../../src/storage/records.ts";
 import { createRowCodec } from "../../src/storage/row-codec.ts";
 
 test("a record comes back from its row", () => {
@@ -37,9 +37,9 @@ test.each([
 });
 
 test.each([
-  ["threads", threadRows],
-  ["runs", runRows],
-  ["checkpoints", checkpointRows],
+  ["threads", threadRowCodec],
+  ["runs", runRowCodec],
+  ["checkpoints", checkpointRowCodec],
 ] as const)("the row of %s that is spelled out has each member in its own place", (_, stored) => {
   const columnsOf = Object.keys(stored.record([])).length;
   const row = Array.from({ length: columnsOf }, (__, i) => i);

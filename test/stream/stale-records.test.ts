@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Journal } from "../../src/ports/journal.ts";
 import { createHub } from "../../src/stream/hub.ts";
-import { RenderData, SharedReads } from "../../src/stream/render-data.ts";
+import { RenderDataLoader, SharedReads } from "../../src/stream/render-data.ts";
 import { ResponseMemoryBudget } from "../../src/stream/response-memory-budget.ts";
 import { listSpanPrefix, threadPrefix } from "../../src/storage/keys.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -52,7 +52,7 @@ async function stateDuring(change: (journal: Journal, one: Writer) => Promise<un
   const store = kv();
   const { journal, one, run } = await ended(store);
   const shared = new SharedReads(async () => undefined);
-  const data = new RenderData(
+  const data = new RenderDataLoader(
     { journal, memory: new ResponseMemoryBudget(deps.scheduler), shared },
     one.key,
     run,

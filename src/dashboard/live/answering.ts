@@ -32,7 +32,7 @@ export class AlreadyAnswered extends Error {
   readonly run: Run | undefined;
 
   constructor(run: Run | undefined) {
-    super(`${(run && userOf(run)) ?? "Somebody else"} has answered it already.`);
+    super(`${(run && userOfRun(run)) ?? "Somebody else"} has answered it already.`);
     this.run = run;
   }
 }
@@ -106,7 +106,7 @@ export function answersWithIds(resume: unknown): readonly unknown[] | null {
 }
 
 /** Returns the user who started a run; null where the server knows no users. */
-export function userOf(run: Run): string | null {
+export function userOfRun(run: Run): string | null {
   const { configurable } = run.kwargs.config ?? {};
   const { langgraph_auth_user_id: identity, user_id: id } = isJsonRecord(configurable) ? configurable : {};
   const name = [identity, id].find((one) => typeof one === "string" && one !== "");

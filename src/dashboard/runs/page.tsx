@@ -4,7 +4,7 @@ import { isDone, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { resumeOf, userOf } from "../live/answering.ts";
+import { resumeOf, userOfRun } from "../live/answering.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -137,7 +137,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
   const state = watch.stream.state.value;
   const waiting = watch.waiting.value;
   const origin = replayOriginOf(run);
-  const user = userOf(run);
+  const user = userOfRun(run);
   const end = isDone(run) ? Date.parse(run.updated_at) : now.value;
   const again = () =>
     runAction(async () => {

@@ -8,7 +8,7 @@ import {
 } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, threadHref } from "../app/page-location.ts";
 import { errorMessage } from "../app/notices.ts";
-import { findThreads } from "../live/thread-text-search.ts";
+import { findThreads } from "../live/find-threads-by-text.ts";
 import { ThreadList } from "../live/thread-list.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";

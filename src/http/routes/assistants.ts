@@ -5,7 +5,7 @@ import type { RouteDeps } from "../deps.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import {
   assistantCountSchema,
   assistantCreateSchema,

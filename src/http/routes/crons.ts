@@ -7,7 +7,7 @@ import {
   parseNewCron,
 } from "../../schemas/cron-request.ts";
 import type { CronFilter } from "../../model/cron.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";

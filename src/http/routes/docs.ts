@@ -1,7 +1,7 @@
 import type { RouteDeps } from "../deps.ts";
 import { sendPage } from "../static-page.ts";
 import type { Route } from "../router.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 
 /** The API's documentation. It is the same for everybody, so it needs no key. */
 export function docsRoutes(deps: RouteDeps, routes: () => readonly Route[]): readonly Route[] {

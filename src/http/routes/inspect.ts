@@ -5,7 +5,7 @@ import type { ActorSnapshot } from "../../ports/inspector.ts";
 import type { MachineInfo } from "../../service/actor-inspection.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { invalidUuid } from "../../schemas/error-responses.ts";
+import { invalidUuid } from "../../schemas/error-to-response.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 

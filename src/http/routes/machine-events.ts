@@ -1,4 +1,4 @@
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { Route } from "../router.ts";
 import { runPath, sendEvent } from "../start-run.ts";

@@ -4,7 +4,7 @@ import { toPlainError, ServiceError, withCauses } from "../../model/errors.ts";
 import type { ByteStream } from "../../ports/transport.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import { JsonHeartbeat } from "../json-heartbeat.ts";
 import type { Route } from "../router.ts";
 import {

@@ -3,7 +3,7 @@ import type { RunListQuery } from "../../service/runs.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
 import { memorySizeOf } from "../../model/memory-size.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import { parseRunSearch } from "../../schemas/run-search-request.ts";
 import { checkFilter } from "../../schemas/filter.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";

@@ -1,6 +1,6 @@
 import { toIso } from "../../model/time.ts";
 import type { RouteDeps } from "../deps.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { Route } from "../router.ts";
 
 const UNSTORED = { ...JSON_HEADERS, "cache-control": "no-store" };

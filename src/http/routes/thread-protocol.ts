@@ -2,7 +2,7 @@ import { HEARTBEAT } from "../../codec/sse.ts";
 import { ServiceError } from "../../model/errors.ts";
 import { eventTestOf } from "../../stream/protocol/event-filter.ts";
 import { mayBeLarge, protocolSse } from "../../stream/protocol/render-protocol.ts";
-import { failureDetailsOf } from "../../schemas/error-responses.ts";
+import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { parseCommand, executeCommand, errorAnswer, successAnswer } from "../../schemas/protocol-commands.ts";
 import { subscriptionOf } from "../../schemas/protocol-schemas.ts";
 import type { RouteCall } from "../request-context.ts";

@@ -1,6 +1,6 @@
 import { parseUuid } from "../../model/ids.ts";
 import type { StateProjection } from "../../service/state-snapshot.ts";
-import { invalidUuid } from "../../schemas/error-responses.ts";
+import { invalidUuid } from "../../schemas/error-to-response.ts";
 import { PAGE_LIMITS } from "../../schemas/request-schemas.ts";
 import {
   parseHistoryRequest,

@@ -2,7 +2,7 @@ import { invalidField } from "../../model/errors.ts";
 import { parseUuid } from "../../model/ids.ts";
 import type { RouteDeps } from "../deps.ts";
 import type { NewThread } from "../../service/threads.ts";
-import { JSON_HEADERS } from "../../schemas/error-responses.ts";
+import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import {
   threadCountSchema,
   threadCreateSchema,

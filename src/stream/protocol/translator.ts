@@ -7,7 +7,7 @@ import type { RunRecord } from "../../model/run.ts";
 import { andThen, type Eventually } from "../../ports/eventually.ts";
 import { type FactOf, json, outputOf, type RenderContext, taskNs } from "../render-context.ts";
 import { tasksModeResult, tasksModeTask } from "../checkpoint-modes.ts";
-import type { RenderData } from "../render-data.ts";
+import type { RenderDataLoader } from "../render-data.ts";
 import { MAX_OUTPUT, type ChunkSlice } from "../rendering.ts";
 import { EventNumbering, type ProtocolEvent } from "./protocol-event.ts";
 import { MessageEvents, objectsIn } from "./message-events.ts";
@@ -210,13 +210,13 @@ export class Translator {
 }
 
 class FactPage implements RenderContext {
-  readonly data: RenderData;
+  readonly data: RenderDataLoader;
   readonly subgraphs = true;
   readonly #live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined;
   readonly #show: (event: string, data: JsonText) => void;
 
   constructor(
-    source: RenderData,
+    source: RenderDataLoader,
     live: { readonly values: JsonObject; readonly head: CheckpointHead | undefined } | undefined,
     show: (event: string, data: JsonText) => void,
   ) {

@@ -6,7 +6,7 @@ import type { Scheduler } from "../../ports/scheduler.ts";
 import type { Socket } from "../../ports/transport.ts";
 import type { InspectScope } from "../../ports/inspector.ts";
 import type { ActorInspection, ServerInspection } from "../../service/actor-inspection.ts";
-import { failureDetailsOf } from "../../schemas/error-responses.ts";
+import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 

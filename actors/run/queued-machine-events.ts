@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { Attempt } from "./attempt.ts";
 
 /** The mailbox of an attempt: the events of the runs that are queued behind its own. */
-export class AttemptMailbox implements Mailbox {
+export class QueuedMachineEvents implements Mailbox {
   readonly #attempt: Attempt;
   readonly #watching = new Set<() => void>();
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readUuid, UUID_BYTES, writeUuid } from "../../src/codec/uuid.ts";
+import { readUuid, UUID_BYTES, writeUuid } from "../../src/codec/uuid-bytes.ts";
 
 const ONE = "01a205c7-bf6e-70a7-9fa7-1aad26e9cff2";
 // The same last digits, so that both texts share a slot of the cache.
