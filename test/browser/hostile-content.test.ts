@@ -97,9 +97,8 @@ describe.skipIf(isMissing)("what others wrote does not break the dashboard", { t
     await page.waitForSelector(".bubble .call");
     expect(await page.locator(".bubble .call").count()).toBe(50);
     await page.waitForSelector('button:has-text("9950 more calls")');
-    expect(await page.$$eval(".bubble a", (links) => links.map((link) => link.getAttribute("href")))).toEqual(
-      ["https://example.com"],
-    );
+    const targets = await page.$$eval(".bubble a", (links) => links.map((link) => link.getAttribute("href")));
+    expect(targets).toEqual([`#/threads/${thread}?message=1`, "https://example.com"]);
     expect(await page.locator(".bubble img").count()).toBe(0);
     expect(wrong).toEqual([]);
   });

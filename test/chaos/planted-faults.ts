@@ -16,7 +16,7 @@ const plantedFaults: Readonly<Record<string, (kv: KeyValueStore) => KeyValueStor
   "lose-events": (kv) => new LossyKeyValueStore(kv, /^[^/]*\/t\/[^/]*\/e\//, 20),
   "lose-webhooks": (kv) => new LossyKeyValueStore(kv, /^!outbox\//, 5),
   "lose-marks": (kv) => new LossyKeyValueStore(kv, /^!active\//, 20, (value) => value !== null),
-  "lose-timers": (kv) => new LossyKeyValueStore(kv, /^!timer\//, 2, (value) => value !== null),
+  "lose-timers": (kv) => new LossyKeyValueStore(kv, /^!timer\//, 1, (value) => value !== null),
   "keep-hidden": (kv) => new UndeletingKeyValueStore(kv, 2),
   // Not a fault of the storage: the server has this fault itself when its name is given.
   "parked-ending": (kv) => kv,

@@ -18,8 +18,8 @@ test("kills and stops under load: nothing acknowledged is lost, nothing is repea
     seed: 20_261,
     threads: 20,
     clients: 12,
-    longest: 800,
-    least: 40,
+    longest: 1_500,
+    least: 60,
   });
   expect(reported(outcome)).toEqual([]);
   expect(outcome.runs).toBeGreaterThan(20);

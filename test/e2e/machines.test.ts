@@ -524,7 +524,8 @@ test("a stored machine in a form that is not read fails its run, which says so; 
     rest: {},
     work: [],
     started: 1,
-    timers: [{ id: "1:a", due: 5 }],
+    // Not due: the run of a due timer could come first.
+    timers: [{ id: "1:a", due: Date.now() + 3_600_000 }],
     actions: [],
     unset: [],
   };
@@ -532,7 +533,8 @@ test("a stored machine in a form that is not read fails its run, which says so; 
     values: { __snapshot__: snapshot },
     asNode: "xstate.wait",
   });
-  await client.runs.wait(thread_id, "order", { input: null }).catch(() => undefined);
+  const failed = client.runs.wait(thread_id, "order", { input: null });
+  await expect(failed).rejects.toThrow("begin the machine anew");
   const [run] = await client.runs.list(thread_id);
   expect(run?.status).toBe("error");
   expect(JSON.stringify(await client.threads.get(thread_id))).toMatch(/begin the machine anew/);
