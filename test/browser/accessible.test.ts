@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
-import { PAGES } from "../../src/dashboard/app/pages.ts";
+import { DASHBOARD_PAGES } from "../../src/dashboard/app/dashboard-pages.ts";
 import order from "../../src/demo/order.ts";
 import { serve } from "../e2e/support/server.ts";
 import { newThread, postJson } from "../e2e/support/wire.ts";
@@ -62,7 +62,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
     ];
     const isVisited = ({ name }: { readonly name: string }) =>
       places.some(([hash]) => hash.startsWith(`#/${name}`));
-    expect(PAGES.filter((page) => !isVisited(page))).toEqual([]);
+    expect(DASHBOARD_PAGES.filter((page) => !isVisited(page))).toEqual([]);
     const { page, wrong } = await opened(await browser(), `${url}/`);
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {

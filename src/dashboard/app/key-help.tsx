@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialogs.tsx";
 import { useKeys } from "../components/use-keys.ts";
 import { navigate } from "./page-location.ts";
-import { PAGES } from "./pages.ts";
+import { DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The pages that open when the user types `g` and then this letter. */
 const PAGES_BY_KEY = new Map<string, string>([
-  ...PAGES.map(({ key, name }) => [key, name] as const),
+  ...DASHBOARD_PAGES.map(({ key, name }) => [key, name] as const),
   ["n", "new"],
 ]);
 

@@ -20,7 +20,7 @@ import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
 import { KeyHelp } from "./key-help.tsx";
 import { PageHeader } from "./page-header.tsx";
-import { type PageName, PAGES } from "./pages.ts";
+import { type PageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The frame of the page: the navigation, and the current view. */
 export function Shell() {
@@ -31,7 +31,7 @@ export function Shell() {
   const [place = "threads", id] = path;
   const isList = place === "threads" || place === "new";
   useEffect(() => {
-    const title = PAGES.find(({ name }) => name === place)?.title ?? "New thread";
+    const title = DASHBOARD_PAGES.find(({ name }) => name === place)?.title ?? "New thread";
     document.title = `${id === undefined ? title : `${id.slice(-8)} · ${title}`} · Heddle`;
   }, [place, id]);
   return (
@@ -41,7 +41,7 @@ export function Shell() {
       </a>
       <PageHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
         <nav aria-label="Main">
-          {PAGES.map(({ name, title }) => (
+          {DASHBOARD_PAGES.map(({ name, title }) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
               {title}
             </a>
@@ -89,7 +89,7 @@ function Content() {
   const { path, query } = currentLocation.value;
   const [place = "threads", ...rest] = path;
   if (place === "new") return <NewThreadPage graph={query.get("graph")} />;
-  const page = PAGES.find(({ name }) => name === place);
+  const page = DASHBOARD_PAGES.find(({ name }) => name === place);
   const content = page === undefined ? null : CONTENTS[page.name](rest, query);
   return (
     content ?? (

@@ -1,5 +1,5 @@
 /** The pages of the dashboard, in the order of the navigation. `key`: opens the page after `g`. */
-export const PAGES = [
+export const DASHBOARD_PAGES = [
   { name: "threads", title: "Threads", key: "t" },
   { name: "inbox", title: "Inbox", key: "i" },
   { name: "runs", title: "Runs", key: "r" },
@@ -10,4 +10,4 @@ export const PAGES = [
   { name: "system", title: "System", key: "y" },
 ] as const;
 
-export type PageName = (typeof PAGES)[number]["name"];
+export type PageName = (typeof DASHBOARD_PAGES)[number]["name"];
