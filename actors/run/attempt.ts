@@ -22,7 +22,7 @@ import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
-import { UsageTotals } from "./usage-totals.ts";
+import { reportsMessage, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
@@ -51,7 +51,8 @@ export class Attempt {
   /** True for durability `exit`: checkpoints and writes are stored only when the run ends. */
   readonly #atExit: boolean;
   readonly pending: PendingCommit;
-  readonly #usage: UsageTotals;
+  /** Null until a fact reports a message: most runs of native graphs never do. */
+  #usage: UsageTotals | null = null;
   #flushing = false;
   /**
    * The task writes at checkpoints of earlier runs from which this run continues, as they were before this run, by
@@ -79,7 +80,6 @@ export class Attempt {
     this.#mark = run.event_mark;
     this.#atExit = run.kwargs.durability === "exit";
     this.pending = new PendingCommit(this.#atExit);
-    this.#usage = new UsageTotals(run.usage);
     this.root = new GraphExecution(this, this.#origin());
   }
 
@@ -111,7 +111,7 @@ export class Attempt {
 
   /** The run's record with the tokens so far. */
   withUsage(): RunRecord {
-    return this.#usage.takeChange() ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
+    return this.#usage?.takeChange() === true ? changeRun(this.run, { usage: this.#usage.list() }) : this.run;
   }
 
   get alive(): boolean {
@@ -332,8 +332,12 @@ export class Attempt {
   /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
     const { emissions, ...rest } = this.pending.takeAll(eventsAlone);
-    for (const { fact } of emissions) this.#usage.add(fact, NO_EVENT);
+    for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
     return { ...rest, events: this.sink.take(emissions) };
+  }
+
+  #countUsage(fact: Fact, event: number): void {
+    if (reportsMessage(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
   }
 
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */
@@ -341,7 +345,7 @@ export class Attempt {
     if (!this.alive) return -1;
     if (this.pending.emissions.length > 0) this.flushNow();
     const id = this.sink.emit(fact);
-    if (id >= 0) this.#usage.add(fact, id);
+    if (id >= 0) this.#countUsage(fact, id);
     if (id >= 0 && this.sink.next + HEADROOM >= this.#mark) this.#raiseMark();
     return id;
   }

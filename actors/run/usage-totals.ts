@@ -14,6 +14,9 @@ const MAX_MESSAGES = 1_000;
 /** Models that are told apart; the tokens of further ones are added to the last. */
 const MAX_MODELS = 100;
 
+/** Whether a fact may say something of the tokens of a message. */
+export const reportsMessage = ({ t }: Fact): boolean => t === "message" || t === "piece" || t === "complete";
+
 /**
  * Adds up the tokens that a run's facts report, by model. A message is streamed in pieces, and complete in each graph whose node returns it:
  * its pieces are added up, and only a message that was not streamed with its tokens is counted when it is complete.

@@ -54,6 +54,7 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       [`#/threads/${asks}/runs/${waits?.run_id}`, ".note"],
       ["#/inbox", ".questions"],
       ["#/runs", ".all-runs tbody tr"],
+      ["#/graphs", ".graphs svg"],
       ["#/assistants", ".empty"],
       [`#/assistants/${assistant_id}?with=1`, ".diff"],
       ["#/crons", ".crons li"],
