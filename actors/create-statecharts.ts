@@ -4,7 +4,7 @@ import { interpretStatechart, type Interpreter } from "./statechart-interpreter.
 import { taskChart, type TaskLogic } from "./task-chart.ts";
 import type { GraphExecution } from "./run/graph-execution.ts";
 import type { LiveThread } from "./thread/live-thread.ts";
-import { threadChart, type ThreadEffects, type ThreadLogic } from "./thread/thread-chart.ts";
+import { threadChart, type ThreadEffects, type ThreadActorLogic } from "./thread/thread-chart.ts";
 import { requestSlot, startPendingRun } from "./thread/run-start.ts";
 
 /** The three statecharts of one server, with effects that act on its live threads. */
@@ -57,7 +57,7 @@ export function createStatecharts(
 }
 
 export interface Statecharts {
-  readonly thread: ThreadLogic;
+  readonly thread: ThreadActorLogic;
   readonly run: RunLogic;
   readonly task: TaskLogic;
 }

@@ -1,9 +1,9 @@
-import type { Mailbox, WaitingEvent } from "../../src/model/mailbox.ts";
+import type { MachineMailbox, WaitingEvent } from "../../src/model/mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Attempt } from "./attempt.ts";
 
 /** The mailbox of an attempt: the events of the runs that are queued behind its own. */
-export class QueuedMachineEvents implements Mailbox {
+export class QueuedMachineEvents implements MachineMailbox {
   readonly #attempt: Attempt;
   readonly #watching = new Set<() => void>();
 

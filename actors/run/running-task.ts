@@ -2,7 +2,7 @@ import type { AnyActorRef } from "../xstate.ts";
 import type { TaskWrites } from "../../src/model/checkpoint.ts";
 import { ServiceError } from "../../src/model/errors.ts";
 import type { Fact } from "../../src/model/run-event.ts";
-import type { Mailbox } from "../../src/model/mailbox.ts";
+import type { MachineMailbox } from "../../src/model/mailbox.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StoreOp, StoreResults } from "../../src/model/store-item.ts";
 import type { NodeCall, StreamedFact } from "../../src/ports/engine.ts";
@@ -47,7 +47,7 @@ export class RunningTask implements NodeIo {
     return this.#controller.signal;
   }
 
-  get mailbox(): Mailbox | undefined {
+  get mailbox(): MachineMailbox | undefined {
     const { attempt } = this.#graph;
     return this.#graph === attempt.root ? attempt.mailbox : undefined;
   }

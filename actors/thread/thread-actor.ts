@@ -1,11 +1,11 @@
 import type { xstateClock } from "../xstate-clock.ts";
 import { createActor } from "../xstate.ts";
 import type { LiveThread } from "./live-thread.ts";
-import { threadChartConfig, type ThreadLogic } from "./thread-chart.ts";
+import { threadChartConfig, type ThreadActorLogic } from "./thread-chart.ts";
 
 /** Creates the actor of a thread: the root of its own XState system, not started yet. */
 export function threadActor(
-  chart: ThreadLogic,
+  chart: ThreadActorLogic,
   { record, runs }: LiveThread,
   name: string,
   clock: ReturnType<typeof xstateClock>,

@@ -185,7 +185,7 @@ export const threadChartConfig = {
   },
 } as const;
 
-export type ThreadLogic = ChartActorLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
+export type ThreadActorLogic = ChartActorLogic<ThreadContext, ThreadActorEvent, ThreadInput, undefined>;
 
 /** Implements the guards and actions that the chart names. */
 export function threadChart(

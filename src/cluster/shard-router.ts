@@ -26,6 +26,33 @@ export class ShardRouter<Shard> {
     return this.all[shardOf(name, this.all.length)] as Shard;
   }
 
+  /** Groups entries by the shard of their names. */
+  group<T>(entries: readonly T[], nameOf: (entry: T) => string): ReadonlyMap<Shard, readonly T[]> {
+    const groups = new Map<Shard, T[]>();
+    for (const entry of entries) {
+      const shard = this.of(nameOf(entry));
+      const group = groups.get(shard);
+      if (group === undefined) groups.set(shard, [entry]);
+      else group.push(entry);
+    }
+    return groups;
+  }
+
+  /** Asks one shard after the other, where a name does not say the shard. @param isMissing whether an error means that the shard has it not */
+  async find<T>(ask: (shard: Shard) => Promise<T>, isMissing: (cause: unknown) => boolean): Promise<T> {
+    let missing: unknown;
+    for (const shard of this.all) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- the next shard is asked only when this one has it not
+        return await ask(shard);
+      } catch (cause) {
+        if (!isMissing(cause)) throw cause;
+        missing = cause;
+      }
+    }
+    throw missing;
+  }
+
   /** The shard for something new that may be in any shard. */
   next(): Shard {
     this.#last = (this.#last + 1) % this.all.length;

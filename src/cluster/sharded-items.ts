@@ -1,5 +1,5 @@
 import type { Namespace } from "../model/store-item.ts";
-import type { ItemChange, StoreItems } from "../ports/store-items.ts";
+import type { StoreItems } from "../ports/store-items.ts";
 import { ascending, mergeSorted } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
 
@@ -45,13 +45,7 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
     },
 
     async change(tenant, changes, { fence, ...write }) {
-      const parts = new Map<StoreItems, ItemChange[]>();
-      for (const change of changes) {
-        const items = of(change.namespace);
-        const part = parts.get(items);
-        if (part === undefined) parts.set(items, [change]);
-        else part.push(change);
-      }
+      const parts = router.group(changes, ({ namespace: [label = ""] }) => label);
       if (fence === undefined) {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;

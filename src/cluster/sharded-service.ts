@@ -1,4 +1,4 @@
-import { ServiceError } from "../model/errors.ts";
+import { type ErrorCode, ServiceError } from "../model/errors.ts";
 import type { ServerInspection } from "../service/actor-inspection.ts";
 import { compareCrons, type Crons } from "../service/crons/crons.ts";
 import { type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
@@ -89,22 +89,17 @@ function shardedCrons(router: ShardRouter<ServerService>): Crons {
   };
 }
 
+const isMissing =
+  (code: ErrorCode) =>
+  (cause: unknown): boolean =>
+    cause instanceof ServiceError && cause.code === code;
+
 const DELIVERY_STATUSES = ["pending", "dead"];
 
 function shardedWebhooks(router: ShardRouter<ServerService>): Webhooks {
-  /** The id of a delivery is that of its run, which does not say in which shard its thread is. */
-  async function find<T>(ask: (webhooks: Webhooks) => Promise<T>): Promise<T> {
-    let missing: unknown;
-    for (const { webhooks } of router.all) {
-      try {
-        return await ask(webhooks);
-      } catch (cause) {
-        if (!(cause instanceof ServiceError && cause.code === "delivery.not_found")) throw cause;
-        missing = cause;
-      }
-    }
-    throw missing;
-  }
+  // The id of a delivery is that of its run, which does not say in which shard its thread is.
+  const find = <T>(ask: (webhooks: Webhooks) => Promise<T>): Promise<T> =>
+    router.find(({ webhooks }) => ask(webhooks), isMissing("delivery.not_found"));
 
   return {
     accept: (request) => router.home.webhooks.accept(request),
@@ -140,18 +135,8 @@ function shardedInspection(router: ShardRouter<ServerService>): ServerInspection
       return found.sort((a, b) => isIdle(a.runs) - isIdle(b.runs)).slice(0, limit);
     },
 
-    async threadOf(tenant, run, permits) {
-      let missing: unknown;
-      for (const { inspection } of router.all) {
-        try {
-          return await inspection.threadOf(tenant, run, permits);
-        } catch (cause) {
-          if (!(cause instanceof ServiceError && cause.code === "run.not_found")) throw cause;
-          missing = cause;
-        }
-      }
-      throw missing;
-    },
+    threadOf: (tenant, run, permits) =>
+      router.find(({ inspection }) => inspection.threadOf(tenant, run, permits), isMissing("run.not_found")),
 
     scopeOf: (scope) => scope,
 

@@ -1,6 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadOrder } from "../model/thread-search.ts";
-import type { ThreadKey } from "../model/thread.ts";
 import type { ServerService } from "../service/service.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
 import type { Threads } from "../service/threads.ts";
@@ -49,14 +48,10 @@ export function shardedThreads(router: ShardRouter<ServerService>): Threads {
     },
 
     async prune(keys, strategy) {
-      const parts = new Map<Threads, ThreadKey[]>();
-      for (const key of keys) {
-        const { threads } = router.of(key.thread);
-        const part = parts.get(threads);
-        if (part === undefined) parts.set(threads, [key]);
-        else part.push(key);
-      }
-      return sumOf(await Promise.all(Array.from(parts, ([threads, part]) => threads.prune(part, strategy))));
+      const parts = router.group(keys, ({ thread }) => thread);
+      return sumOf(
+        await Promise.all(Array.from(parts, ([{ threads }, part]) => threads.prune(part, strategy))),
+      );
     },
   };
 }

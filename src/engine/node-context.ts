@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Mailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/mailbox.ts";
 import { toJsonText } from "../model/stringify-json.ts";
 import type { NodeCall } from "../ports/engine.ts";
 import type { NodeIo } from "../ports/node-host.ts";
@@ -79,7 +79,7 @@ class Context implements Ctx<JsonObject> {
   /** The parts that the lazy getters use. It is no `#private` field, because objects with this object as their prototype need it too. */
   readonly [PARTS]: Parts;
 
-  get "~mailbox"(): Mailbox | undefined {
+  get "~mailbox"(): MachineMailbox | undefined {
     return this[PARTS].io.mailbox;
   }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Mailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/mailbox.ts";
 import type { Message } from "./message.ts";
 import type { NodeStore } from "./node-store.ts";
 import type { Schema } from "./standard-schema.ts";
@@ -122,7 +122,7 @@ export interface Ctx<C = unknown> {
   /** The time in epoch milliseconds, without jumps. Timers are due by this time. */
   readonly "~now"?: () => number;
   /** Events that wait behind the run, for machines. */
-  readonly "~mailbox"?: Mailbox | undefined;
+  readonly "~mailbox"?: MachineMailbox | undefined;
   /**
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one of them
    * pauses, the results of the finished ones are stored, so that a replay does not run them again. Results MUST be storable.

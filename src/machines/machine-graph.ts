@@ -8,9 +8,9 @@ import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
-import type { MachineAtWork, Mailbox, WaitingEvent } from "../model/mailbox.ts";
+import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
-import { LiveActors } from "./promise-actors.ts";
+import { PromiseActors } from "./promise-actors.ts";
 import {
   type ActorResult,
   type Address,
@@ -74,7 +74,7 @@ export function machineGraph(
   actors: readonly string[],
   views: Pick<MachineParts, "chart" | "drawing">,
 ): GraphDefinition {
-  const live = new LiveActors();
+  const live = new PromiseActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
     // One that an earlier version of Heddle has planned: what the transition says of the state tells why.
     if (!isWork(input)) return undefined;
@@ -203,7 +203,7 @@ const pendingOf = (sent: WaitingEvent): Pending =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
 /** True when the machine, whose actors work, takes one of the events that wait. */
-function isEventDue(driver: MachineDriver, mailbox: Mailbox): boolean {
+function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;

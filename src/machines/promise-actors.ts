@@ -19,7 +19,7 @@ interface RunActors {
  * others work, the tasks of those end without a result, and the next superstep waits for the same actors again. So they do for an event
  * from outside.
  */
-export class LiveActors {
+export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**

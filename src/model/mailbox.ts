@@ -15,7 +15,7 @@ export interface MachineAtWork {
 }
 
 /** The events that wait behind a run in progress, for the machine that it drives. */
-export interface Mailbox {
+export interface MachineMailbox {
   /** The state of the run's graph. */
   readonly values: JsonObject;
   /** In the order in which they were admitted, up to the first run that brings no event for this machine. */

@@ -1,6 +1,6 @@
 import type { NodeCall, TaskOutcome } from "./engine.ts";
 import type { StoreOp, StoreResults } from "../model/store-item.ts";
-import type { Mailbox } from "../model/mailbox.ts";
+import type { MachineMailbox } from "../model/mailbox.ts";
 import type { Fact } from "../model/run-event.ts";
 
 /** The side effects of a running node body. When the attempt has ended, calls do nothing. */
@@ -19,7 +19,7 @@ export interface NodeIo {
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;
   /** Events that wait behind the run. Only for a node of the root graph that runs in this thread. */
-  readonly mailbox?: Mailbox | undefined;
+  readonly mailbox?: MachineMailbox | undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ import { chartDefinitions } from "../../actors/inspection/chart-definitions.ts";
 import { runChart, type RunLogic } from "../../actors/run/run-chart.ts";
 import { interpretStatechart } from "../../actors/statechart-interpreter.ts";
 import { taskChart, type TaskLogic } from "../../actors/task-chart.ts";
-import { threadChart, type ThreadLogic } from "../../actors/thread/thread-chart.ts";
+import { threadChart, type ThreadActorLogic } from "../../actors/thread/thread-chart.ts";
 import type { LiveThread } from "../../actors/thread/live-thread.ts";
 import type { InspectScope, Inspector } from "../../src/ports/inspector.ts";
 
@@ -18,7 +18,7 @@ function live(thread: string, tenant = "_") {
   const sayClosing = () => actor.send({ type: "RUN.CLOSING" });
   const effects = { load: nothing, plan: nothing, abort: nothing, close: nothing, sayClosing };
   const run: RunLogic = interpret(runChart(effects, task, 500));
-  const threads: ThreadLogic = interpret(threadChart({ ask: nothing, start: nothing }, run));
+  const threads: ThreadActorLogic = interpret(threadChart({ ask: nothing, start: nothing }, run));
   const actor = createActor(threads, {
     input: { thread: `${tenant}/${thread}`, active: null, queue: [], rest: "idle" },
   });

@@ -12,7 +12,7 @@ import {
   situationOf,
   threadChart,
   threadChartConfig,
-  type ThreadLogic,
+  type ThreadActorLogic,
 } from "../../actors/thread/thread-chart.ts";
 import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
 import type { SettledState } from "../../src/model/thread.ts";
@@ -31,7 +31,7 @@ const idle = fromCallback<{ readonly type: string }, object>(({ receive, input }
   receive(({ type }) => log.push(type));
   return noted("stop");
 });
-const threadLogic = (interpret: Interpreter, run: AnyActorLogic = idle): ThreadLogic =>
+const threadLogic = (interpret: Interpreter, run: AnyActorLogic = idle): ThreadActorLogic =>
   interpret(threadChart({ ask: noted("ask"), start: noted("start") }, run));
 const runEffects = Object.fromEntries(
   ["load", "plan", "abort", "sayClosing", "close"].map((name) => [name, noted(name)]),
@@ -224,7 +224,7 @@ test.each(interpreters)(
   (_, interpret) => {
     const started: string[] = [];
     const chart = threadChart({ ask: none, start: (__, run) => started.push(run) }, idle);
-    const actor = createActor(interpret(chart) as ThreadLogic, {
+    const actor = createActor(interpret(chart) as ThreadActorLogic, {
       input: { thread: "_/t", active: "a", queue: ["b"], rest: "success" },
     });
     actor.start();

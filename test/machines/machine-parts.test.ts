@@ -9,7 +9,7 @@ import {
   fromTransition,
 } from "xstate";
 import { kindOfActor } from "../../src/machines/actor-logic.ts";
-import { LiveActors } from "../../src/machines/promise-actors.ts";
+import { PromiseActors } from "../../src/machines/promise-actors.ts";
 import { type ActorResult, isHandled } from "../../src/machines/machine-driver.ts";
 import { isMachine, type Machine, type XStateLibrary } from "../../src/machines/xstate.ts";
 import { xstate5Driver } from "../../src/machines/xstate5-driver.ts";
@@ -69,7 +69,7 @@ test("the driver computes a context once, with the input", () => {
   expect(inputs).toEqual([1, undefined]);
 });
 
-describe("LiveActors", () => {
+describe("PromiseActors", () => {
   const actor = () => {
     let end: (result: ActorResult) => void = () => undefined;
     let stops = 0;
@@ -84,7 +84,7 @@ describe("LiveActors", () => {
   const { signal } = new AbortController();
 
   test("the first result ends the wait for the others, and a second wait finds the same actor", async () => {
-    const live = new LiveActors();
+    const live = new PromiseActors();
     const [a, b] = [actor(), actor()];
     const waits = [live.next("r", "a", () => a, signal), live.next("r", "b", () => b, signal)];
     a.end(1);
@@ -97,7 +97,7 @@ describe("LiveActors", () => {
   });
 
   test("actors that are not retained, and those of an aborted task, are stopped", async () => {
-    const live = new LiveActors();
+    const live = new PromiseActors();
     const [a, b] = [actor(), actor()];
     const abort = new AbortController();
     const waits = [live.next("r", "a", () => a, abort.signal), live.next("r", "b", () => b, abort.signal)];

@@ -10,4 +10,4 @@ export const DASHBOARD_PAGES = [
   { name: "system", title: "System", key: "y" },
 ] as const;
 
-export type PageName = (typeof DASHBOARD_PAGES)[number]["name"];
+export type DashboardPageName = (typeof DASHBOARD_PAGES)[number]["name"];

@@ -20,7 +20,7 @@ import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
 import { KeyHelp } from "./key-help.tsx";
 import { PageHeader } from "./page-header.tsx";
-import { type PageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
+import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The frame of the page: the navigation, and the current view. */
 export function Shell() {
@@ -102,7 +102,7 @@ function Content() {
 
 /** What each page shows, by the rest of its path; null: there is no such page. */
 const CONTENTS: Readonly<
-  Record<PageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
+  Record<DashboardPageName, (rest: readonly string[], query: URLSearchParams) => JSX.Element | null>
 > = {
   threads: threadsContent,
   inbox: () => <InboxPage />,

@@ -85,7 +85,7 @@ async function findRefusal(thread: string, ids: readonly string[]): Promise<stri
 export async function findAnswer(thread: string, ids: readonly string[]): Promise<Run | undefined> {
   const runs = await listRuns(thread, MAX_RUNS);
   const answers = runs
-    .map((run) => [run, resumeOf(run)] as const)
+    .map((run) => [run, answerOfRun(run)] as const)
     .filter(([, resume]) => resume !== undefined);
   const byId = answers.find(
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
@@ -96,7 +96,7 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
 }
 
 /** What a run answers; undefined: it answers nothing. */
-export const resumeOf = ({ kwargs: { command } }: Run): unknown =>
+export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers in a `resume` value that maps ids of questions to answers; null for any other value. */

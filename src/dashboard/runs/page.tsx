@@ -4,7 +4,7 @@ import { isDone, type Run } from "../api/records.ts";
 import { navigate, currentLocation, hrefOf, runHref, threadHref } from "../app/page-location.ts";
 import { now } from "../app/clock.ts";
 import { runAction, showNotice } from "../app/notices.ts";
-import { resumeOf, userOfRun } from "../live/answering.ts";
+import { answerOfRun, userOfRun } from "../live/answering.ts";
 import { RunSubscription } from "../live/run-subscription.ts";
 import { type PausedRun, pauseLabel } from "../live/paused-run.ts";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -170,7 +170,7 @@ function RunHead({ watch, run }: { readonly watch: RunSubscription; readonly run
               <a href={runHref(thread, origin.run)}>…{shortId(origin.run)}</a> from step {origin.step}
             </>
           )}
-          {resumeOf(run) !== undefined && " · answers a question"}
+          {answerOfRun(run) !== undefined && " · answers a question"}
           {user !== null && ` · by ${user}`}
           {watch.trace.attempt > 1 && ` · attempt ${watch.trace.attempt}`}
         </p>
