@@ -37,6 +37,9 @@ export class DeletionSweeper {
   /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
   readonly #reserved = new Set<string>();
 
+  /** Called when a thread or run has been hidden, before its data is deleted. */
+  onHide: () => void = () => undefined;
+
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
     this.#kv = kv;
     this.#committer = committer;
@@ -76,7 +79,7 @@ export class DeletionSweeper {
     const mark = sweepKey(key, run);
     if (this.#marks.has(mark)) return;
     await this.#write([{ key: mark, value: PRESENT_MARK }]);
-    this.#marks.add(mark);
+    this.hide(key, run);
     await this.sweep(key, run);
   }
 
@@ -84,6 +87,7 @@ export class DeletionSweeper {
   hide(key: ThreadKey, run: string | null): void {
     this.#refusing.delete(sweepKey(key, run));
     this.#marks.add(sweepKey(key, run));
+    this.onHide();
   }
 
   /** Marks a thread that will be written in pieces. Until {@link publish}, nobody can read it, and after a crash its pieces are deleted. */

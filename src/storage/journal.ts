@@ -61,6 +61,15 @@ import { removalOps, writeAppend, writeEvents } from "./append-operations.ts";
 /** The most keys that are remembered as slow to read. */
 const SLOW_KEYS = 4096;
 
+/** Large decoded records, which concurrent readers share. Replaced when something is deleted: they would be found there until they are garbage-collected. */
+class SharedRecords {
+  readonly kwargs = new WeakCache<RunKwargs>();
+  readonly chunks = new WeakCache<EventChunk>();
+  readonly checkpoints = new WeakCache<Checkpoint>();
+  /** The reads of large checkpoints in progress, by key. */
+  readonly checkpointReads = new Map<string, Promise<Checkpoint | undefined>>();
+}
+
 export class KeyValueJournal implements Journal {
   readonly #kv: KeyValueStore;
   readonly #committer: Committer;
@@ -69,12 +78,8 @@ export class KeyValueJournal implements Journal {
   readonly #outbox: KeyValueOutbox;
   readonly #order: WriteOrder;
   readonly #budget: TimeBudget;
-  readonly #sharedKwargs = new WeakCache<RunKwargs>();
   readonly #sharedValues = new DecodedValues();
-  readonly #sharedChunks = new WeakCache<EventChunk>();
-  readonly #sharedCheckpoints = new WeakCache<Checkpoint>();
-  /** The reads of large checkpoints in progress, by key. */
-  readonly #checkpointReads = new Map<string, Promise<Checkpoint | undefined>>();
+  #shared = new SharedRecords();
   readonly #slowKeys = new BoundedSet<string>(SLOW_KEYS);
   readonly #memberKeys = new MemberKeyCache();
 
@@ -94,6 +99,8 @@ export class KeyValueJournal implements Journal {
     this.#outbox = outbox;
     this.#order = order;
     this.#budget = budget;
+    // Reads in progress keep the old object, so that what they still add to it is found by no later read.
+    sweeper.onHide = () => (this.#shared = new SharedRecords());
   }
 
   // --- threads ---
@@ -114,7 +121,7 @@ export class KeyValueJournal implements Journal {
 
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined> {
     return this.#unlessDeleted(key, null, undefined, () =>
-      readRun(this.#getValue, key, threadPrefix(key), run, this.#sharedKwargs),
+      readRun(this.#getValue, key, threadPrefix(key), run, this.#shared.kwargs),
     );
   }
 
@@ -144,7 +151,7 @@ export class KeyValueJournal implements Journal {
   }
 
   #runsOf(key: ThreadKey): ThreadRunsReader {
-    return new ThreadRunsReader(this.#kv, key, threadPrefix(key), this.#getValue, this.#sharedKwargs);
+    return new ThreadRunsReader(this.#kv, key, threadPrefix(key), this.#getValue, this.#shared.kwargs);
   }
 
   // --- checkpoints ---
@@ -159,16 +166,17 @@ export class KeyValueJournal implements Journal {
   #readCheckpoint(key: ThreadKey, id: string, at: string): Eventually<Checkpoint | undefined> {
     const decode = (bytes: Buffer | undefined) => bytes && readCheckpoint(bytes, key, id);
     if (!this.#slowKeys.has(at)) return andThen(this.#getValue(at), decode);
-    const known = this.#sharedCheckpoints.get(at) ?? this.#checkpointReads.get(at);
+    const { checkpoints, checkpointReads } = this.#shared;
+    const known = checkpoints.get(at) ?? checkpointReads.get(at);
     if (known !== undefined) return known;
     const read = Promise.resolve(this.#getValue(at))
       .then(decode)
       .then((found) => {
-        if (found !== undefined) this.#sharedCheckpoints.set(at, found);
+        if (found !== undefined) checkpoints.set(at, found);
         return found;
       })
-      .finally(() => this.#checkpointReads.delete(at));
-    this.#checkpointReads.set(at, read);
+      .finally(() => checkpointReads.delete(at));
+    checkpointReads.set(at, read);
     return read;
   }
 
@@ -227,7 +235,7 @@ export class KeyValueJournal implements Journal {
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]> {
     const share = this.#budget.share(key.tenant);
     const prefix = threadPrefix(key);
-    const reader = new EventReader(this.#kv, key, prefix, run, share, this.#sharedChunks, this.#slowKeys);
+    const reader = new EventReader(this.#kv, key, prefix, run, share, this.#shared.chunks, this.#slowKeys);
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
@@ -349,7 +357,8 @@ export class KeyValueJournal implements Journal {
       if (stale !== undefined) return { stored: rejectAfterFlights(head, stale) };
       this.#heads.forget(head);
       const write = (ops: readonly WriteOperation[], durable: boolean) => this.#committer.store(ops, durable);
-      return { stored: pruneThread(this.#kv, head, write) };
+      const stored = pruneThread(this.#kv, head, write).finally(() => (this.#shared = new SharedRecords()));
+      return { stored };
     });
   }
 

@@ -1,10 +1,13 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { EventChunk } from "../../src/model/run-event.ts";
+import type { Eventually } from "../../src/ports/eventually.ts";
 import {
   all,
   aCheckpoint,
   add,
   aRun,
   id,
+  kwargs,
   set,
   someEvents,
   someWrites,
@@ -228,5 +231,74 @@ export function forgettingContract(opened: Opened, supports: Supports): void {
     await expiring;
     for (const count of counts) expect([0, 501]).toContain(count);
     expect(await eventsOf(one, 1)).toEqual([]);
+  });
+
+  describe("large records, which concurrent readers share, are not found after their deletion", () => {
+    const large = "x".repeat(300 * 1024);
+    const largeEvents = (run: string): EventChunk => ({
+      run_id: run,
+      first: 0,
+      facts: [{ t: "custom", ns: "", json: JSON.stringify(large) }],
+    });
+    /** Twice: what is large is known, and shared, from the first read on. The caller holds the result, so that it is not garbage-collected. */
+    const readTwice = async <T>(read: () => Eventually<T>): Promise<readonly T[]> => [
+      await read(),
+      await read(),
+    ];
+
+    test("events that have expired", async () => {
+      const one = writer();
+      const run = aRun(one.key, 1);
+      await one.append();
+      await one.start(run, { events: largeEvents(run.run_id) });
+      await one.settle(run);
+      const held = await readTwice(() => eventsOf(one, 1));
+      expect(held[1]).toEqual([largeEvents(run.run_id)]);
+      await opened().journal.expireEvents(2_001, null, 100);
+      expect(await eventsOf(one, 1)).toEqual([]);
+      expect(held[1]).toHaveLength(1);
+    });
+
+    test("a run, its events and its checkpoints that were rolled back", async () => {
+      const { journal } = opened();
+      const one = writer();
+      const run = aRun(one.key, 1, { kwargs: kwargs({ large }) });
+      const made = aCheckpoint(1, null, { x: set(1) }, { run_id: run.run_id, metadata: { large } });
+      await one.append();
+      await one.start(run, { events: largeEvents(run.run_id), checkpoints: [made] });
+      const read = () => [
+        journal.sharedRun(one.key, run.run_id),
+        eventsOf(one, 1),
+        journal.checkpoint(one.key, "", made.id),
+      ];
+      const held = await readTwice(() => Promise.all(read()));
+      expect(held[1]).not.toContain(undefined);
+      await one.append({ forget: [run.run_id], thread: { active: null } });
+      expect(await Promise.all(read())).toEqual([undefined, [], undefined]);
+      const again = aRun(one.key, 1, { kwargs: kwargs({ large: 1 }), order: 2 });
+      await one.append({ runs: [again], thread: { queue: [again.run_id] } });
+      expect(await journal.sharedRun(one.key, again.run_id)).toEqual(again);
+      expect(held[1]).toHaveLength(3);
+    });
+
+    test("checkpoints that were pruned", async () => {
+      const { journal } = opened();
+      const one = writer();
+      const metadata = { large };
+      await one.append({
+        checkpoints: [aCheckpoint(1, null, { x: set(large) }, { metadata })],
+        thread: { checkpoint: id(1) },
+      });
+      await one.append({
+        checkpoints: [aCheckpoint(2, 1, { x: set(2) })],
+        thread: { checkpoint: id(2) },
+      });
+      const [, held] = await readTwice(() => journal.checkpoint(one.key, "", id(1)));
+      if (held === undefined) throw new TypeError("there is no checkpoint");
+      await journal.prune(one.key, one.record);
+      expect(await journal.checkpoint(one.key, "", id(1))).toBeUndefined();
+      const values = async () => journal.values(one.key, held);
+      await expect(values()).rejects.toMatchObject({ code: "checkpoint.not_found" });
+    });
   });
 }
