@@ -26,6 +26,17 @@ export const machine = setup({
   states: { done: { type: "final" } },
 });
 
+/** A machine that waits for three days. */
+export const waiting = setup({}).createMachine({
+  id: "waiting",
+  initial: "reviewing",
+  states: {
+    reviewing: { on: { APPROVE: "approved" }, after: { [3 * 24 * 60 * 60 * 1_000]: "expired" } },
+    approved: { type: "final" },
+    expired: { type: "final" },
+  },
+});
+
 /** A conversation: each run adds a question and an answer to a list that is never shortened. */
 export const chat = graph({
   state: { messages: messages(), topic: z.string().optional() },

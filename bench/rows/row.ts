@@ -41,6 +41,7 @@ export const figures = {
   updated_p50_ms: { title: "in a status, last changed, p50 ms", digits: 2 },
   lost: { title: "runs lost", digits: 0 },
   stuck: { title: "runs without an end", digits: 0 },
+  empty_ms: { title: "start with nothing stored to /ok ms", digits: 0 },
   restart_ms: { title: "restart to /ok ms", digits: 0 },
   stolen: { title: "stolen %", digits: 1 },
   memory_ns: { title: "memory ns", digits: 0 },

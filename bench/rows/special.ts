@@ -15,10 +15,10 @@ async function memoryWhenIdle(server: Server) {
   return server.collect();
 }
 
-const idle: Row = {
-  name: "idle",
+const idle = (name: string, graph: string, what: string): Row => ({
+  name,
   rounds: 1,
-  what: "100,000 threads with one run each, left alone until no actor lives; then a restart on that directory",
+  what: `100,000 ${what}, left alone until no actor lives; then a restart on that directory`,
   target: "under 1 KB a thread, ready in under 1 s after a restart",
   goals: [
     { figure: "heap_bytes", most: 1_000 },
@@ -34,7 +34,7 @@ const idle: Row = {
         method: "POST",
         paths: ids.map((id) => `/threads/${id}/runs/wait`),
         total: threads,
-        body: JSON.stringify({ assistant_id: "one", input: { value: 1 } }),
+        body: JSON.stringify({ assistant_id: graph, input: { value: 1 } }),
         answer: "text",
       });
     };
@@ -49,9 +49,9 @@ const idle: Row = {
         live: after.live ?? Number.NaN,
       };
     });
-    return { ...figures, restart_ms: await bench.start(data) };
+    return { ...figures, empty_ms: await bench.start(), restart_ms: await bench.start(data) };
   },
-};
+});
 
 /** The number of starts: a single one varies too much. */
 const STARTS = 5;
@@ -154,4 +154,10 @@ function statesOf(server: Server, threads: readonly string[]): Promise<(string |
   );
 }
 
-export const specialRows: readonly Row[] = [idle, cold, acknowledged, kill];
+export const specialRows: readonly Row[] = [
+  idle("idle", "one", "threads with one run each"),
+  idle("idle-machines", "waiting", "machines that wait for an event or a timer of three days"),
+  cold,
+  acknowledged,
+  kill,
+];

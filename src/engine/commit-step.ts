@@ -30,6 +30,9 @@ export function commitStep(superstep: SuperstepState): EngineStep {
   const { machine } = superstep.definition;
   const taken = machine === undefined ? [] : finished.flatMap(({ update }) => machine.takenRuns(update));
   superstep.lastAllowedStep += taken.length * (machine?.stepsOfEvent ?? 0);
+  const changed =
+    machine === undefined ? [] : finished.flatMap(({ update }) => machine.changedChildren(update));
+  const children = superstep.commitChildren(changed);
   let checkpoint;
   try {
     checkpoint = superstep.commit(finished, updatesOf(finished));
@@ -38,8 +41,8 @@ export function commitStep(superstep: SuperstepState): EngineStep {
   }
   const step = planStep(superstep, {
     tasks: checkpoint.next,
-    emissions: [superstep.checkpointFact(false)],
-    checkpoints: [checkpoint],
+    emissions: [...children.emissions, superstep.checkpointFact(false)],
+    checkpoints: [...children.checkpoints, checkpoint],
     after,
   });
   return taken.length === 0 ? step : { ...step, taken };

@@ -7,6 +7,7 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
+import { childPositionsAt } from "../model/machine-child.ts";
 import type { Position, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
@@ -29,7 +30,7 @@ import {
   type WaitingNodes,
 } from "../graph/superstep.ts";
 import { firstStateFaults } from "./graph-migration.ts";
-import { finishedTaskOf, NULL_TASK_ID, engineDataOfTimers } from "./superstep-state.ts";
+import { finishedTaskOf, NULL_TASK_ID, engineDataOfMachine } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { baseStateOf, type UpdateTarget } from "./update-base-state.ts";
@@ -100,7 +101,10 @@ export function computeUpdatedState(
     metadata: ns === "" ? metadata : { ...metadata, parents: head?.metadata["parents"] ?? {} },
     writes: made.writes,
     next: made.next,
-    engine: { ...engineDataOf(made, head), ...engineDataOfTimers(definition, made.applied.values) },
+    engine: {
+      ...engineDataOf(made, head),
+      ...engineDataOfMachine(definition, made.applied.values, childPositionsAt(head)),
+    },
     graph: made.graph ?? head?.graph ?? definition.hash,
     changes: made.applied.changes,
   };

@@ -15,7 +15,7 @@ import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
-import type { GraphDefinition } from "../graph/definition.ts";
+import type { ChangedChild, GraphDefinition } from "../graph/definition.ts";
 import {
   applyUpdates,
   clearEphemeral,
@@ -31,6 +31,8 @@ import {
 } from "../graph/superstep.ts";
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
+import { childCheckpoints, type ChildMachineStep } from "./machine-children.ts";
+import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
@@ -78,6 +80,8 @@ export class SuperstepState {
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
+  /** The latest checkpoints of child machines. */
+  #childPositions: readonly ChildPosition[];
   readonly #showsEarlierTaskResults: boolean;
   readonly breakpoints: { readonly before: Breakpoints | null; readonly after: Breakpoints | null };
 
@@ -101,6 +105,7 @@ export class SuperstepState {
     const engine = position.head?.engine ?? {};
     this.waiting = readWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, graphPosition);
+    this.#childPositions = childPositionsAt(position.head);
     this.#showsEarlierTaskResults = showsEarlierTaskResults(run.kwargs);
     this.breakpoints = {
       before: breakpointsWithin(run.kwargs.interrupt_before, graphPosition.path),
@@ -181,7 +186,7 @@ export class SuperstepState {
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
     if (this.definition.machine !== undefined)
-      engine = { ...engine, ...engineDataOfTimers(this.definition, this.values) };
+      engine = { ...engine, ...engineDataOfMachine(this.definition, this.values, this.#childPositions) };
     const { ns } = this;
     // If the head belongs to another namespace, it is of another branch, and no parent: the new checkpoint stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
@@ -267,6 +272,21 @@ export class SuperstepState {
     }
   }
 
+  /** Makes the checkpoints of child machines. The next checkpoint of this graph names them. */
+  commitChildren(changed: readonly ChangedChild[]): Omit<ChildMachineStep, "positions"> {
+    const { definition, head, source } = this;
+    if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };
+    const made = childCheckpoints(changed, {
+      definition,
+      head,
+      source,
+      run: this.run.run_id,
+      metadata: this.#metadata,
+    });
+    this.#childPositions = made.positions;
+    return made;
+  }
+
   /** The fact of the latest checkpoint. `input`: true if it is the checkpoint of an input. */
   checkpointFact(input: boolean): Emission {
     const head = this.head as CheckpointHead;
@@ -316,10 +336,17 @@ export class SuperstepState {
   }
 }
 
-/** The engine data with the timers of a machine. `timersAt` reads it. */
-export function engineDataOfTimers({ machine }: GraphDefinition, values: JsonObject): JsonObject {
-  const timers = machine?.timers(values) ?? [];
-  return timers.length === 0 ? {} : { timers };
+/** The engine data of a machine: its timers, and the latest checkpoints of its children. `timersAt` and `childPositionsAt` read it. */
+export function engineDataOfMachine(
+  { machine }: GraphDefinition,
+  values: JsonObject,
+  positions: readonly ChildPosition[],
+): JsonObject {
+  if (machine === undefined) return {};
+  const timers = machine.timers(values);
+  const living = positions.length === 0 ? [] : machine.children(values);
+  const children = positions.filter(({ start }) => living.includes(start));
+  return { ...(timers.length > 0 && { timers }), ...(children.length > 0 && { children }) };
 }
 
 /** Reads the writes of a finished task from their stored form. */

@@ -29,6 +29,18 @@ export type EdgeRule =
       readonly targets: readonly string[] | null;
     };
 
+/** A child machine that has begun or taken an event. */
+export interface ChangedChild {
+  /** The number of the child, unique on its branch of the thread. */
+  readonly start: number;
+  /** The number of the child machine above it; null for children of the machine above all. */
+  readonly parent: number | null;
+  readonly name: string;
+  readonly values: JsonObject;
+  /** The names of the nodes that are at work for it, or wait for an event. Empty if it has ended. */
+  readonly next: readonly string[];
+}
+
 /** Extra data of a graph that was made from an XState machine. */
 export interface MachineParts {
   /** The machine's own statechart, to be drawn instead of the graph's nodes. */
@@ -54,6 +66,10 @@ export interface MachineParts {
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
   /** Queued runs whose events the machine has taken, by the update of a node. */
   takenRuns(update: JsonObject | null): readonly string[];
+  /** The child machines that have changed, by the update of a node. Those above others come first. */
+  changedChildren(update: JsonObject | null): readonly ChangedChild[];
+  /** The numbers of the child machines in a state. */
+  children(values: JsonObject): readonly number[];
   /** Steps that such an event takes. They do not count to the limit of the run, which others keep at work. */
   readonly stepsOfEvent: number;
 }

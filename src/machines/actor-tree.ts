@@ -2,8 +2,8 @@
 import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { kindOfActor } from "./actor-logic.ts";
-import type { Address, AddressedEvent, Effect, MachineEvent } from "./machine-driver.ts";
-import type { Action, Machine, XStateActor, XStateLibrary } from "./xstate.ts";
+import type { Address, AddressedEvent, ChildState, Effect, MachineEvent } from "./machine-driver.ts";
+import { type Action, isMachine, type Machine, type XStateActor, type XStateLibrary } from "./xstate.ts";
 
 /** The largest number of events in one step. Without a limit, actors that keep sending events to each other would never end the step. */
 const MAX_EVENTS = 10_000;
@@ -26,6 +26,10 @@ export class ActorTree {
   readonly #queues = new Map<XStateActor, (() => void)[]>();
   readonly #started = new Set<XStateActor>();
   readonly #stopped = new Set<XStateActor>();
+  /** Actors that an earlier step has started. */
+  readonly #restored = new Set<XStateActor>();
+  /** Child machines that have begun or taken an event. */
+  readonly #changed = new Set<XStateActor>();
   #events = 0;
 
   /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
@@ -80,6 +84,7 @@ export class ActorTree {
   /** Registers a restored actor and its children as started: they were started in an earlier step. */
   #adopt(actor: XStateActor, stored: JsonObject): void {
     this.#started.add(actor);
+    this.#restored.add(actor);
     this.#queues.delete(actor);
     const { children } = stored;
     for (const [id, child] of Object.entries(isObject(children) ? children : {})) {
@@ -160,6 +165,7 @@ export class ActorTree {
    * parent subscribed to its snapshots.
    */
   #settle(actor: XStateActor): void {
+    this.#noteChild(actor);
     const actions = this.#actions.get(actor)?.splice(0) ?? [];
     const spawned = new Set(actions.map(({ params }) => (params as ActionParams | undefined)?.actorRef));
     // Starts the children that `assign` has spawned: XState returns no action for these.
@@ -170,6 +176,18 @@ export class ActorTree {
     if (parent === undefined || this.#stopped.has(actor)) return;
     if (snapshot.status !== "active") this.#end(actor);
     else if (actor._syncSnapshot === true) this.#send(parent, { type: `xstate.snapshot.${id}`, snapshot });
+  }
+
+  #noteChild(actor: XStateActor): void {
+    const { logic, src } = actor;
+    if (actor === this.root || !isMachine(logic) || this.#changed.has(actor)) return;
+    this.#changed.add(actor);
+    const read = (): ChildState => {
+      const { value, context, output } = logic.getPersistedSnapshot(actor._snapshot) as ChildState;
+      return toStorable({ value, context, output: output ?? null }, "snapshot") as unknown as ChildState;
+    };
+    const begins = !this.#restored.has(actor);
+    this.effects.push({ kind: "child", at: addressOf(actor), src: String(src), begins, read });
   }
 
   #end(actor: XStateActor): void {

@@ -46,10 +46,26 @@ export type Effect =
     }
   /** Cancel the timers that an actor has set with this id. */
   | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
+  /** A child machine has begun (`begins`), or has taken events. `read` returns its state at the end of the step. */
+  | {
+      readonly kind: "child";
+      readonly at: Address;
+      readonly src: string;
+      readonly begins: boolean;
+      read(): ChildState;
+    }
   | { readonly kind: "emit"; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
   /** Run a custom action. */
   | { readonly kind: "action"; run(): unknown };
+
+/** The state of a child machine. */
+export interface ChildState {
+  readonly value: unknown;
+  readonly context: JsonObject;
+  /** Null unless it is done. */
+  readonly output: unknown;
+}
 
 /** An event for an actor, or the result of a promise actor. */
 export type AddressedEvent = { readonly to: Address } & (

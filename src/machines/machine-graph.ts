@@ -1,4 +1,9 @@
-import { defineGraph, type GraphDefinition, type MachineParts } from "../graph/definition.ts";
+import {
+  type ChangedChild,
+  defineGraph,
+  type GraphDefinition,
+  type MachineParts,
+} from "../graph/definition.ts";
 import { value } from "../graph/channels/last-value.ts";
 import { ephemeral } from "../graph/channels/ephemeral.ts";
 import { reduce } from "../graph/channels/reduce.ts";
@@ -14,6 +19,7 @@ import { PromiseActors } from "./promise-actors.ts";
 import {
   type ActorResult,
   type Address,
+  type ChildState,
   type Effect,
   isHandled,
   isWithin,
@@ -31,6 +37,7 @@ import {
   OWN,
   type Pending,
   SNAPSHOT_KEY,
+  type StoredChild,
   snapshotOf,
   STATE_KEY,
   type Step,
@@ -161,6 +168,11 @@ export function machineGraph(
       timers: (values: JsonObject) => timersOf(values).map(({ id, due }) => ({ id, due })),
       takenRuns: (update: JsonObject | null) =>
         (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
+      changedChildren,
+      children: (values: JsonObject) =>
+        ((values[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.children ?? []).map(
+          ({ start }) => start,
+        ),
       stepsOfEvent: STEPS_OF_EVENT,
       timerUpdate: (values: JsonObject, timer: Timer) =>
         timersOf(values).some((one) => isSameTimer(one, timer)) ? { [EVENTS_KEY]: [{ timer }] } : null,
@@ -222,6 +234,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
+  let children: readonly StoredChild[] = begins ? [] : (storedMachineOf(state).children ?? []);
+  const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
   const actions: Step[] = [];
@@ -242,6 +256,15 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
         timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
+        children = children.filter(({ at }) => !isWithin(at, effect.at));
+      } else if (effect.kind === "child") {
+        const { at, src, begins: isNew, read } = effect;
+        let child = isNew ? undefined : childAt(children, at);
+        if (child === undefined) {
+          child = { start: ++started, parent: childAt(children, at.slice(0, -1))?.start ?? null, at, src };
+          children = [...children, child];
+        }
+        changed.set(child.start, { ...child, read });
       } else if (effect.kind === "timer") {
         const { id: name = null, from, to, delay, event } = effect;
         const id = `${++started}:${name ?? event.type}`;
@@ -253,7 +276,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     };
     made.effects.forEach(asked);
     ({ snapshot, output } = made);
-    if (made.status === "done") [work, timers] = [[], []];
+    if (made.status === "done") [work, timers, children] = [[], [], []];
   };
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
@@ -277,7 +300,17 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
   const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
-  const kept = { rest, work, started, timers, actions, unset, ...(taken && { taken }) };
+  const kept: StoredMachine = {
+    rest,
+    work,
+    started,
+    timers,
+    actions,
+    unset,
+    ...(taken && { taken }),
+    ...(children.length > 0 && { children }),
+    ...(changed.size > 0 && { changed: [...changed.values()].map((one) => storedChange(one, children)) }),
+  };
   const update = {
     ...Object.fromEntries(unset.map((key) => [key, null])),
     ...context,
@@ -289,6 +322,42 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     [EVENTS_KEY]: [],
   };
   return { update, work };
+}
+
+const childAt = (children: readonly StoredChild[], at: Address) =>
+  children.find((one) => isSameAddress(one.at, at));
+
+/** A change of a child, as it is stored: with its state only if the parent's snapshot does not have that. */
+function storedChange(
+  { read, ...child }: StoredChild & { read(): ChildState },
+  children: readonly StoredChild[],
+) {
+  return children.some(({ start }) => start === child.start) ? child : { ...child, state: read() };
+}
+
+/** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
+function changedChildren(update: JsonObject | null): readonly ChangedChild[] {
+  const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
+  return (changed ?? []).flatMap(({ start, parent, at, src, state }) => {
+    const shown = state ?? livingChild(rest, at);
+    if (shown === undefined) return [];
+    const { value: stateValue, context, output } = shown;
+    const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
+    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => one.src);
+    const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
+    // Namespaces are separated by these characters.
+    return [{ start, parent, name: src.replaceAll(/[|:]/g, "_"), values, next }];
+  });
+}
+
+function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
+  let snapshot: unknown = rest;
+  for (const id of at) {
+    const { children } = isObject(snapshot) ? snapshot : {};
+    const child = isObject(children) ? children[id] : undefined;
+    snapshot = isObject(child) ? child["snapshot"] : undefined;
+  }
+  return snapshot as ChildState | undefined;
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>

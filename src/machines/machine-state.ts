@@ -4,6 +4,7 @@ import type {
   ActorResult,
   Address,
   AddressedEvent,
+  ChildState,
   MachineEvent,
   PromiseStart,
   StoredSnapshot,
@@ -34,6 +35,16 @@ export interface SetTimer extends Timer {
   readonly event: MachineEvent;
 }
 
+/** A child machine that has not ended. */
+export interface StoredChild {
+  /** Unique: a child that is started later at the same address has another number. */
+  readonly start: number;
+  /** The number of the child machine above it; null for children of the root. */
+  readonly parent: number | null;
+  readonly at: Address;
+  readonly src: string;
+}
+
 /** A macrostep whose custom actions still have to run. Actions cannot be stored, so the macrostep is computed again to get them. */
 export type Step =
   /** The start of the machine, with its input. */
@@ -55,6 +66,10 @@ export interface StoredMachine {
   readonly unset: readonly string[];
   /** Queued runs whose events the last step took. */
   readonly taken?: readonly string[];
+  /** Absent if there are none. */
+  readonly children?: readonly StoredChild[];
+  /** Child machines that began or took an event in the last step. `state`: that of a child that has ended, which `rest` does not have. */
+  readonly changed?: readonly (StoredChild & { readonly state?: ChildState })[];
 }
 
 /** The state key that holds the whole input until the machine has started with it. */

@@ -102,6 +102,7 @@ export class MachineVersions {
           rest: newRest,
           unset,
           work: kept.work.filter(({ at }) => hasChild(newRest, at[0])),
+          children: (kept.children ?? []).filter(({ at }) => hasChild(newRest, at[0])),
         },
         [VERSION_KEY]: this.current.version,
       };

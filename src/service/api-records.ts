@@ -275,6 +275,29 @@ function taskOf(
   };
 }
 
+/**
+ * A child machine as a task of the machine that started it. It is none that runs: it takes events within the steps of that machine.
+ * @param name the name of the child, with its id
+ */
+export function apiChildTask(
+  thread: string,
+  name: string,
+  { ns, state }: { readonly ns: string; readonly state: JsonObject | null },
+): JsonObject {
+  const [node, id] = name.split(":");
+  const checkpoint = state === null ? { thread_id: thread, checkpoint_ns: ns } : null;
+  return {
+    id,
+    name: node,
+    path: ["__pregel_push", node],
+    error: null,
+    interrupts: [],
+    checkpoint,
+    state,
+    result: null,
+  };
+}
+
 /** The interrupts of a task: those that wait for an answer, and in an older state also those that were answered. */
 function interruptsOf(
   { result, interrupts, answered = [] }: TaskWrites,

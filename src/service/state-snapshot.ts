@@ -1,9 +1,10 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
+import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
-import { emptyApiState, apiState, type TaskSubgraph } from "./api-records.ts";
+import { emptyApiState, apiChildTask, apiState, type TaskSubgraph } from "./api-records.ts";
 
 /** The parts of a state to return. */
 export interface StateProjection {
@@ -20,6 +21,8 @@ export interface SnapshotContext {
   readonly journal: Journal;
   readonly key: ThreadKey;
   readonly projection: StateProjection;
+  /** The child machines, at all levels, of the machine whose state is read. */
+  readonly children?: readonly ChildPosition[];
 }
 
 /**
@@ -51,7 +54,9 @@ export async function stateSnapshot(
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
-  return chosen(state, projection);
+  const children = isShown("tasks") ? await childTasks(context, checkpoint) : [];
+  if (children.length === 0) return chosen(state, projection);
+  return chosen({ ...state, tasks: [...(state["tasks"] as readonly unknown[]), ...children] }, projection);
 }
 
 function chosen(state: JsonObject, { fields }: StateProjection): JsonObject {
@@ -80,6 +85,27 @@ async function within(
     }
   }
   return found;
+}
+
+/** The child machines of the machine that made a checkpoint, as tasks. */
+async function childTasks(
+  context: SnapshotContext,
+  { ns, engine }: Checkpoint,
+): Promise<readonly JsonObject[]> {
+  const { journal, key, projection, children = childPositionsAt({ engine }) } = context;
+  const tasks: JsonObject[] = [];
+  for (const child of children) {
+    const own = ns === "" ? child.ns : child.ns.startsWith(`${ns}|`) ? child.ns.slice(ns.length + 1) : "|";
+    if (own.includes("|")) continue;
+    // oxlint-disable-next-line no-await-in-loop -- a machine has few children, and parallel reads would not be faster
+    const made =
+      projection.subgraphs === true ? await journal.checkpoint(key, child.ns, child.id) : undefined;
+    const inner = { ...context, projection: { subgraphs: true }, children };
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const state = made === undefined ? null : await stateSnapshot(inner, made);
+    tasks.push(apiChildTask(key.thread, own, { ns: child.ns, state }));
+  }
+  return tasks;
 }
 
 /** The latest state of a subgraph's namespace; an empty state when the subgraph has not started. */

@@ -23,16 +23,28 @@ export interface StreamEnd {
 /** The connection broke before the answer was complete. It is unknown what the server had done by then. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
+  /** True if the connection had served another request before, and was closed before a byte of this answer came. */
+  wasIdle = false;
 }
 
 /** Milliseconds that a connection stays open without a request. The server closes it after 10 seconds. */
 const IDLE = 4_000;
 
-/** A plain client of one server: no retries, no hidden behaviour, no timeouts except its own. */
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A plain client of one server: no retries but of requests on connections that were closed while idle, no hidden behaviour, no timeouts except its own. */
 export class Client {
   readonly #port: number;
   // Idle connections are closed before the server does it, or a request might come on one that is closed already.
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE });
+  /** Requests that were sent again, because their connection had been closed while it was idle. */
+  repeated = 0;
 
   constructor(port: number) {
     this.#port = port;
@@ -53,7 +65,7 @@ export class Client {
       readonly signal?: AbortSignal;
     } = {},
   ): Promise<Answer> {
-    const response = await this.#send(method, path, body, {}, options.signal);
+    const response = await this.#send({ method, path, body, signal: options.signal });
     const status = response.statusCode ?? 0;
     options.head?.(status, response.headers);
     let text = "";
@@ -85,7 +97,7 @@ export class Client {
   ): Promise<StreamEnd> {
     let status = 0;
     try {
-      const response = await this.#send(method, path, body, headers, signal);
+      const response = await this.#send({ method, path, body, headers, signal });
       status = response.statusCode ?? 0;
       onHead(status, response.headers);
       response.setEncoding("utf8");
@@ -117,13 +129,21 @@ export class Client {
     });
   }
 
-  #send(
-    method: string,
-    path: string,
-    body: unknown,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal | undefined,
-  ): Promise<IncomingMessage> {
+  /**
+   * Sends a request; once more if its connection, which had been idle, turns out to be closed. On a busy machine the client may see that too late.
+   * A server that is dead refuses the second connection.
+   */
+  async #send(asked: Asked): Promise<IncomingMessage> {
+    try {
+      return await this.#sendOnce(asked);
+    } catch (error) {
+      if (!(error instanceof ConnectionLost) || !error.wasIdle) throw error;
+      this.repeated++;
+      return this.#sendOnce(asked);
+    }
+  }
+
+  #sendOnce({ method, path, body, headers = {}, signal }: Asked): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const payload = body === undefined ? undefined : JSON.stringify(body);
       const outgoing = request(
@@ -145,7 +165,11 @@ export class Client {
         resolve,
       );
       outgoing.on("timeout", () => outgoing.destroy(new Error("silent for 30 s")));
-      outgoing.on("error", (error) => reject(new ConnectionLost(error.message, { cause: error })));
+      outgoing.on("error", (error: NodeJS.ErrnoException) => {
+        const lost = new ConnectionLost(error.message, { cause: error });
+        lost.wasIdle = outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        reject(lost);
+      });
       outgoing.end(payload);
     });
   }

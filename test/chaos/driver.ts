@@ -56,6 +56,8 @@ export interface Outcome {
   readonly events: number;
   /** Acknowledged events of machines. */
   readonly machineEvents: number;
+  /** Requests that were sent again, because their idle connection had been closed. */
+  readonly repeated: number;
   readonly violations: readonly Violation[];
   /** The data directory; it is kept if a violation was found. */
   readonly directory: string | undefined;
@@ -88,6 +90,7 @@ export async function runChaos(options: ChaosOptions): Promise<Outcome> {
     stateless: driver.ledger.stateless.size,
     events: driver.events(),
     machineEvents: driver.machineEvents(),
+    repeated: driver.repeated,
     violations,
     directory: violations.length === 0 ? undefined : directory,
   };
@@ -97,6 +100,7 @@ class Driver {
   readonly ledger = new Ledger();
   readonly violations: Violation[] = [];
   operations = 0;
+  repeated = 0;
   readonly #options: ChaosOptions;
   readonly #dice: SeededRandom;
   readonly #directory: string;
@@ -214,6 +218,7 @@ class Driver {
     await life.kill();
     await load.stop();
     client.close();
+    this.repeated += client.repeated;
     this.operations += load.operations;
     if (inGoodOrder) return this.#gone("stopped", under);
     return this.#killed(life, how === "killed" ? under : `at ${self?.place}, ${under}`);

@@ -52,10 +52,14 @@ for (const { invariant, message, evidence } of outcome.violations) {
 for (const [invariant, count] of reported) {
   if (count > MOST) process.stdout.write(`\n${invariant}: ${count - MOST} more\n`);
 }
+if (outcome.kills < kills || outcome.stops < stops) {
+  const why = outcome.violations.length > 0 ? "a violation" : "the time limit";
+  process.stdout.write(`\nended early, by ${why}: ${kills} kills and ${stops} stops were asked for\n`);
+}
 process.stdout.write(
   `\nseed ${seed}: ${outcome.kills} kills, ${outcome.stops} stops, ${outcome.operations} operations, ${outcome.runs} runs acknowledged ` +
     `(${outcome.stateless} without a thread), ` +
-    `${outcome.events} events received, ${outcome.machineEvents} events sent to machines, ${outcome.violations.length} violations` +
+    `${outcome.events} events received, ${outcome.machineEvents} events sent to machines, ${outcome.repeated} requests sent again, ${outcome.violations.length} violations` +
     `${outcome.directory === undefined ? "" : `; kept: ${outcome.directory}`}\n`,
 );
 process.exit(outcome.violations.length === 0 ? 0 : 1);

@@ -7,6 +7,7 @@ import { lines } from "./support/clients.ts";
 import { gated } from "./support/latches.ts";
 import { receiver } from "./support/receiver.ts";
 import { directory, serve } from "./support/server.ts";
+import { isAgain } from "./support/suite-variant.ts";
 import { aTime, get, newThread, NOBODY, post, postJson } from "./support/wire.ts";
 
 const within = { allow_internal: true } as const;
@@ -269,7 +270,7 @@ test("outlives a restart, and the thread that it tells of", async () => {
   expect(told[1]?.headers["x-webhook-id"]).toBe(told[0]?.headers["x-webhook-id"]);
 });
 
-test("a thousand that nobody takes keep no run waiting", { timeout: 120_000 }, async () => {
+test.skipIf(isAgain)("a thousand that nobody takes keep no run waiting", { timeout: 120_000 }, async () => {
   const { url } = await serve({ graphs: { work }, webhooks: within });
   const webhook = `http://127.0.0.1:${await closedPort()}/`;
   const run = { assistant_id: "work", input: {}, webhook, multitask_strategy: "enqueue" };

@@ -132,7 +132,8 @@ describe("a promise actor that assign spawns", () => {
     const driver = driverOf(outer);
     const begun = driver.begin(undefined);
     const at = ["i", "w"];
-    expect(begun.effects).toEqual([{ kind: "start", at, owner: ["inner"], src: "work", input: 5 }]);
+    const child = { kind: "child", at: ["i"], src: "inner", begins: true, read: expect.any(Function) };
+    expect(begun.effects).toEqual([child, { kind: "start", at, owner: ["inner"], src: "work", input: 5 }]);
     const ended = driver.take(stored(begun.snapshot), { to: at, result: { output: 2 } });
     expect(ended.snapshot.value).toBe("off");
     // Its actor is gone: a result that comes late changes nothing.

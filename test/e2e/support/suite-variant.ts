@@ -8,7 +8,7 @@ export const isSharded: boolean = process.env["HEDDLE_TEST_SHARDS"] !== undefine
  * True if the suite runs again over another choice than the server's default. Slow tests whose result cannot differ are
  * skipped then.
  */
-export const isAgain: boolean = isHosted || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
+export const isAgain: boolean = isHosted || isSharded || process.env["HEDDLE_TEST_TRANSPORT"] !== undefined;
 
 /**
  * Where LangGraph.js graphs behave differently from Heddle's, because LangGraph itself does. These are the only

@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from "vitest";
+import { pairedId } from "../../../src/model/ids.ts";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const HEX32 = /^[0-9a-f]{32}$/;
@@ -33,6 +34,14 @@ export async function postJson<T>(url: string, body?: unknown): Promise<T> {
 
 export async function newThread(url: string): Promise<string> {
   return (await postJson<{ thread_id: string }>(`${url}/threads`)).thread_id;
+}
+
+/** Creates two threads that are in one shard. */
+export async function twoThreads(url: string): Promise<readonly [string, string]> {
+  const one = await newThread(url);
+  const two = pairedId(one);
+  await postJson(`${url}/threads`, { thread_id: two });
+  return [one, two];
 }
 
 /** One server-sent event with its exact bytes. */

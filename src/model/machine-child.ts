@@ -1,0 +1,19 @@
+import type { CheckpointHead } from "./checkpoint.ts";
+import { isObject } from "./json.ts";
+
+/** The latest checkpoint of a child machine, as the engine data of a checkpoint of the machine above all names it. */
+export interface ChildPosition {
+  /** The number of the child, unique on its branch of the thread. */
+  readonly start: number;
+  readonly ns: string;
+  readonly id: string;
+  readonly step: number;
+  /** The keys of its state. */
+  readonly keys: readonly string[];
+}
+
+/** The child machines at a checkpoint, at all levels. */
+export function childPositionsAt(head: Pick<CheckpointHead, "engine"> | null): readonly ChildPosition[] {
+  const children = head?.engine?.["children"];
+  return Array.isArray(children) ? (children.filter(isObject) as unknown as readonly ChildPosition[]) : [];
+}
