@@ -38,6 +38,7 @@ async function buildPackage(): Promise<void> {
   const entries = [
     "cli.js",
     "index.js",
+    "testing.js",
     "app/node-worker-entry.js",
     "app/graph-types-worker-entry.js",
     "demo/agent.js",

@@ -1,5 +1,6 @@
 import { addExtension, Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
 import { ClassInstance, NonJsonValue, type NonJsonContent } from "../model/class-instance.ts";
+import type { WriteOperation } from "../ports/key-value-store.ts";
 import { isTooLong, MAX_TEXT_BYTES } from "../model/json.ts";
 import { fromInstanceText, toInstanceText } from "./class-instance-json.ts";
 import { PlainPacker } from "./fast-msgpack.ts";
@@ -79,6 +80,20 @@ export function packValue(value: unknown, head: number): Buffer {
 /** Encodes JSON data as standard MessagePack, which any reader understands. */
 export function packForClients(value: unknown): Uint8Array {
   return packr.pack(value);
+}
+
+/** Encodes a batch of a key-value store. */
+export const packBatch = (ops: readonly WriteOperation[]): Buffer =>
+  packr.pack(ops.flatMap(({ key, value }) => [key, value]));
+
+/** Decodes the batch that {@link packBatch} wrote. The values are views of `bytes`. @throws Error if the bytes are not such a batch */
+export function unpackBatch(bytes: Uint8Array): WriteOperation[] {
+  const flat = packr.unpack(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) as unknown[];
+  if (!Array.isArray(flat) || flat.length % 2 !== 0) throw new TypeError("no batch of a key-value store");
+  return Array.from({ length: flat.length / 2 }, (_, i) => ({
+    key: flat[2 * i] as string,
+    value: flat[2 * i + 1] as Buffer | null,
+  }));
 }
 
 function packText(value: unknown, head: number): Buffer {

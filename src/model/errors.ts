@@ -42,6 +42,8 @@ export type ErrorCode =
   | "journal.fenced"
   | "journal.conflict"
   | "journal.damaged"
+  | "log.fenced"
+  | "log.trimmed"
   | "storage.locked"
   | "storage.version"
   | "storage.unavailable"

@@ -43,6 +43,8 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "journal.fenced": 503,
   "journal.conflict": 503,
   "journal.damaged": 500,
+  "log.fenced": 503,
+  "log.trimmed": 503,
   "storage.locked": 503,
   "storage.version": 500,
   "storage.unavailable": 503,

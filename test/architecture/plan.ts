@@ -83,6 +83,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   // Types only; the compiler itself comes from the user's project.
   "typescript-5": ["src/graph-types/"],
   "@langchain/langgraph-sdk": ["src/conformance/"],
+  "node:assert/strict": ["src/contracts/"],
   "node:async_hooks": ["src/langgraph/"],
   "node:module": [
     "src/graph-loader/",

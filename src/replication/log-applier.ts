@@ -1,0 +1,112 @@
+import { packBatch, unpackBatch } from "../codec/msgpack.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
+import type { ShardLog } from "../ports/shard-log.ts";
+
+/**
+ * The key of the position up to which a database has applied its log. It is above the end (`~`) of every range that is scanned, so only its
+ * reader finds it.
+ */
+const APPLIED_KEY = "~applied";
+/** Bytes of the log that are read and applied at once. */
+const READ_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Applies the log of a shard to a database. Each batch is written together with its position, without sync: what a power cut takes from the
+ * database, the log still has.
+ */
+export class LogApplier {
+  readonly #kv: KeyValueStore;
+  readonly #log: ShardLog;
+  readonly #shard: number;
+  #applied = 0;
+  #epoch = 0;
+
+  constructor(kv: KeyValueStore, log: ShardLog, shard: number) {
+    this.#kv = kv;
+    this.#log = log;
+    this.#shard = shard;
+  }
+
+  /** The position of the last entry that the database has. */
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** The epoch of that entry; 0 if there is none. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Reads the position from the database, which MUST be open. */
+  async readPosition(): Promise<void> {
+    const stored = await this.#kv.get(APPLIED_KEY);
+    [this.#applied, this.#epoch] =
+      stored === undefined ? [0, 0] : [stored.readUIntBE(0, 6), stored.readUIntBE(6, 6)];
+  }
+
+  /**
+   * Checks that the log has the entry up to which the database has applied it. It may not, if the engine has lost what it had acknowledged: after
+   * a failover to a standby that was behind, or a restored backup.
+   * @throws ServiceError `journal.damaged`
+   */
+  async checkPosition(): Promise<void> {
+    if (this.#applied === 0) return;
+    const last = await this.#log.last(this.#shard);
+    const found = last < this.#applied ? undefined : await this.#epochAt(this.#applied);
+    if (found === this.#epoch) return;
+    throw new ServiceError(
+      "journal.damaged",
+      `The log of shard ${this.#shard} has lost entries: it ends at ${last}, and the entry at ${this.#applied} is not the one ` +
+        "that this node has applied",
+    );
+  }
+
+  async #epochAt(seq: number): Promise<number | undefined> {
+    try {
+      const [entry] = await this.#log.read(this.#shard, seq, 1);
+      return entry?.epoch;
+    } catch (error) {
+      // It was trimmed, so a snapshot had it.
+      if (error instanceof ServiceError && error.code === "log.trimmed") return this.#epoch;
+      throw error;
+    }
+  }
+
+  /** Applies everything that the log has. @throws ServiceError of the log, of the database, or `journal.damaged` */
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const entries = await this.#log.read(this.#shard, this.#applied + 1, READ_BYTES);
+      const last = entries.at(-1);
+      if (last === undefined) return;
+      const ops: WriteOperation[] = [];
+      for (const [i, { seq, batch }] of entries.entries()) {
+        if (seq !== this.#applied + 1 + i) throw damagedEntry(this.#shard, seq);
+        try {
+          for (const op of unpackBatch(batch)) ops.push(op);
+        } catch (cause) {
+          throw damagedEntry(this.#shard, seq, cause);
+        }
+      }
+      await this.apply(last.seq, last.epoch, ops);
+    }
+  }
+
+  /** Writes what the log has up to `seq`. */
+  async apply(seq: number, epoch: number, ops: readonly WriteOperation[]): Promise<void> {
+    const position = Buffer.allocUnsafe(12);
+    position.writeUIntBE(seq, 0, 6);
+    position.writeUIntBE(epoch, 6, 6);
+    await this.#kv.batch([...ops, { key: APPLIED_KEY, value: position }], { sync: false });
+    this.#applied = seq;
+    this.#epoch = epoch;
+  }
+}
+
+/** The entry with which an owner begins. It changes nothing, but no older append can be stored after it. */
+export const OPENING_ENTRY: Uint8Array = packBatch([]);
+
+const damagedEntry = (shard: number, seq: number, cause?: unknown): ServiceError =>
+  new ServiceError("journal.damaged", `The log of shard ${shard} holds a damaged entry at position ${seq}`, {
+    cause,
+  });

@@ -1,0 +1,70 @@
+import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
+
+interface Shard {
+  epoch: number;
+  /** The position of the first entry in `entries`. */
+  first: number;
+  readonly entries: LogEntry[];
+}
+
+/** A log in the memory of this process, for tests and the simulation. All nodes share one. */
+export class MemoryShardLog implements ShardLog {
+  readonly #shards = new Map<number, Shard>();
+  readonly #isEpochChecked: boolean;
+
+  /** `isEpochChecked`: false only to test that the position alone keeps former owners out, once the new one has appended. */
+  constructor(isEpochChecked = true) {
+    this.#isEpochChecked = isEpochChecked;
+  }
+
+  /** The epoch of a shard; 0 before the first one. */
+  epochOf(shard: number): number {
+    return this.#of(shard).epoch;
+  }
+
+  /** Gives a shard a new epoch. */
+  newEpoch(shard: number): number {
+    return ++this.#of(shard).epoch;
+  }
+
+  async append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void> {
+    const of = this.#of(shard);
+    if ((this.#isEpochChecked && epoch !== of.epoch) || seq !== lastOf(of) + 1)
+      throw fencedAppend(shard, seq, epoch);
+    of.entries.push({ seq, epoch, batch });
+  }
+
+  async read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]> {
+    const { first, entries } = this.#of(shard);
+    if (from < first) throw trimmedLog(shard, from);
+    const found: LogEntry[] = [];
+    let bytes = 0;
+    for (let i = from - first; i < entries.length; i++) {
+      const entry = entries[i] as LogEntry;
+      bytes += entry.batch.length;
+      if (found.length > 0 && bytes > limitBytes) break;
+      found.push(entry);
+    }
+    return found;
+  }
+
+  async last(shard: number): Promise<number> {
+    return lastOf(this.#of(shard));
+  }
+
+  async trim(shard: number, below: number): Promise<void> {
+    const of = this.#of(shard);
+    const count = Math.min(below, lastOf(of)) - of.first;
+    if (count <= 0) return;
+    of.entries.splice(0, count);
+    of.first += count;
+  }
+
+  #of(shard: number): Shard {
+    let of = this.#shards.get(shard);
+    if (of === undefined) this.#shards.set(shard, (of = { epoch: 0, first: 1, entries: [] }));
+    return of;
+  }
+}
+
+const lastOf = ({ first, entries }: Shard): number => first + entries.length - 1;

@@ -1,0 +1,217 @@
+import { packBatch } from "../codec/msgpack.ts";
+import { ServiceError } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Eventually } from "../ports/eventually.ts";
+import type { KeyValueEntry, KeyValueStore, ScanRange, WriteOperation } from "../ports/key-value-store.ts";
+import type { Random } from "../ports/random.ts";
+import type { Cancel, Scheduler } from "../ports/scheduler.ts";
+import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
+import type { TimeBudget } from "../ports/time-budget.ts";
+import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
+
+/** Milliseconds for which an append without an answer is repeated, by default: as long as a restart of the engine takes. */
+const PATIENCE_MS = 5_000;
+/** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
+const FIRST_DELAY_MS = 20;
+const LONGEST_DELAY_MS = 1_000;
+
+/** A shard, as its owner has it. */
+export interface OwnedShard {
+  readonly shard: number;
+  /** The epoch of this ownership: no other owner has the same, nor this one after a restart. */
+  readonly epoch: number;
+}
+
+export interface ReplicationDeps {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** Milliseconds for which an append without an answer is repeated before its batch fails. */
+  readonly patienceMs?: number;
+  /** Called once, when the shard is found to have another owner. From then on, every batch and every open is refused with `log.fenced`. */
+  onFenced?(): void;
+}
+
+/**
+ * The database of a shard whose batches are durable in a log, instead of on the disk: a batch is appended to the log, then written to the inner
+ * store without sync, then acknowledged.
+ *
+ * Opening it applies what the log has and the inner store has not, and appends an entry that changes nothing. From then on no earlier
+ * append of this or of a former owner can be stored, however late it arrives: its position is taken.
+ *
+ * An append without an answer is repeated at the same position. If it was stored the first time, the position is taken, by an entry of the same
+ * epoch and content.
+ */
+export class ReplicatedKeyValueStore implements KeyValueStore {
+  readonly #inner: KeyValueStore;
+  readonly #log: ShardLog;
+  readonly #owned: OwnedShard;
+  readonly #deps: ReplicationDeps;
+  readonly #applier: LogApplier;
+  /** Resolves when the last batch has ended. The log takes one append of a shard at a time. */
+  #last: Promise<void> = Promise.resolve();
+  #isOpen = false;
+  /** The error of the first failed batch since the store was opened: it is unknown what the log has. */
+  #failure: unknown;
+  /** True if the inner store has failed to write, so that it has to be opened again. */
+  #isInnerBroken = false;
+  #isFenced = false;
+  /** Ends the pause before an append is repeated. */
+  #endPause: (() => void) | undefined;
+
+  constructor(inner: KeyValueStore, log: ShardLog, owned: OwnedShard, deps: ReplicationDeps) {
+    this.#inner = inner;
+    this.#log = log;
+    this.#owned = owned;
+    this.#deps = deps;
+    this.#applier = new LogApplier(inner, log, owned.shard);
+  }
+
+  get budget(): TimeBudget | undefined {
+    return this.#inner.budget;
+  }
+
+  set budget(budget: TimeBudget | undefined) {
+    this.#inner.budget = budget;
+  }
+
+  async open(): Promise<void> {
+    await this.#inner.open();
+    this.#isInnerBroken = false;
+    try {
+      await this.#applier.readPosition();
+      await this.#recover();
+    } catch (error) {
+      await this.#inner.close();
+      throw error;
+    }
+    this.#failure = undefined;
+    this.#isOpen = true;
+  }
+
+  get(key: string, isSlow?: boolean): Eventually<Buffer | undefined> {
+    return this.#inner.get(key, isSlow);
+  }
+
+  entries(range: ScanRange): AsyncIterable<KeyValueEntry> {
+    return this.#inner.entries(range);
+  }
+
+  keys(range: ScanRange): AsyncIterable<readonly string[]> {
+    return this.#inner.keys(range);
+  }
+
+  /** Every batch survives a power cut, with `sync` or without. */
+  batch(ops: readonly WriteOperation[]): Promise<void> {
+    const stored = this.#last.then(() => this.#store(ops));
+    this.#last = stored.catch(() => undefined);
+    return stored;
+  }
+
+  /** Rejects while the log would refuse an append. Otherwise, it has ended the uncertainty after a failed one. */
+  async probe(): Promise<void> {
+    await this.#inner.probe?.();
+    if (!this.#isInnerBroken) await this.#recover();
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#endPause?.();
+    await this.#last;
+    await this.#inner.close();
+  }
+
+  async #store(ops: readonly WriteOperation[]): Promise<void> {
+    if (!this.#isOpen)
+      throw new ServiceError("storage.unavailable", "The storage is not available: it is closed");
+    if (this.#failure !== undefined) throw this.#failure;
+    if (ops.length === 0) return;
+    try {
+      const seq = this.#applier.applied + 1;
+      await this.#append(seq, packBatch(ops));
+      await this.#apply(seq, ops);
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
+  /** Appends to the log, and repeats it while there is no answer. */
+  async #append(seq: number, batch: Uint8Array): Promise<void> {
+    const { clock, patienceMs = PATIENCE_MS } = this.#deps;
+    const until = clock.mono() + patienceMs;
+    for (let delay = FIRST_DELAY_MS; ; delay = Math.min(2 * delay, LONGEST_DELAY_MS)) {
+      try {
+        return await this.#appendOnce(seq, batch);
+      } catch (error) {
+        if (isFenced(error) || clock.mono() >= until || !this.#isOpen) throw error;
+        await this.#pause(delay);
+      }
+    }
+  }
+
+  async #appendOnce(seq: number, batch: Uint8Array): Promise<void> {
+    const { shard, epoch } = this.#owned;
+    try {
+      await this.#log.append(shard, seq, epoch, batch);
+    } catch (error) {
+      if (!isFenced(error)) throw error;
+      const [taken] = (await this.#log.last(shard)) < seq ? [] : await this.#log.read(shard, seq, 1);
+      if (taken?.epoch !== epoch || Buffer.compare(taken.batch, batch) !== 0) throw this.#fenced(error);
+    }
+  }
+
+  /** Applies what the log has, and appends the {@link OPENING_ENTRY}. */
+  async #recover(): Promise<void> {
+    const { shard, epoch } = this.#owned;
+    if (this.#isFenced) throw fencedAppend(shard, this.#applier.applied + 1, epoch);
+    await this.#applier.checkPosition();
+    for (;;) {
+      await this.#applier.catchUp();
+      const seq = this.#applier.applied + 1;
+      if (this.#applier.epoch > epoch) throw this.#fenced(fencedAppend(shard, seq, epoch));
+      try {
+        await this.#log.append(shard, seq, epoch, OPENING_ENTRY);
+        return await this.#apply(seq, []);
+      } catch (error) {
+        if (!isFenced(error)) throw error;
+        // A late append of the former owner, or of this one, may have won the position. Otherwise, the epoch is over.
+        if ((await this.#log.last(shard)) < seq) throw this.#fenced(error);
+      }
+    }
+  }
+
+  async #apply(seq: number, ops: readonly WriteOperation[]): Promise<void> {
+    try {
+      await this.#applier.apply(seq, this.#owned.epoch, ops);
+    } catch (error) {
+      this.#isInnerBroken = true;
+      throw error;
+    }
+  }
+
+  #fenced(error: unknown): unknown {
+    if (!this.#isFenced) this.#deps.onFenced?.();
+    this.#isFenced = true;
+    return error;
+  }
+
+  /** Waits before an append is repeated, for a random part of `ms`, so that the nodes of a cluster do not return all at once. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#endPause = undefined;
+        resolve();
+      };
+      const cancel: Cancel = this.#deps.scheduler.after(
+        ms * (0.5 + this.#deps.random.float() / 2),
+        end,
+        true,
+      );
+      this.#endPause = end;
+    });
+  }
+}
+
+const isFenced = (error: unknown): boolean => error instanceof ServiceError && error.code === "log.fenced";

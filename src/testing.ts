@@ -1,0 +1,9 @@
+/**
+ * Contracts of the ports that an adapter for a cluster's engine implements. Each is a list of checks for any test runner:
+ *
+ *     for (const { title, run } of shardLogContract) test(title, async () => run(await makeHarness()));
+ */
+export type { ContractCheck } from "./contracts/contract.ts";
+export { shardLogContract, type ShardLogHarness } from "./contracts/shard-log.ts";
+export type { LogEntry, ShardLog } from "./ports/shard-log.ts";
+export { ServiceError, type ErrorCode } from "./model/errors.ts";

@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { systemClock } from "../../src/platform/clock.ts";
+import { systemRandom } from "../../src/platform/random.ts";
+import { systemScheduler } from "../../src/platform/scheduler.ts";
+import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
+import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
+import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
+import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
+import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
+import { shardLogContract } from "../../src/testing.ts";
+import { keyValueStoreContract } from "../contracts/key-value-store.ts";
+import { runContract } from "../contracts/run-contract.ts";
+import { temporary } from "../storage/support.ts";
+
+runContract("shard log: memory", shardLogContract, async () => {
+  const log = new MemoryShardLog();
+  return { harness: { log, other: log, newEpoch: async (shard) => log.newEpoch(shard) } };
+});
+
+const deps = { clock: systemClock, scheduler: systemScheduler, random: systemRandom() };
+function replicated(inner: KeyValueStore): ReplicatedKeyValueStore {
+  const log = new MemoryShardLog();
+  return new ReplicatedKeyValueStore(inner, log, { shard: 3, epoch: log.newEpoch(3) }, deps);
+}
+
+keyValueStoreContract("replicated, over memory", () => ({ store: replicated(new MemoryKeyValueStore()) }));
+keyValueStoreContract("replicated, over LevelDB", () => {
+  const directory = temporary();
+  return {
+    store: replicated(new LevelDbKeyValueStore(join(directory.path, "level"), false)),
+    end: directory.remove,
+  };
+});
