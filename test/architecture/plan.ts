@@ -66,7 +66,10 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   preact: ["src/dashboard/"],
   "preact/hooks": ["src/dashboard/"],
   "@preact/signals": ["src/dashboard/"],
-  "@tanstack/virtual-core": ["src/dashboard/threads/virtual-thread-list.tsx"],
+  "@tanstack/virtual-core": [
+    "src/dashboard/components/use-virtualizer.ts",
+    "src/dashboard/threads/conversation-view.tsx",
+  ],
   diff: ["src/dashboard/components/diff.tsx"],
   marked: ["src/dashboard/components/markdown.tsx"],
   xstate: ["actors/"],

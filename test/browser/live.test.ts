@@ -258,10 +258,14 @@ describe.skipIf(isMissing)("what a page reads once", { timeout: 60_000 }, () => 
     const context = await browser();
     await context.clock.install();
     const { page } = await opened(context, app.url);
-    await failsAtFirst(page, "**/assistants/*/schemas");
+    // Until the JSON is begun, because the form would take its place.
+    const schemas = "**/assistants/*/schemas";
+    await page.route(schemas, (route) => route.fulfill({ status: 503, json: { detail: "busy" } }));
     await page.goto(`${app.url}/#/new?graph=approval`);
     await page.reload();
     await page.getByLabel("Input, as JSON").fill('{"topic": ');
+    await page.locator('form > .bad:has-text("busy")').waitFor();
+    await page.unroute(schemas);
     await page.clock.fastForward(60_000);
     await page.waitForSelector('option:checked:has-text("approval")', { state: "attached" });
     await page.locator('form > .bad:has-text("busy")').waitFor({ state: "detached" });

@@ -141,8 +141,3 @@ export function conversationKey(values: JsonRecord): string | null {
     }) ?? null
   );
 }
-
-export function conversationOf(values: JsonRecord): readonly ChatMessage[] {
-  const key = conversationKey(values);
-  return key === null ? [] : (values[key] as readonly JsonRecord[]).map(toChatMessage);
-}

@@ -4,6 +4,7 @@ import { isDone, type Run, type ThreadState } from "../api/records.ts";
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
+import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { traceFromHistory } from "./trace-from-history.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
@@ -34,6 +35,7 @@ export class RunSubscription {
   readonly changes = new RenderVersion();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket | null;
+  readonly log = new EventLog();
   trace: Trace;
   readonly #records: Refresher<Records>;
   #last = "-1";
@@ -47,7 +49,7 @@ export class RunSubscription {
     this.stream = new ReconnectingSocket({
       path: `threads/${thread}/runs/${id}/stream`,
       query: () => new URLSearchParams({ ...TRACE_STREAM_PARAMS, last_event_id: this.#last }),
-      onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
+      onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent, data),
       onEnd: () => this.refresh(),
       onMissing: (reason) => {
         if (this.run.peek() !== null) this.#deleted(reason);
@@ -122,9 +124,11 @@ export class RunSubscription {
     this.error.value = errorMessage(cause);
   }
 
-  #take(event: StreamEvent): void {
+  #take(event: StreamEvent, text: string): void {
     this.#last = event.id;
-    if (this.trace.take(event)) this.changes.increment();
+    if (!this.trace.take(event)) return;
+    this.log.add(event, text);
+    this.changes.increment();
   }
 
   /** Rebuilds the trace from the thread's history. Used when the server no longer stores the run's events. */

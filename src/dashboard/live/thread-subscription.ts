@@ -4,9 +4,11 @@ import { isDone, type Run, type Thread, type ThreadState } from "../api/records.
 import { isKeyMissing, errorMessage } from "../app/notices.ts";
 import { type FeedMessage as Told, FeedModel } from "../inspector/feed-model.ts";
 import { ApiKeyRequired, isNotFound } from "../request-errors.ts";
+import { EventLog } from "./event-log.ts";
 import { RenderVersion } from "./render-version.ts";
 import { ReconnectingSocket } from "./reconnecting-socket.ts";
 import { Refresher } from "./refresher.ts";
+import { SharedMessages } from "./shared-messages.ts";
 import { type StreamEvent, Trace, TRACE_STREAM_PARAMS } from "./trace.ts";
 
 /** Milliseconds between two reads while a run has not ended, or no feed reports changes. */
@@ -15,7 +17,7 @@ const POLL_MS = 2_500;
 const QUIET_POLL_MS = 15_000;
 /** The largest number of runs that are listed. */
 const RUNS = 100;
-/** The largest number of runs whose events are kept. */
+/** The largest number of runs that are followed at a time. */
 const TRACES = 20;
 
 type Records = readonly [record: Thread, state: ThreadState, runs: readonly Run[]];
@@ -29,12 +31,16 @@ export class ThreadSubscription {
   readonly error = signal<string | null>(null);
   readonly isMissing = signal(false);
   readonly model = new FeedModel();
+  /** The events of all runs since the page was opened. */
+  readonly log = new EventLog();
+  /** The runs that are active, and the newest one. */
   readonly traces = new Map<string, Trace>();
   /** Counts the changes of the traces and the actors. */
   readonly changes = new RenderVersion();
   readonly stream: ReconnectingSocket;
   readonly feed: ReconnectingSocket;
   readonly #records: Refresher<Records>;
+  readonly #shared = new SharedMessages();
   #last: string | null = null;
   readonly #polls: readonly ReturnType<typeof setInterval>[];
 
@@ -47,7 +53,7 @@ export class ThreadSubscription {
         return new URLSearchParams({ ...TRACE_STREAM_PARAMS, ...(last !== null && { last_event_id: last }) });
       },
       onOpen: () => this.refresh(),
-      onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent),
+      onMessage: (data) => this.#take(JSON.parse(data) as StreamEvent, data),
       onMissing: (reason) => {
         // A thread that does not exist yet may still be created.
         if (this.record.peek() !== null) this.#deleted(reason);
@@ -139,11 +145,15 @@ export class ThreadSubscription {
 
   #show([record, state, runs]: Records): void {
     this.record.value = record;
-    this.state.value = state;
+    this.state.value = { ...state, values: this.#shared.share(state.values) };
     this.runs.value = runs;
     this.error.value = null;
     this.isMissing.value = false;
-    for (const run of runs) if (isDone(run)) this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
+    const latest = runs.find(({ status }) => status !== "pending");
+    for (const run of runs.filter(isDone)) {
+      this.traces.get(run.run_id)?.end(Date.parse(run.updated_at));
+      if (run !== latest) this.traces.delete(run.run_id);
+    }
     this.changes.increment();
   }
 
@@ -153,19 +163,22 @@ export class ThreadSubscription {
     this.error.value = errorMessage(cause);
   }
 
-  #take(event: StreamEvent): void {
+  #take(event: StreamEvent, text: string): void {
     const { run_id: run } = event;
     if (run === undefined) return;
     this.#last = event.id;
     let trace = this.traces.get(run);
     if (trace === undefined) {
-      trace = new Trace(run);
+      trace = new Trace(run, this.#shared);
       this.traces.set(run, trace);
       const [oldest] = this.traces.keys();
       if (this.traces.size > TRACES && oldest !== undefined) this.traces.delete(oldest);
       this.refresh();
     }
-    if (trace.take(event)) this.changes.increment();
+    if (trace.take(event)) {
+      this.log.add(event, text);
+      this.changes.increment();
+    }
     if (event.event === "error" || event.event === "run_done") this.refresh();
   }
 

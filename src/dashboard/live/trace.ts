@@ -1,6 +1,7 @@
 import { type ApiInterrupt, isJsonRecord, type JsonRecord } from "../api/records.ts";
 import { errorLine } from "../components/value-text.ts";
 import { appendChunk, type ChatMessage, modelNamesIn, uniqueNames } from "./chat-messages.ts";
+import type { SharedMessages } from "./shared-messages.ts";
 
 /** An event of a run's stream. */
 export interface StreamEvent {
@@ -65,9 +66,6 @@ export interface TraceStep {
   readonly next: readonly string[];
 }
 
-/** The largest number of raw events kept. */
-const MAX_EVENTS = 2_000;
-
 /** A run, built from the events of its stream. */
 export class Trace {
   readonly run: string;
@@ -75,10 +73,6 @@ export class Trace {
   readonly tasks = new Map<string, Task>();
   readonly steps: TraceStep[] = [];
   readonly messages = new Map<string, ChatMessage>();
-  readonly customs: { readonly id: string; readonly ns: string; readonly data: unknown }[] = [];
-  readonly events: StreamEvent[] = [];
-  /** The number of events received, including those no longer kept. */
-  count = 0;
   error: { readonly error: string; readonly message: string } | null = null;
   /** Epoch milliseconds; null while the run is active. */
   endedAt: number | null = null;
@@ -90,9 +84,15 @@ export class Trace {
   readonly #tries = new Map<string, { count: number; hasFailed: boolean }>();
   /** Epoch milliseconds: the time of the last event that has a time. */
   #heardAt = Number.NaN;
+  readonly #shared: SharedMessages | null;
 
-  constructor(run: string) {
+  /**
+   * `shared`: of all states, inputs and results, only the root graph's newest state is kept, and it shares its messages
+   * with other states of the thread.
+   */
+  constructor(run: string, shared: SharedMessages | null = null) {
     this.run = run;
+    this.#shared = shared;
   }
 
   /** Adds an event. Returns false if it was known already. */
@@ -100,15 +100,11 @@ export class Trace {
     const id = Number(event.id);
     if (id <= this.#last) return false;
     this.#last = id;
-    this.count++;
-    this.events.push(event);
-    if (this.events.length > MAX_EVENTS) this.events.shift();
     const [mode = "", ...segments] = event.event.split("|");
     const ns = segments.join("|");
     const { data } = event;
     if (mode === "metadata") this.#begun(data);
     else if (mode === "error") this.error = data as { error: string; message: string };
-    else if (mode === "custom") this.customs.push({ id: event.id, ns, data });
     else if (mode === "logs") this.#logged(data as LogLine);
     else if (mode === "messages") this.#addMessage(data);
     else if (mode === "debug") this.#debugged(ns, data as Debug);
@@ -201,7 +197,7 @@ export class Trace {
       task.status = "running";
       task.begunAt ??= at;
       task.endedAt = null;
-      task.input = payload["input"];
+      if (this.#shared === null) task.input = payload["input"];
       task.error = null;
       this.#tried(task, "begun");
       return;
@@ -211,9 +207,15 @@ export class Trace {
     known.endedAt = at;
     known.interrupts = interrupts;
     known.error = payload["error"] === undefined ? null : errorText(payload["error"]);
-    known.result = payload["result"];
+    if (this.#shared === null) known.result = payload["result"];
     known.status = known.error !== null ? "failed" : interrupts.length > 0 ? "interrupted" : "done";
     if (known.error === null) this.#tried(known, "succeeded");
+  }
+
+  #dropLastState(): void {
+    const last = this.steps.findLastIndex(({ ns }) => ns === "");
+    const step = this.steps[last];
+    if (step !== undefined) this.steps[last] = { ...step, values: {} };
   }
 
   #saved(ns: string, at: number, payload: JsonRecord): void {
@@ -221,6 +223,7 @@ export class Trace {
     const number = Number(metadata["step"] ?? 0);
     const position = payload["checkpoint"] as { readonly checkpoint_id: string } | null;
     const parent = payload["parent_checkpoint"] as { readonly checkpoint_id: string } | null;
+    const values = (payload["values"] ?? {}) as JsonRecord;
     const saved: TraceStep = {
       ns,
       step: number,
@@ -228,10 +231,11 @@ export class Trace {
       source: String(metadata["source"] ?? ""),
       checkpoint: position?.checkpoint_id ?? "",
       parent: parent?.checkpoint_id ?? null,
-      values: (payload["values"] ?? {}) as JsonRecord,
+      values: this.#shared === null ? values : ns === "" ? this.#shared.share(values) : {},
       next: (payload["next"] ?? []) as readonly string[],
     };
     if (this.steps.some(({ checkpoint }) => checkpoint === saved.checkpoint)) return;
+    if (this.#shared !== null && ns === "") this.#dropLastState();
     this.steps.push(saved);
     for (const { id, name } of (payload["tasks"] ?? []) as readonly { id: string; name: string }[]) {
       if (name !== "__start__" && !this.tasks.has(id)) this.tasks.set(id, newTask(id, name, ns, number + 1));

@@ -1,4 +1,5 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import type { LoggedEvent } from "../live/event-log.ts";
 import type { StreamEvent } from "../live/trace.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -12,14 +13,14 @@ export function EventsTab({
   events,
   note,
 }: {
-  readonly events: readonly StreamEvent[];
+  readonly events: readonly LoggedEvent[];
   readonly note?: string;
 }) {
   const [text, setText] = useState("");
   const [most, setMost] = useState(MAX_EVENTS);
   const wanted = text.toLowerCase();
   const found =
-    wanted === "" ? events : events.filter((event) => JSON.stringify(event).toLowerCase().includes(wanted));
+    wanted === "" ? events : events.filter(({ text: event }) => event.toLowerCase().includes(wanted));
   const shown = found.slice(-most);
   return (
     <div class="pad events">
@@ -34,7 +35,11 @@ export function EventsTab({
         <span class="dim">
           {found.length} of {events.length}
         </span>
-        <CopyButton text={() => JSON.stringify(found, null, 2)} label="events as JSON" shown="Copy" />
+        <CopyButton
+          text={() => JSON.stringify(found.map(parsedEvent), null, 2)}
+          label="events as JSON"
+          shown="Copy"
+        />
       </div>
       {note !== undefined && <p class="dim">{note}</p>}
       {found.length === 0 && (
@@ -47,13 +52,22 @@ export function EventsTab({
       )}
       <ol>
         {shown.map((event) => (
-          <li key={`${event.run_id ?? ""} ${event.id}`}>
-            <span class="id">{event.id}</span>
-            <code class="name">{event.event}</code>
-            <JsonTree value={event.data} open={0} />
-          </li>
+          <EventRow key={`${event.run_id ?? ""} ${event.id}`} event={event} />
         ))}
       </ol>
     </div>
   );
 }
+
+function EventRow({ event }: { readonly event: LoggedEvent }) {
+  const { data } = useMemo(() => parsedEvent(event), [event]);
+  return (
+    <li>
+      <span class="id">{event.id}</span>
+      <code class="name">{event.event}</code>
+      <JsonTree value={data} open={0} />
+    </li>
+  );
+}
+
+const parsedEvent = ({ text }: LoggedEvent) => JSON.parse(text) as StreamEvent;

@@ -100,7 +100,7 @@ function Side({
         />
       );
     case "events":
-      return <EventsTab events={watch.trace.events} />;
+      return <EventsTab events={watch.log.events} />;
     case "record":
       return (
         <div class="pad">

@@ -1,13 +1,14 @@
-import { useEffect, useRef } from "preact/hooks";
-import { isDone } from "../api/records.ts";
-import { conversationKey, conversationOf, type ChatMessage } from "../live/chat-messages.ts";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { isDone, type JsonRecord } from "../api/records.ts";
+import { conversationKey, toChatMessage, type ChatMessage } from "../live/chat-messages.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { Trace } from "../live/trace.ts";
 import { EmptyState } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { errorLine } from "../components/value-text.ts";
-import { currentLocation, hrefOf, runHref } from "../app/page-location.ts";
+import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
+import { ConversationView } from "./conversation-view.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
 
@@ -18,19 +19,11 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   const latest = watch.runs.value.find(({ status }) => status !== "pending");
   const trace = latest === undefined ? undefined : watch.traces.get(latest.run_id);
   const values = valuesOf(watch, trace);
-  const key = conversationKey(values);
-  const conversation = conversationOf(values);
-  const streamed = streamedMessages(
-    trace,
-    conversation,
-    key !== null && (latest === undefined || isDone(latest)),
-  );
+  const { key, conversation, ids, calls } = useMemo(() => readConversation(values), [values]);
+  const streamed = streamedMessages(trace, ids, key !== null && (latest === undefined || isDone(latest)));
   const { [key ?? ""]: _, ...rest } = values;
-  const calls = new Map(
-    conversation.flatMap((message) => message.calls.map((call) => [call.id, call.name] as const)),
-  );
   const wanted = currentLocation.value.query.get("message");
-  const end = useFollow(
+  const { box, follow, isFollowing } = useFollow(
     [conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
     wanted === null,
   );
@@ -40,7 +33,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
     !isReading && conversation.length === 0 && streamed.length === 0 && Object.keys(rest).length === 0;
   return (
     <div class="talk">
-      <div class="flow" ref={end} tabIndex={0} aria-label="Conversation and state">
+      <div class="flow" ref={box} tabIndex={0} aria-label="Conversation and state">
         {isReading && (
           <p class="dim pad" aria-busy="true">
             Reading its state…
@@ -52,19 +45,15 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
           </EmptyState>
         )}
         {conversation.length > 0 && (
-          <ol class="messages">
-            {conversation.map((message, i) => (
-              <MessageBubble
-                key={message.id || i}
-                message={message}
-                calls={calls}
-                {...(message.id !== "" && {
-                  href: hrefOf(["threads", watch.id], { message: message.id }),
-                  isWanted: message.id === wanted,
-                })}
-              />
-            ))}
-          </ol>
+          <ConversationView
+            thread={watch.id}
+            messages={conversation}
+            calls={calls}
+            wanted={wanted}
+            scroll={box}
+            isFollowing={isFollowing}
+            onResize={follow}
+          />
         )}
         {streamed.length > 0 && (
           <ol class="messages coming" aria-live="polite" aria-busy={latest !== undefined && !isDone(latest)}>
@@ -106,23 +95,36 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   );
 }
 
+/** One object, so that a page without a state is not read again. */
+const NOTHING: JsonRecord = {};
+
 /** Returns the newest known state: the record's, or a later one from the stream. */
 function valuesOf(watch: ThreadSubscription, trace: Trace | undefined) {
   const state = watch.state.value;
   const last = trace?.stepsOf("").at(-1);
   const isLater = last !== undefined && last.checkpoint > (state?.checkpoint?.checkpoint_id ?? "");
-  return (isLater ? last.values : state?.values) ?? {};
+  return (isLater ? last.values : state?.values) ?? NOTHING;
 }
 
 /** Returns the streamed messages that are not in the state yet. If the state has a conversation, there are none once the run has ended. */
 function streamedMessages(
   trace: Trace | undefined,
-  conversation: readonly ChatMessage[],
+  known: ReadonlySet<unknown>,
   isOver: boolean,
 ): readonly ChatMessage[] {
   if (trace === undefined || isOver) return [];
-  const known = new Set(conversation.map(({ id }) => id));
   return [...trace.messages.values()].filter(({ id, type }) => !known.has(id) && type !== "human");
+}
+
+/** Finds the conversation in a state, the ids of its messages, and the names of the tools that were called in it. */
+function readConversation(values: JsonRecord) {
+  const key = conversationKey(values);
+  const conversation = key === null ? [] : (values[key] as readonly JsonRecord[]);
+  const calls = conversation
+    .filter(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0)
+    .flatMap((message) => toChatMessage(message).calls)
+    .map((call) => [call.id, call.name] as const);
+  return { key, conversation, ids: new Set(conversation.map(({ id }) => id)), calls: new Map(calls) };
 }
 
 const nodeOf = (trace: Trace | undefined, { id }: ChatMessage): string | undefined =>
@@ -141,17 +143,39 @@ function workOf(trace: Trace | undefined): string {
 function useFollow(on: readonly unknown[], startsAtEnd: boolean) {
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(startsAtEnd);
+  const follow = () => {
+    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  };
   useEffect(() => {
     const { current } = box;
+    if (current === null) return undefined;
+    let last = 0;
     const look = () => {
-      if (current !== null)
-        isAtEnd.current = current.scrollHeight - current.scrollTop - current.clientHeight < 60;
+      const { scrollTop, scrollHeight, clientHeight } = current;
+      const distance = scrollHeight - scrollTop - clientHeight;
+      // New content does not move what is visible, and content that goes leaves the view at the end: only the user scrolls up.
+      if (distance < 2) isAtEnd.current = true;
+      else if (scrollTop !== last) isAtEnd.current = scrollTop > last && (isAtEnd.current || distance < 60);
+      last = scrollTop;
     };
-    current?.addEventListener("scroll", look, { passive: true });
-    return () => current?.removeEventListener("scroll", look);
+    // A smooth scroll would pass through all messages, and end where the end was assumed to be.
+    const jump = (event: KeyboardEvent) => {
+      if ((event.key !== "End" && event.key !== "Home") || event.target !== current) return;
+      event.preventDefault();
+      isAtEnd.current = event.key === "End";
+      current.scrollTop = isAtEnd.current ? current.scrollHeight : 0;
+    };
+    // The form below may take some of its height.
+    const resize = new ResizeObserver(follow);
+    resize.observe(current);
+    current.addEventListener("scroll", look, { passive: true });
+    current.addEventListener("keydown", jump);
+    return () => {
+      resize.disconnect();
+      current.removeEventListener("scroll", look);
+      current.removeEventListener("keydown", jump);
+    };
   }, []);
-  useEffect(() => {
-    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  }, on);
-  return box;
+  useLayoutEffect(follow, on);
+  return { box, follow, isFollowing: () => isAtEnd.current };
 }

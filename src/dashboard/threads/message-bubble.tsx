@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { ChatMessage } from "../live/chat-messages.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -14,6 +14,14 @@ interface BubbleProps {
   readonly href?: string;
   /** The address of the page is that of this message. */
   readonly isWanted?: boolean;
+  /** The place in a list of which only a part is drawn. */
+  readonly place?: {
+    readonly index: number;
+    readonly count: number;
+    /** Pixels. */
+    readonly top: number;
+    measure(row: Element | null): void;
+  };
 }
 
 const WHO: { readonly [type: string]: string } = {
@@ -36,20 +44,23 @@ export function MessageBubble({
   node,
   href,
   isWanted = false,
+  place,
 }: BubbleProps) {
   const [most, setMost] = useState(CALLS);
-  const box = useRef<HTMLLIElement>(null);
-  useEffect(() => {
-    if (isWanted) box.current?.scrollIntoView({ block: "center" });
-  }, [isWanted]);
   const { type, name, text, toolCallId } = message;
   const tool = toolCallId === null ? null : (name ?? calls.get(toolCallId) ?? null);
   const who = name !== null && type !== "tool" ? name : (WHO[type] ?? type);
   return (
     <li
-      ref={box}
+      ref={place?.measure ?? null}
       class={`bubble ${type} ${message.failed ? "failed" : ""}`}
       aria-current={isWanted ? "true" : undefined}
+      {...(place !== undefined && {
+        "data-index": place.index,
+        "aria-setsize": place.count,
+        "aria-posinset": place.index + 1,
+        style: { transform: `translateY(${place.top}px)` },
+      })}
     >
       <div class="who">
         <strong>{tool === null ? who : `${who}: ${tool}`}</strong>

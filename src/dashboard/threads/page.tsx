@@ -65,10 +65,9 @@ function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadSubs
       return <GraphTab watch={watch} />;
     case "events": {
       void watch.changes.count;
-      const events = [...watch.traces.values()].flatMap((trace) => trace.events);
       return (
         <EventsTab
-          events={events}
+          events={watch.log.events}
           note="Events since this page was opened. A run's page shows all of its events."
         />
       );

@@ -1,7 +1,7 @@
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ThreadRow } from "../api/records.ts";
+import { useVirtualizer } from "../components/use-virtualizer.ts";
 import type { ThreadList } from "../live/thread-list.ts";
 
 /** Pixels: the height of a row. */
@@ -15,25 +15,9 @@ interface RowsProps {
 /** A virtual list of any length: only visible rows are rendered. */
 export function VirtualThreadList({ list, row }: RowsProps) {
   const scroll = useRef<HTMLDivElement>(null);
-  const [, render] = useState(0);
   const count = list.total.value ?? 0;
   void list.version.value;
-  const options = {
-    count,
-    getScrollElement: () => scroll.current,
-    estimateSize: () => HEIGHT,
-    overscan: 8,
-    observeElementRect,
-    observeElementOffset,
-    scrollToFn: elementScroll,
-    onChange: () => render((drawn) => drawn + 1),
-  };
-  const virtual = useRef<Virtualizer<HTMLDivElement, Element> | null>(null);
-  virtual.current ??= new Virtualizer(options);
-  const { current } = virtual;
-  current.setOptions(options);
-  useLayoutEffect(() => current._didMount(), []);
-  useLayoutEffect(() => current._willUpdate());
+  const current = useVirtualizer(scroll, { count, estimateSize: () => HEIGHT, overscan: 8 });
   const items = current.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
   useEffect(() => list.setVisible(first, last), [first, last]);

@@ -1,0 +1,26 @@
+import { isJsonRecord, type JsonRecord } from "../api/records.ts";
+
+/**
+ * Lets the states of a thread share the messages that they have in common. A state is read again after each run and
+ * contains the whole conversation, so several states of a long one would take several times its memory.
+ */
+export class SharedMessages {
+  #last: JsonRecord = {};
+
+  /** Returns an equal state that shares the messages of the state before it. */
+  share(values: JsonRecord): JsonRecord {
+    this.#last = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, sharedList(this.#last[name], value)]),
+    );
+    return this.#last;
+  }
+}
+
+function sharedList(before: unknown, next: unknown): unknown {
+  if (!Array.isArray(before) || !Array.isArray(next)) return next;
+  const list = next.map((one: unknown, i) => (isSame(before[i], one) ? (before[i] as unknown) : one));
+  return list.length === before.length && list.every((one, i) => one === before[i]) ? before : list;
+}
+
+const isSame = (a: unknown, b: unknown): boolean =>
+  isJsonRecord(a) && isJsonRecord(b) && a["id"] === b["id"] && JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,138 @@
+import { defaultRangeExtractor, type Range } from "@tanstack/virtual-core";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { JsonRecord } from "../api/records.ts";
+import { hrefOf } from "../app/page-location.ts";
+import { useVirtualizer } from "../components/use-virtualizer.ts";
+import { toChatMessage } from "../live/chat-messages.ts";
+import { MessageBubble } from "./message-bubble.tsx";
+
+/** Pixels: what a message takes beside its text. */
+const FRAME_HEIGHT = 44;
+/** Pixels. */
+const LINE_HEIGHT = 22;
+/** Characters of a line of text. */
+const LINE_CHARACTERS = 95;
+/** Pixels between two messages. */
+const GAP = 13;
+/** Messages drawn beyond each edge of the visible part. */
+const MARGIN = 10;
+/** A conversation of at most this many messages is drawn whole, so that the browser's own search finds everything. */
+const WHOLE = 100;
+const USER_EVENTS = ["wheel", "touchstart", "pointerdown", "keydown"];
+
+interface ConversationViewProps {
+  readonly thread: string;
+  /** The messages of the state. */
+  readonly messages: readonly JsonRecord[];
+  /** The names of called tools, by call id. */
+  readonly calls: ReadonlyMap<string, string>;
+  /** The id of the message of the page's address. */
+  readonly wanted: string | null;
+  /** The element that scrolls. */
+  readonly scroll: { readonly current: HTMLElement | null };
+  /** Whether the view stays at the end of the conversation. */
+  readonly isFollowing: () => boolean;
+  /** Called after the list has got another height. */
+  readonly onResize: () => void;
+}
+
+/** A conversation of any length: the visible messages are drawn, some around them, and the one with the focus. */
+export function ConversationView({
+  thread,
+  messages,
+  calls,
+  wanted,
+  scroll,
+  isFollowing,
+  onResize,
+}: ConversationViewProps) {
+  const count = messages.length;
+  const focused = useRef<number | null>(null);
+  const virtual = useVirtualizer(scroll, {
+    count,
+    estimateSize: (index) => assumedHeight(messages[index]),
+    gap: GAP,
+    overscan: MARGIN,
+    getItemKey: (index) => idOf(messages[index]) || index,
+    rangeExtractor: (range) => indexesOf(range, focused.current),
+  });
+  // Messages that turn out higher or lower than assumed move those below them, which must stay where they are seen.
+  virtual.shouldAdjustScrollPositionOnItemSizeChange = (
+    { key, start, end },
+    _,
+    { itemSizeCache, scrollOffset },
+  ) => !isFollowing() && (itemSizeCache.has(key) ? end : start) < (scrollOffset ?? 0);
+  const height = virtual.getTotalSize();
+  useLayoutEffect(onResize, [height]);
+  const wantedIndex = useMemo(
+    () => (wanted === null ? -1 : messages.findIndex((message) => idOf(message) === wanted)),
+    [messages, wanted],
+  );
+  useEffect(() => {
+    if (wantedIndex >= 0) virtual.scrollToIndex(wantedIndex, { align: "center" });
+  }, [wanted, wantedIndex >= 0]);
+  useEffect(() => {
+    const { current } = scroll;
+    // The user scrolls while the wanted message is still being approached.
+    const stop = () => virtual.cancelScroll();
+    for (const event of USER_EVENTS) current?.addEventListener(event, stop, { passive: true });
+    return () => {
+      for (const event of USER_EVENTS) current?.removeEventListener(event, stop);
+    };
+  }, []);
+  return (
+    <ol
+      class="messages"
+      style={{ height: `${height}px` }}
+      onFocusIn={({ target }) => (focused.current = indexOfRow(target))}
+      onFocusOut={() => (focused.current = null)}
+    >
+      {virtual.getVirtualItems().map(({ index, key, start }) => {
+        const raw = messages[index];
+        const id = idOf(raw);
+        return (
+          raw !== undefined && (
+            <MessageBubble
+              key={key}
+              message={toChatMessage(raw)}
+              calls={calls}
+              place={{ index, count, top: start, measure: virtual.measureElement }}
+              {...(id !== "" && {
+                href: hrefOf(["threads", thread], { message: id }),
+                isWanted: id === wanted,
+              })}
+            />
+          )
+        );
+      })}
+    </ol>
+  );
+}
+
+/** Estimates the height that a message has before it is drawn, so that the scroll bar tells the truth roughly. */
+function assumedHeight(message: JsonRecord | undefined): number {
+  const { text, calls } = toChatMessage(message ?? {});
+  const count = text
+    .split("\n")
+    .reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE_CHARACTERS)), 0);
+  return FRAME_HEIGHT + count * LINE_HEIGHT + calls.length * 3 * LINE_HEIGHT;
+}
+
+const idOf = (message: JsonRecord | undefined): string => {
+  const id = message?.["id"];
+  return typeof id === "string" ? id : "";
+};
+
+const indexOfRow = (target: EventTarget | null): number | null => {
+  const index =
+    target instanceof Element ? target.closest<HTMLElement>("li[data-index]")?.dataset["index"] : undefined;
+  return index === undefined ? null : Number(index);
+};
+
+/** Returns what is drawn of a list. `focused`: the row that keeps the keyboard's place while others are scrolled to. */
+function indexesOf(range: Range, focused: number | null): number[] {
+  if (range.count <= WHOLE) return Array.from({ length: range.count }, (_, index) => index);
+  const indexes = defaultRangeExtractor(range);
+  if (focused === null || focused >= range.count || indexes.includes(focused)) return indexes;
+  return [...indexes, focused].toSorted((a, b) => a - b);
+}

@@ -1,0 +1,162 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { graph, messages } from "../../src/index.ts";
+import type { JsonRecord } from "../../src/dashboard/api/records.ts";
+import { EventLog } from "../../src/dashboard/live/event-log.ts";
+import { SharedMessages } from "../../src/dashboard/live/shared-messages.ts";
+import { serve } from "../e2e/support/server.ts";
+import { newThread, postJson } from "../e2e/support/wire.ts";
+import { browser, isMissing } from "./chromium.ts";
+import { opened } from "./opened.ts";
+import { buildPages } from "./pages.ts";
+
+describe("what a page keeps of a long thread", () => {
+  test("is one copy of each message, however many states it was in", () => {
+    const shared = new SharedMessages();
+    const said = (count: number) => ({
+      messages: Array.from({ length: count }, (_, i) => ({ id: `m${i}`, type: "human", content: `${i}` })),
+      step: count,
+    });
+    const listOf = (values: JsonRecord) => values["messages"] as readonly unknown[];
+    const first = shared.share(said(2));
+    const second = shared.share(said(3));
+    expect(second).toEqual(said(3));
+    expect(listOf(second)[0]).toBe(listOf(first)[0]);
+    expect(listOf(shared.share({ ...said(3), step: 4 }))).toBe(listOf(second));
+    const edited = said(3);
+    edited.messages[1] = { id: "m1", type: "human", content: "other" };
+    expect(shared.share(edited)).toEqual(edited);
+  });
+
+  test("is a bounded part of its events, however large each is", () => {
+    const log = new EventLog();
+    const text = "x".repeat(1_000_000);
+    for (let i = 0; i < 10; i++) log.add({ id: String(i), event: "debug", data: null }, text);
+    expect(log.events.map(({ id }) => id)).toEqual(["6", "7", "8", "9"]);
+    for (let i = 10; i < 3_000; i++) log.add({ id: String(i), event: "debug", data: null }, "{}");
+    expect(log.events).toHaveLength(2_000);
+    log.add({ id: "last", event: "debug", data: null }, "x".repeat(9_000_000));
+    expect(log.events.map(({ id }) => id)).toEqual(["last"]);
+  });
+});
+
+/** Answers each message with a text of one to eight lines. */
+const lines = graph({
+  state: { messages: messages() },
+  nodes: {
+    answer: ({ messages: said }) => {
+      const text = String(said.at(-1)?.content);
+      const count = (Number(text.replaceAll(/\D/g, "")) % 8) + 1;
+      return {
+        messages: [{ role: "assistant", content: `Answer to ${text}.${"\n\nA line.".repeat(count - 1)}` }],
+      };
+    },
+  },
+  edges: { start: "answer" },
+});
+
+describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  async function start() {
+    const { url } = await serve({ graphs: { lines } });
+    const thread = await newThread(url);
+    const say = async (first: number, count: number) => {
+      const input = {
+        messages: Array.from({ length: count }, (_, i) => ({
+          id: `m${first + i}`,
+          role: "user",
+          content: `number ${first + i}${"\n\nmore".repeat((first + i) % 5)}`,
+        })),
+      };
+      await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "lines", input });
+    };
+    await say(0, 1_000);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    return { page, wrong, url, thread, say };
+  }
+  const drawn = (page: Page) => page.locator(".bubble").count();
+  const distanceFromEnd = (page: Page) =>
+    page.locator(".flow").evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+  /** Whether a message is wholly within the part of the conversation that is visible. */
+  const isSeen = async (page: Page, text: string) =>
+    page
+      .locator(".bubble", { hasText: text })
+      .first()
+      .evaluate((row) => {
+        const box = row.closest(".flow")?.getBoundingClientRect();
+        const { top, bottom } = row.getBoundingClientRect();
+        return box !== undefined && top >= box.top - 1 && bottom <= box.bottom + 1;
+      });
+
+  test("is drawn where it is seen, from its end on, and follows it until one scrolls away", async () => {
+    const { page, wrong, say } = await start();
+    await page.getByText("Answer to number 999").waitFor();
+    expect(await drawn(page)).toBeLessThan(60);
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await say(1_000, 1);
+    await page.getByText("Answer to number 1000").waitFor();
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    await page.locator(".flow").focus();
+    await page.keyboard.press("Home");
+    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    expect(await page.locator(".bubble").first().getAttribute("aria-posinset")).toBe("1");
+    expect(await page.locator(".bubble").first().getAttribute("aria-setsize")).toBe("1003");
+    await say(1_001, 1);
+    await page.waitForSelector('.bubble[aria-setsize="1005"]');
+    expect(await isSeen(page, "number 0")).toBe(true);
+    await page.keyboard.press("End");
+    await page.getByText("Answer to number 1001").waitFor();
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+    expect(await drawn(page)).toBeLessThan(60);
+    expect(wrong).toEqual([]);
+  });
+
+  test("has no gaps and no overlaps, wherever one scrolls", async () => {
+    const { page } = await start();
+    await page.getByText("Answer to number 999").waitFor();
+    for (const share of [0.2, 0.9, 0.5]) {
+      await page.locator(".flow").evaluate((box, part) => {
+        box.scrollTop = box.scrollHeight * part;
+      }, share);
+      await expect
+        .poll(() =>
+          page.$$eval(".flow .messages .bubble", (rows) => {
+            const boxes = rows.map((row) => row.getBoundingClientRect());
+            return boxes.slice(1).every((box, i) => Math.abs(box.top - (boxes[i]?.bottom ?? 0) - 13) < 1.5);
+          }),
+        )
+        .toBe(true);
+    }
+  });
+
+  test("opens at the message of its address, and goes to another one's", async () => {
+    const { page, url, thread } = await start();
+    for (const number of [300, 700]) {
+      await page.goto(`${url}/#/threads/${thread}?message=m${number}`);
+      if (number === 300) await page.reload();
+      await expect
+        .poll(() => page.locator(".bubble[aria-current]").innerText())
+        .toContain(`number ${number}`);
+      await expect.poll(() => isSeen(page, `number ${number}`)).toBe(true);
+    }
+    // One may scroll away from it.
+    await page.locator(".flow").focus();
+    await page.keyboard.press("End");
+    await page.getByText("Answer to number 999").waitFor();
+    await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
+  });
+
+  test("keeps the place of the keyboard while one scrolls", async () => {
+    const { page } = await start();
+    const link = page
+      .locator(".bubble", { hasText: "number 998" })
+      .getByRole("link", { name: "Link to this message" });
+    await link.focus();
+    await page.locator(".flow").evaluate((box) => (box.scrollTop = 0));
+    await page.locator(".bubble").getByText("number 0", { exact: true }).waitFor();
+    expect(await page.evaluate("document.activeElement.getAttribute('href')")).toContain("message=m998");
+    await page.keyboard.press("Tab");
+    await page.getByText("number 999", { exact: false }).first().waitFor();
+  });
+});
