@@ -35,7 +35,7 @@ import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
 import { systemHeap } from "./platform/heap.ts";
 import { systemHttpClient } from "./platform/http-client.ts";
-import { keepAliveDuring, keepProcessAlive } from "./platform/keep-event-loop-alive.ts";
+import { keepAliveDuring, keepProcessAlive } from "./platform/keep-process-alive.ts";
 import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";

@@ -11,7 +11,7 @@ import { readableStack } from "../model/stack-trace.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { WatchFiles, FileWatcher } from "../ports/file-watcher.ts";
-import { keepAliveDuring, keepProcessAlive } from "../platform/keep-event-loop-alive.ts";
+import { keepAliveDuring, keepProcessAlive } from "../platform/keep-process-alive.ts";
 import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 
