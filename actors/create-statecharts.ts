@@ -49,7 +49,7 @@ export function createStatecharts(
     start: (name, id) => {
       const liveThread = liveThreadNamed(name);
       if (liveThread === undefined) return;
-      // Does nothing if the admission stored the start in its own append.
+      // Does nothing if the admission of the run has already stored its start, in the same append.
       if (liveThread.attempt?.id !== id) startPendingRun(liveThread, id);
     },
   };

@@ -55,10 +55,10 @@ export type TaskEvent =
   | { readonly type: "FAILED" }
   /** The try failed, and there will be another. */
   | { readonly type: "RETRY" }
-  /** The next try is due. */
+  /** The delay before the next attempt of the task is over. */
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
-  /** A graph that runs inside the task's body has new tasks. Their actors start as children of this actor. */
+  /** A graph that the task's node function calls has new tasks. Their actors start as children of this actor. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** The task's node is a subgraph. The subgraph's actor starts as a child of this actor. */
   | { readonly type: "ENTER" };

@@ -112,7 +112,10 @@ export class RunMemoryBudget {
     this.#bytes += bytesOf(bytes);
   }
 
-  /** Serves the waiting runs in a later turn, because in this turn the state of another thread is being changed. */
+  /**
+   * Serves the waiting runs in a later turn of the event loop, because in this turn the state of another thread is
+   * being changed.
+   */
   #serveSoon(): void {
     if (this.#isServing) return;
     this.#isServing = true;

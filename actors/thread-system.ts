@@ -147,8 +147,8 @@ export interface ThreadSystem {
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
-   * Admits runs, each to a new thread of its own, all in one turn. Resolves when all are stored. If one is refused, none is
-   * admitted, no node of any runs, and the result of `refused` is thrown.
+   * Admits runs, each to a new thread of its own, all in one turn of the event loop. Resolves when all are stored. If
+   * one is refused, none is admitted, no node of any runs, and the result of `refused` is thrown.
    */
   admitAll(
     runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],

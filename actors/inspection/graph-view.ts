@@ -93,7 +93,10 @@ export class ShownGraph {
     if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
   }
 
-  /** Updates the state. Returns true when the set of running nodes has changed: thousands of tasks may run the same node. */
+  /**
+   * Updates the state from the running tasks. Returns true if the set of running nodes has changed. Often it has not,
+   * because thousands of tasks may run the same node.
+   */
   #settle(): boolean {
     if (this.#running.size === 0) return false;
     const ways = new Map<string, Way>();

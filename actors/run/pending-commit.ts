@@ -27,7 +27,7 @@ export class PendingCommit {
     return isWaiting && this.emissions.length === 0;
   }
 
-  /** True when checkpoints wait for the end of the run. Those that end other runs do not. */
+  /** True when checkpoints wait for the end of the run. Checkpoints that end other runs do not wait. */
   get #isHeld(): boolean {
     return this.#merge && this.taken.length === 0;
   }

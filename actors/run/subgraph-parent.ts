@@ -8,8 +8,8 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
 /**
- * The parent of a subgraph that runs as a task's node, for one try of the task: the subgraph's end becomes the task's
- * outcome.
+ * The parent of a subgraph that runs as a task's node, for one attempt of the task: the subgraph's end becomes the
+ * task's outcome.
  */
 export class SubgraphParent implements GraphParent {
   readonly ns: string;
