@@ -45,7 +45,7 @@ export function subgraphCheckpointsOf({
   const within: SubgraphCheckpoint[] = [];
   for (const parentNs of parentNamespaces(ns).slice(1)) {
     const id = map[parentNs];
-    // A namespace in between has no checkpoint if its graph is called in a node's body.
+    // A namespace in between has no checkpoint if its graph is called in a node function.
     if (typeof id === "string") within.push({ ns: parentNs, id });
   }
   return [...within, { ns, id: checkpoint_id }];

@@ -116,12 +116,12 @@ export interface Damage {
 export const MIN_CHUNKS = 16;
 
 /**
- * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers see records, never
- * storage keys.
+ * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers
+ * see records, never storage keys.
  *
- * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers small reads in the
- * same turn. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer from a damaged value:
- * they throw `journal.damaged`.
+ * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers
+ * small reads in the same turn of the event loop. A read sees every append that has resolved; it may or may not see one
+ * in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
  */
 export interface Journal {
   // --- threads ---
@@ -179,9 +179,10 @@ export interface Journal {
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first). Returns at most about
-   * `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in one turn, so that nothing can delete them
-   * meanwhile. A result with fewer than `limit` chunks does not mean the end; only an empty one does.
+   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
+   * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in
+   * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
+   * not mean the end; only an empty one does.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 

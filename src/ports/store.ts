@@ -6,7 +6,10 @@ export interface StoreCaller {
   readonly tenant: string;
   /** Present when the caller is an attempt of a run: its writes are refused when the thread has another epoch. */
   readonly fence?: ThreadFence;
-  /** Called right before something is written, in the same turn. Throws if the caller may not write any more. */
+  /**
+   * Called right before something is written, in the same turn of the event loop. Throws if the caller may not write
+   * any more.
+   */
   readonly check?: () => void;
   /**
    * Limits the items that the caller may reach; absent: all. It tests the members of an item's value, and also `namespace` and `key`, which

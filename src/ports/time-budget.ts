@@ -7,12 +7,18 @@ const TURN_MS = 15;
 const SLICE = 4;
 /** Bytes read or written after which one piece of work yields to the others. */
 const BYTES = 256 * 1024;
-/** Milliseconds. A turn that took at least `LONG` is followed by a pause of twice its length, but no longer than `LONGEST_PAUSE`. */
+/**
+ * Milliseconds. A turn of the event loop that took at least `LONG` is followed by a pause of twice its length, but no
+ * longer than `LONGEST_PAUSE`.
+ */
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
-/** How many requests begin in a turn before the clock is checked. */
+/** How many requests begin in a turn of the event loop before the clock is checked. */
 const UNTIMED_REQUESTS = 16;
-/** How many waiting tasks are scheduled at most for one turn. Usually its time is used up before that. */
+/**
+ * The most waiting tasks that are scheduled for one turn of the event loop. Usually the time of the turn is used up
+ * before that.
+ */
 const MAX_TASKS_PER_TURN = 256;
 
 /**
@@ -42,10 +48,14 @@ export class TimeBudget {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `begin` now, or in a later turn if this one is full. `tenant`: the tenant of the request, if it is known. */
+  /**
+   * Calls `begin` now, or in a later turn of the event loop if the time of this one is used up. `tenant`: the tenant of
+   * the request, if it is known.
+   */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
-    // Schedules the end of the turn before it calls `begin`, which may throw. Otherwise the turn would never end, and all later requests wait.
+    // Schedules the end of the turn before it calls `begin`, which may throw: otherwise the turn would not be ended,
+    // and all later requests would wait forever.
     if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
     if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
@@ -63,7 +73,10 @@ export class TimeBudget {
     this.#watch();
   }
 
-  /** Called by a share: returns the time and the number of the current turn. `isOver`: the turn has used up its time. */
+  /**
+   * Called by a {@link BudgetShare}: returns the time, and the number of the current turn of the event loop. `isOver`:
+   * the turn has used up its time.
+   */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
@@ -81,9 +94,9 @@ export class TimeBudget {
   }
 
   /**
-   * Ends a turn. A long turn is followed by a pause, because a request needs several turns, and long work would delay each of them. While
-   * clients of one tenant read large states, a run of another tenant waited 370 to 440 ms with a pause as long as the turn, and 190 to 250 ms
-   * with a pause twice as long.
+   * Ends a turn of the event loop. A long turn is followed by a pause, because a request needs several turns, and long
+   * work would delay each of them. While clients of one tenant read large states, a run of another tenant waited 370 to
+   * 440 ms with a pause as long as the turn, and 190 to 250 ms with a pause twice as long.
    */
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
@@ -110,9 +123,12 @@ export class TimeBudget {
   };
 }
 
-/** The share of one piece of long work in the current turn. */
+/** The part of a {@link TimeBudget} that one piece of long work may use in the current turn of the event loop. */
 export class BudgetShare {
-  /** True if this work alone took {@link SLICE} or longer in the turn of the last {@link isSpent}. */
+  /**
+   * True if this work alone took {@link SLICE} or longer in the turn of the event loop in which {@link isSpent} was
+   * last called.
+   */
   isSlow = false;
   readonly #budget: TimeBudget;
   readonly #tenant: string;
