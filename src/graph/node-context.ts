@@ -16,8 +16,8 @@ export interface Log {
 
 export interface MessageInit {
   /**
-   * Your own id, of up to 256 characters. Default: a generated id, different for each try of a task. With your own id, clients
-   * append the tokens of a retry to those of the failed try.
+   * Your own id, of up to 256 characters. Default: a generated id, different for each attempt of a task. With your own
+   * id, clients append the tokens of a retry to those of the failed attempt.
    */
   readonly id?: string;
   readonly name?: string;

@@ -86,7 +86,7 @@ const isPlain = (part: unknown): part is Runnable & Plain =>
 const isWriter = (part: object): part is Runnable & Plain & Writer =>
   "writes" in part && Array.isArray(part.writes) && "_write" in part;
 
-/** Rejects when the signal aborts, even if the body ignores the signal. */
+/** Rejects when the signal aborts, even if the node function ignores the signal. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

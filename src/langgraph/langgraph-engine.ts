@@ -24,11 +24,11 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when the body of a node throws. */
+/** Called when the node function throws. */
 export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
 /**
- * Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes.
+ * Makes an engine for compiled LangGraph.js graphs, and the host that runs the functions of their nodes.
  * @param types reads the types of graphs for their schemas; absent: schemas have no types
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
