@@ -56,7 +56,10 @@ export class DeletionSweeper {
     );
   }
 
-  /** True when the mark is stored. A batch is stored before its writer is acknowledged; for a mark in flight, the store is read to find out. */
+  /**
+   * True when the mark is stored. A stored batch is acknowledged only later. So for a mark that is not acknowledged
+   * yet, the store is read to find out.
+   */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
     return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);

@@ -161,7 +161,7 @@ export class AttemptSink implements Sink {
     const waiting = entry.states && this.#waiting;
     const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
-    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn.
+    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn of the event loop.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(

@@ -28,7 +28,7 @@ const PAUSE_MS = 100;
 const SHORTEST = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
 
-/** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, pass after pass. */
+/** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, in repeated passes. */
 export class EventExpiry {
   readonly #deps: ExpiryDeps;
   readonly #between: number;
