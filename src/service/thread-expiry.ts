@@ -30,8 +30,8 @@ const PIECE = 20;
 const PAUSE_MS = 20;
 
 /**
- * Deletes expired threads in the background, pass after pass. The expiry is stored and indexed, so a pass reads only the threads that are
- * due, and continues the work of an earlier process.
+ * Deletes expired threads in the background, in repeated passes. The expiry is stored and indexed, so a pass reads only
+ * the threads that are due, and continues the work of an earlier process.
  */
 export class ThreadExpiry {
   readonly #deps: ThreadExpiryDeps;

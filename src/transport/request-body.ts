@@ -15,7 +15,7 @@ export class RequestBody implements IncomingBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
-  /** The length in the request's head; -1 when there is none. */
+  /** The length in the header `Content-Length`; -1 when there is none. */
   readonly #announced: number;
   /** The received part of a large body of known length, in a buffer of that length. */
   #whole: Uint8Array | undefined;
