@@ -68,7 +68,7 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // This overtakes no waiting run: one that could use the slot would already have it.
+    // This cannot overtake a waiting run: a run that could use the slot would have got it already.
     this.#take(claim);
     return true;
   }

@@ -27,11 +27,11 @@ export interface DueSource {
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
 
-/** Entries that are read from the storage at a time, besides those that are skipped. */
+/** The number of entries that are read from the storage at a time, in addition to those that are skipped. */
 const ENTRIES_PER_READ = 64;
 /**
- * The entries that are read when more entries of a tenant are due than may be started, to find entries of other tenants
- * after them. Reading so many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
+ * If more entries of one tenant are due than may be started, this many entries are read, to find entries of other
+ * tenants. Reading this many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
  */
 const MAX_ENTRIES_PER_READ = 1_024;
 /** Entries that are being started at the same time. */
@@ -52,7 +52,7 @@ const DELETION_PAUSE_MS = 100;
  */
 type StartOutcome = "started" | "unlisted" | "retry" | "failed";
 
-/** Errors that stay when the start is repeated. */
+/** Errors that would occur again on a repeated start. */
 const PERMANENT: ReadonlySet<string> = new Set([
   "journal.damaged",
   "assistant.not_found",
@@ -84,7 +84,7 @@ export class DueQueue {
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when another pass is due after the current one. */
+  /** True when due entries must be looked up again. */
   #again = false;
   #stopped = false;
 
@@ -139,8 +139,9 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. If an entry of this copy is read again now, the thread has stored its
-    // latest changes, and still nothing has removed the entry: it counts as failed.
+    // A copy, because starts change the set. If an entry of this copy is found again now, its thread has stored its
+    // latest changes, and still nothing has removed the entry. So it fails if its thread does not list it this time
+    // either.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor

@@ -53,7 +53,7 @@ export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }
   | { readonly type: "FAILED" }
-  /** The try failed, and there will be another. */
+  /** The attempt failed, and the task will be attempted again. */
   | { readonly type: "RETRY" }
   /** The delay before the next attempt of the task is over. */
   | { readonly type: "TRY" }

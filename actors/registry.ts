@@ -206,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The admission of this run, which failed, would have created the thread. So the thread does not exist.
+      // The run whose admission failed would have created the thread. So the thread does not exist.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }

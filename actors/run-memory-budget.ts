@@ -14,7 +14,7 @@ export interface RunBytes {
   readonly input: number;
 }
 
-/** Every so many milliseconds, one more run may begin although the budget is used up. */
+/** The interval, in milliseconds, at which one more run may begin although the budget is used up. */
 const ONE_MORE_INTERVAL_MS = 1_000;
 
 /**

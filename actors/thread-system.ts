@@ -43,7 +43,7 @@ export interface RunDraft {
   readonly config?: JsonObject;
   /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */
   readonly create?: ThreadCreation;
-  /** Milliseconds to wait before the run asks to start; undefined: none. */
+  /** Milliseconds after which the run may start; undefined: no delay. */
   readonly delay?: number;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;

@@ -26,8 +26,8 @@ import { reportsMessage, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * Fewer than this many unused ids below the event mark (`RunRecord.event_mark`) cause it to be raised, so that the new
- * mark is stored in time.
+ * When fewer than this many unused ids are left below the event mark (`RunRecord.event_mark`), the mark is raised, so
+ * that the new mark is stored in time.
  */
 const HEADROOM = 1_024;
 /**
@@ -238,7 +238,7 @@ export class Attempt {
 
   /**
    * True when every graph is paused, or waits only for paused subgraphs. False while a node still runs beside a paused
-   * graph, and for a cancelled run: such a node may finish, and such a run may end.
+   * graph, because the node may finish. Also false for a cancelled run, because it may end.
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;

@@ -46,7 +46,7 @@ export class GraphExecution {
    * without a checkpoint.
    */
   stored: JsonObject = {};
-  /** Writes of tasks at the head, by task id. */
+  /** Writes of tasks at the latest checkpoint, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
   /** The id of the checkpoint from which the graph started. */

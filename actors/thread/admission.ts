@@ -62,7 +62,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  // Checked after the errors of the request itself, for which it would be refused on an idle thread too.
+  // Checked last: a request with an error of its own, which an idle thread would refuse too, gets that error and not a
+  // conflict.
   const strategy = effectiveStrategy(decision, draft);
   if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
