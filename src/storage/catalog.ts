@@ -44,7 +44,10 @@ import { TenantSlots } from "../ports/slots.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** How far a search reads after the page, to count further matches: so many records, or more keys, which are cheaper. */
+/**
+ * How many records a search reads after the page, to count further matches. If the keys are enough, it reads more of
+ * them, because they are cheaper.
+ */
 const AHEAD = 25;
 
 /**

@@ -53,7 +53,9 @@ export interface TailLimits {
   readonly facts: number;
 }
 
-/** Rendered output is cached for so many of the newest chunks. Readers that are not behind need no older ones. */
+/**
+ * The number of the newest chunks for which rendered output is cached. Readers that are not behind need no older ones.
+ */
 const RENDERED = 8;
 /** Output with more characters than this counts for the memory budget, and is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;

@@ -56,7 +56,7 @@ export class ResponseMemoryBudget {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** Makes a share for one response. It MUST be closed. */
+  /** Makes the {@link MemoryShare} of one response. It MUST be closed. */
   share(tenant: string): MemoryShare {
     const share = new MemoryShare(this, tenant, this.#open(tenant));
     this.#shares.add(share);

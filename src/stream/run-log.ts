@@ -110,8 +110,9 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // Chunks that an older attempt has in flight are not tracked any more. Writes take effect in order: when the first chunk of this attempt is
-    // stored, the journal shows whether they were stored. So that chunk becomes visible only when it is stored.
+    // An older attempt has chunks in flight, which are not tracked any more. Writes take effect in order: once the
+    // first chunk of this attempt is stored, the journal shows whether the older chunks were stored. So the first chunk
+    // of this attempt becomes visible only when it is stored.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];

@@ -40,7 +40,7 @@ export class ThreadReader implements Reader, RunListener {
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the watch whose runs have all been read or opened. */
+  /** The version of the {@link ThreadWatch} up to which all runs have been read or opened. */
   #upTo = -2;
   #waits = false;
   #closed = false;
