@@ -71,7 +71,10 @@ export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }
 
-/** How many of `room` characters are left after a value. 0 or less: the value does not fit, or finding out would take too long. */
+/**
+ * How many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or finding
+ * out would take too long.
+ */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;
   if (typeof value === "string") return left - value.length;

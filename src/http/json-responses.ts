@@ -67,8 +67,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /**
-   * Reads the value and, if it is large, remembers its path. This happens within the read, so that requests for the same path that wait to
-   * read know it.
+   * Reads the value and, if it is large, remembers the path of the request. This happens within the read, so that
+   * waiting requests for the same path know that the value is large.
    */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {

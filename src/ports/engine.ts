@@ -107,9 +107,9 @@ export interface NodeCall {
   readonly try: number;
   /** True when the node is a graph: then {@link Execution.enter} is called, and the host is not. */
   readonly subgraph: boolean;
-  /** The most tries that the node may have. */
+  /** The most attempts that a task of this node may have. */
   readonly tries: number;
-  /** Present when the node may have several tries. */
+  /** Present when a task of this node may have several attempts. */
   readonly backoff?: Backoff;
   /** Milliseconds that one attempt of the task may take, or null. */
   readonly timeout: number | null;

@@ -96,8 +96,9 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * A limit in stored bytes: the read ends at the checkpoint that reaches it, and before a large checkpoint that is not the first. At least one
-   * is read, if there is one. So few large checkpoints are in memory together.
+   * A limit in stored bytes: the read ends after the checkpoint that reaches it. The read also ends before a large
+   * checkpoint, unless that is the first one, so that few large checkpoints are in memory together. At least one is
+   * read, if there is one.
    */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */

@@ -21,7 +21,7 @@ export interface NodeIo {
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;
-  /** Events that wait behind the run. Only for a node of the root graph that runs in this thread. */
+  /** The events of runs that are queued behind this one. Only for a node of the root graph that runs in this thread. */
   readonly mailbox?: MachineMailbox | undefined;
 }
 

@@ -34,7 +34,7 @@ export class TimeBudget {
   readonly #waiting = new TenantQueues();
   /** True when the budget is used for long work, and not for requests that begin. */
   #isLong = false;
-  /** Number of turns in which there was work. */
+  /** Number of turns of the event loop that had work. */
   #turn = 0;
   /** True when {@link #turned} is scheduled for the end of this turn. */
   #isWatched = false;
@@ -61,13 +61,13 @@ export class TimeBudget {
     else this.wait(tenant, begin);
   }
 
-  /** Makes a share for one piece of long work of a tenant. */
+  /** The time that one piece of a tenant's long work may use. */
   share(tenant = ""): BudgetShare {
     this.#isLong = true;
     return new BudgetShare(this, tenant);
   }
 
-  /** Calls `go` in a later turn. */
+  /** Calls `go` in a later turn of the event loop. */
   wait(tenant: string, go: () => void): void {
     this.#waiting.push(tenant, go);
     this.#watch();
@@ -154,7 +154,7 @@ export class BudgetShare {
     return isOver || this.isSlow || this.#bytes > BYTES;
   }
 
-  /** Waits for a later turn, in which the work may go on. */
+  /** Waits for a turn of the event loop in which the work may go on. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#budget.wait(this.#tenant, resolve));
   }

@@ -5,7 +5,10 @@ import type { IncomingBody } from "../ports/transport.ts";
 /** The size, in bytes, up to which bodies are not counted: small requests are served even while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
-/** Memory for the whole announced length of a body is allocated once the body's n-th part has arrived; this is n. */
+/**
+ * The divisor for allocating a body in one piece: its whole announced length is allocated once one eighth of it has
+ * arrived.
+ */
 const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
