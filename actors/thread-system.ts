@@ -123,7 +123,10 @@ export interface ThreadOperations {
   expire(key: ThreadKey): Promise<void>;
 }
 
-/** How a run without a stored end was ended; undefined: it was left as it is, because it has ended by now or is still queued. */
+/**
+ * How a run without a stored end was ended: with this status, or `forgotten` because it had been rolled back.
+ * Undefined: it was left as it is, because it has ended by now or is still queued.
+ */
 export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
 /**

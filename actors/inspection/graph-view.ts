@@ -26,7 +26,7 @@ export class ShownGraph {
   readonly #values: () => JsonObject | undefined;
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
-  /** Tasks of the last step that did not succeed, by task id. */
+  /** The failed and paused tasks of the last step, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
   #shown: string | null = null;
   #value: InspectedStateValue = START;

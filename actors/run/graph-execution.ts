@@ -210,8 +210,8 @@ export class GraphExecution {
     }
     const { durability } = this.attempt.run.kwargs;
     // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
-    // once, its last append includes the step. A step that has taken events of queued runs is urgent, because storing
-    // it ends those runs.
+    // once, its last append includes the step. A step that has processed events of queued runs is urgent, because
+    // storing it ends those runs.
     const isUrgent = durability === "sync" || this.attempt.pending.taken.length > 0;
     if (!isUrgent && (first || durability === "exit")) this.attempt.flushSoon();
     else this.#commit();

@@ -6,8 +6,8 @@ import { endedRun } from "./record-changes.ts";
 import { removeWaitingRun } from "./run-withdrawal.ts";
 
 /**
- * Ends queued runs whose events the machine of the run in progress has taken, because they have nothing left to do.
- * Their result is the state at `checkpoint`, which includes these events.
+ * Ends queued runs whose events were already processed by the machine of the run in progress, because they have nothing
+ * left to do. Their result is the state at `checkpoint`, which includes these events.
  */
 export function endTakenRuns(
   liveThread: LiveThread,
