@@ -91,7 +91,7 @@ export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObje
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
   }
-  // Checks this before the answers are applied, so that the interrupts stay open if it fails.
+  // This check comes before the answers are applied, so that the interrupts stay open if it fails.
   const error =
     superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);

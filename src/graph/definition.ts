@@ -52,7 +52,7 @@ export interface MachineParts {
   timers(values: JsonObject): readonly Timer[];
   /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
-  /** The queued runs whose events the machine has taken in a step, read from the update of its node. */
+  /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];
   /**
    * The number of steps that an event of a queued run takes. They are added to the limit of steps of the run in
@@ -66,8 +66,8 @@ export interface GraphDefinition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if these can
-   * be described, but not the bodies of functions. It is the same in every process.
+   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if
+   * these can be described, but not the code of functions. It is the same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, ChannelRule>;

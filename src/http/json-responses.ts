@@ -154,8 +154,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to read, so that large
-    // lists do not hold up small ones.
+    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to
+    // read, so that large lists do not delay small ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {

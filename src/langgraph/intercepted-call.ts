@@ -133,8 +133,8 @@ interface InfoConfig {
  */
 export class NodeCallContext {
   /**
-   * Errors that a node function has thrown. If it belongs to a graph that another node function called, the same error
-   * is thrown there again, and must not count as an error of that node.
+   * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also
+   * thrown through the calling node function, and must not count as an error of the calling node.
    */
   readonly #thrown = new WeakSet<object>();
 

@@ -99,7 +99,7 @@ export interface RunKwargs {
    * at which the machine waits when the run starts, and not to one that was open when the run was admitted.
    */
   readonly event?: true;
-  /** The timer of a machine whose event the run takes. Absent for all other runs. */
+  /** The timer whose event the run sends to the machine. Absent for all other runs. */
   readonly timer?: Timer;
 }
 

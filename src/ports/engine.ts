@@ -31,7 +31,7 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
-  /** Queued runs whose events a machine has taken in this step, so that they end with it. */
+  /** Queued runs whose events a machine has processed in this step. They end with the step. */
   readonly taken?: readonly string[];
   /** The state after the step. */
   readonly values: JsonObject;

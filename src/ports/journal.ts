@@ -187,7 +187,7 @@ export interface Journal {
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
-  /** The id after that of the run's last stored event; 0 if the run has no events. */
+  /** One more than the id of the run's last stored event; 0 if the run has no events. */
   nextEvent(key: ThreadKey, run: string): Eventually<number>;
 
   // --- writing ---

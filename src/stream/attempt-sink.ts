@@ -58,7 +58,7 @@ export class AttemptSink implements Sink {
   #inFlight = 0;
   /** Chunks that the caller has taken to store them itself, in the order of the takes, each with the callbacks that wait for it. */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
-  /** Set while a take adds facts: callbacks of the chunks that became full during it; see {@link Sink.take}. */
+  /** Set while `take` adds facts: the callbacks of the chunks that become full meanwhile; see {@link Sink.take}. */
   #waiting: (() => void)[] | undefined;
 
   constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {

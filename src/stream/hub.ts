@@ -40,9 +40,9 @@ export interface Hub extends Sinks {
   /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
-   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number `after` (0: from the first).
-   * `withEnds`: it also returns the end of each run, with the number after that of the run's last event. It never ends by itself, and MUST be
-   * closed.
+   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number
+   * `after` (0: from the first). `withEnds`: it also returns the end of each run, whose number is one more than that of
+   * the run's last event. It never ends by itself, and MUST be closed.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**

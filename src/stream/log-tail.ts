@@ -19,7 +19,7 @@ export interface SharedOutput<Rendered extends { readonly size: number }> {
 /** A chunk in memory, with data that is not stored with it: live states, and rendered output. */
 export class TailChunk {
   readonly chunk: EventChunk;
-  /** The id after that of the chunk's last event. */
+  /** One more than the id of the chunk's last event. */
   readonly end: number;
   readonly weight: number;
   /** The states to which the facts refer, by the index of the fact in the chunk. */

@@ -89,7 +89,7 @@ export class RunLog {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** The id after that of the last visible event. */
+  /** One more than the id of the last visible event. */
   get visible(): number {
     return this.#visible;
   }
@@ -129,7 +129,7 @@ export class RunLog {
     return this.#sink;
   }
 
-  /** Ends a log for which no attempt will be opened. `next`: the id after that of the run's last event. */
+  /** Ends a log for which no attempt will be opened. `next`: one more than the id of the run's last event. */
   dismiss(next: number): void {
     if (this.#state !== "waiting") return;
     this.#dismissed = next;

@@ -16,7 +16,7 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True: the end of each run is returned too, with the event number after that of the run's last event. */
+  /** True: the end of each run is returned too. Its event number is one more than that of the run's last event. */
   readonly withEnds: boolean;
 }
 
