@@ -93,7 +93,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
-    // An app that does not listen has no paths to send webhooks to.
+    // An app without a transport serves no paths, so a webhook cannot be a path on this server.
     ownPaths: givenPolicy.ownPaths && options.transport !== "none",
   };
   const registry = new GraphRegistry();

@@ -177,7 +177,10 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The chunks of a run that also requests LangChain's events. `onEvent` is called with each of these, in their order among the chunks. */
+/**
+ * The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, in its place among
+ * the chunks.
+ */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,

@@ -122,7 +122,10 @@ export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "
 export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ii");
 export const cronRunsPrefix = (tenant: string, cron: string): string =>
   sortPrefix(tenant, `in/${escapeSegment(cron)}`);
-/** A key of these indexes. The run comes before the thread, because the last segment of every index key is the thread's id. */
+/**
+ * A key of an index of runs. The run comes before the thread, because the last segment of every index key is the
+ * thread's id.
+ */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
 /** The thread and the run in a key of {@link runSortKey}; undefined for any other key. */

@@ -29,7 +29,9 @@ export interface ThreadHead {
   thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace. The next one is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
-  /** The end index of each span of a list that was written, by its key prefix. For other spans it is looked up. */
+  /**
+   * The end index of each list span that was written, by the key prefix of the span. For other spans it is looked up.
+   */
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;

@@ -79,7 +79,8 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // uWebSockets.js closes the connection on a longer message, without a reason. It is twice our own limit, above which a reason is sent.
+    // A longer message makes uWebSockets.js close the connection without a reason. The value is twice our own limit: a
+    // message above that one gets a reason.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
