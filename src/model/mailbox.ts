@@ -1,7 +1,7 @@
 import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
 
-/** An event for a machine that waits because its own run has not started. `run`: the id of that run. */
+/** A waiting event for a machine: the run that was admitted for it has not started. `run`: the id of that run. */
 export type WaitingEvent = { readonly run: string } & (
   | { readonly event: unknown }
   | { readonly timer: Timer }

@@ -9,8 +9,8 @@ export const MAX_CONCURRENT_WRITES = 56;
 const LEAST = 8;
 
 /**
- * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once, their data is still in
- * the CPU caches when they continue, and less of it survives garbage collections.
+ * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. Then
+ * the data of these runs is still in the CPU caches when they continue, and less of it survives garbage collections.
  */
 export class AdmissionControl {
   readonly #scheduler: Scheduler;

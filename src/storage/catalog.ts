@@ -51,8 +51,9 @@ import type { WriteOrder } from "./write-order.ts";
 const AHEAD = 25;
 
 /**
- * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index keys may share a block
- * with a value of 14 MB: 120 searches at once took 1.6 GB, and kept Node's four pool threads, which read each block again, busy for seconds.
+ * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index
+ * keys may share a block with a value of 14 MB. With 120 searches at once, these blocks took 1.6 GB, and reading them
+ * again and again kept Node's four pool threads busy for seconds.
  */
 const SEARCHES = 2;
 

@@ -110,7 +110,10 @@ function rangeOf(
   return { gte: after > gte ? after : gte, lt };
 }
 
-/** The index keys of unended runs. All of them are read: there are few, and marks name their threads. */
+/**
+ * The index keys of unended runs. All of them are read: there are few, and their threads are listed as threads with
+ * work.
+ */
 async function* unendedKeys(
   kv: KeyValueStore,
   tenant: string,
