@@ -112,7 +112,7 @@ export class DueQueue {
     this.#timer = null;
   }
 
-  /** Begins to start all entries that are due, and sets the timer for the next one. */
+  /** Looks up the entries that are due, starts them, and sets the timer for the next one. */
   async startDue(): Promise<void> {
     this.#timer?.();
     this.#timer = null;

@@ -127,7 +127,7 @@ export class AccessControl {
     return this.#mount;
   }
 
-  /** The path without the prefix; undefined for a path without the prefix, and for a disabled route. */
+  /** Removes the prefix from a path. Returns undefined if the path lacks the prefix, or is that of a disabled route. */
   path(full: string): string | undefined {
     let path = full;
     if (this.#mount !== "") {

@@ -139,7 +139,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
     let small: string | undefined;
     if (isSmallJson(member)) {
       small = JSON.stringify(member);
-      // The value has no JSON form, so that the member is left out.
+      // The value has no JSON form, so the member is left out.
       if (small === undefined) continue;
     }
     text += `${isFirst ? "" : ","}${JSON.stringify(name)}:`;

@@ -113,9 +113,10 @@ const COMPARISONS = 1_000_000;
 const MAX_SEARCHED_LENGTH = 8;
 
 /**
- * True when `whole` contains `part`, as searches filter: an object must have the members of `part`, an array its items in any order; other
- * values must be equal.
- * @throws ServiceError `validation.failed` when it takes too long, because the items of long lists of objects or lists are compared pairwise
+ * True when `whole` contains `part`, as it is defined for the filters of searches: an object must have the members of
+ * `part`, an array its items in any order; other values must be equal.
+ * @throws ServiceError `validation.failed` when it takes too long, because the items of long lists of objects or lists
+ *   are compared pairwise
  */
 export function contains(whole: unknown, part: unknown): boolean {
   return holds(whole, part, { left: COMPARISONS });

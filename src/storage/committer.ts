@@ -50,7 +50,10 @@ export interface CommitStats {
 export interface CommitterListener {
   /** Called when a write failed, before any writer is notified. */
   failed(): void;
-  /** Called when the store is open again. MUST read again what is cached of it, and MUST NOT reject. Writes are refused until it resolves. */
+  /**
+   * Called when the store is open again. MUST read cached data again, and MUST NOT reject. Writes are refused until it
+   * resolves.
+   */
   reopened(): Promise<void>;
   /** Called when writes are accepted again. */
   healed(): void;
