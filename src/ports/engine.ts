@@ -236,12 +236,12 @@ export interface Engine {
   isSubgraph(graph: string, ns: string, node: string): boolean;
   /** True when the execution of the run itself emits the events of the stream mode `events`, as facts of type `event`. MUST NOT throw. */
   recordsEvents?(run: RunRecord): boolean;
+  /** True when the graph is a machine, whose interrupts are answered by events. */
+  takesEvents?(graph: string): boolean;
   /**
    * The reason to refuse an event that the machine accepts in none of its states; undefined for other events. MUST NOT
    * throw.
    */
-  takesEvents?(graph: string): boolean;
-  /** The reason to refuse an event that the machine takes in none of its states; undefined for others. MUST NOT throw. */
   refusesEvent?(graph: string, event: unknown): string | undefined;
   /**
    * The events that the machine accepts while invoked actors of it are running; null if none is running. MUST NOT

@@ -141,7 +141,10 @@ export class BudgetShare {
     this.#tenant = tenant;
   }
 
-  /** True when the share is used up: then the caller MUST await {@link next}. Called after each item, with its `bytes`. */
+  /**
+   * True when this part of the time budget is used up: then the caller MUST await {@link next}. Called after each item,
+   * with its `bytes`.
+   */
   isSpent(bytes = 0): boolean {
     const { now, turn, isOver } = this.#budget.checkTurn();
     if (turn !== this.#turn) {

@@ -17,8 +17,8 @@ interface SentEvent extends JsonObject {
 
 interface PossibleEvents {
   /**
-   * The events that the machine can take. `type`: an event's type, or a descriptor such as `order.*`. `schema`: a JSON Schema; null when
-   * none is known.
+   * The events that the machine can accept. `type`: an event's type, or a descriptor such as `order.*`. `schema`: a
+   * JSON Schema; null when none is known.
    */
   readonly events: readonly { readonly type: string; readonly schema: JsonObject | null }[];
   /** The machine's state value; null while it waits for no event. */
@@ -37,8 +37,8 @@ interface EventOptions {
 /** Events for the machine of a thread. */
 export interface MachineEvents {
   /**
-   * The events that the machine can take now. While a run is in progress, these are the events that the machine accepts
-   * while its invoked actors are running.
+   * The events that the machine can accept now. While a run is in progress, these are the events that the machine
+   * accepts while its invoked actors are running.
    * @throws ServiceError `thread.not_found`
    */
   possible(key: ThreadKey): Promise<PossibleEvents>;

@@ -22,7 +22,7 @@ export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** How many threads are checked in one batch. */
 const PIECE = 100;
-/** Milliseconds between batches, so that a pass over many threads takes little time at once. */
+/** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;
 /**
  * The limits of the milliseconds between two searches for expired events. Within them, the interval is a tenth of the

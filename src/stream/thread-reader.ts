@@ -175,7 +175,8 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // Only one run has begun since the last look. It is known, and need not be looked up in the storage, which thousands of readers would do at once.
+    // Only one run has begun since the last search. It is known, and need not be looked up in the storage, which
+    // thousands of readers would do at once.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);
