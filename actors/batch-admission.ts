@@ -23,9 +23,9 @@ interface Batch {
 }
 
 /**
- * Admits runs to new threads, all in one turn, so that no shutdown can come between them. If one is refused, the runs
- * before it are rolled back in the same turn. No run begins before all are stored: a node that computes would delay the
- * acknowledgement of the other runs, and the response to the client.
+ * Admits runs to new threads, all in one turn of the event loop, so that no shutdown can come between them. If one is
+ * refused, the runs before it are rolled back in the same turn. No run begins before all are stored: a node that
+ * computes would delay the acknowledgement of the other runs, and the response to the client.
  */
 export async function admitAll(runs: BatchRuns, batch: Batch): Promise<readonly RunRecord[]> {
   batch.refuseWhenDraining();

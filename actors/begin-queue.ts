@@ -1,7 +1,7 @@
 import type { Clock } from "../src/ports/clock.ts";
 import type { Scheduler } from "../src/ports/scheduler.ts";
 
-/** The milliseconds that one turn may spend on beginning runs. */
+/** The milliseconds that one turn of the event loop may spend on beginning runs. */
 const BUDGET_MS = 8;
 
 /** Begins runs whose start is stored. `begin` MUST NOT throw, and has to check whether the run may still begin. */
@@ -10,9 +10,9 @@ export interface RunStarts {
 }
 
 /**
- * A queue of runs whose start is stored, and which begin next. Each begins in a later turn than the one in which its
- * start was stored, so that the HTTP response is sent before a node computes. When many runs begin at once, other work
- * gets a turn every few milliseconds.
+ * A queue of runs whose start is stored, and which begin next. Each begins in a later turn of the event loop than the
+ * one in which its start was stored, so that the HTTP response is sent before a node computes. When many runs begin at
+ * once, other work gets a turn every few milliseconds.
  */
 export class BeginQueue implements RunStarts {
   readonly #clock: Clock;

@@ -1,14 +1,16 @@
 import { SmallMap } from "../src/model/small-map.ts";
 import type { AnyActorRef } from "./xstate.ts";
 
-/** A child in the shared table: the version that added it, and the version that removed it (Infinity: none yet). */
+/**
+ * A child actor in a {@link Table}: the version that added it, and the version that removed it (Infinity: none yet).
+ */
 interface Entry {
   readonly actor: AnyActorRef;
   readonly came: number;
   left: number;
 }
 
-/** The table that several versions of one collection share. */
+/** The children that several versions of one collection share. */
 interface Table {
   readonly entries: SmallMap<string, Entry>;
   /** The number of the latest version. A change to the latest version extends the table; a change to an older one copies it. */

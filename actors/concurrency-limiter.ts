@@ -32,10 +32,11 @@ interface Waiting extends SlotRequest {
 type TenantQueue = Map<string, Map<string, Waiting>>;
 
 /**
- * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need ({@link RunMemoryBudget}). A
- * run gets a free slot at once; when none is free, or when it is large and there is no memory for it, it waits. Tenants take turns to get freed
- * slots, so that a tenant with ten thousand runs gets no more turns than one with a single run; within a tenant, the run that asked first gets
- * the slot. Runs that wait for memory do not block small runs.
+ * Limits how many runs are in progress at once: in all, by tenant and by graph, and by the memory that they need
+ * ({@link RunMemoryBudget}). A run gets a free slot at once; when none is free, or when it is large and there is no
+ * memory for it, it waits. Tenants take turns to get freed slots, so that a tenant with ten thousand runs gets no more
+ * turns than one with a single run. Within a tenant, the run that asked first gets the slot. Runs that wait for memory
+ * do not block small runs.
  */
 export class ConcurrencyLimiter {
   readonly #limits: ConcurrencyLimits;
@@ -68,7 +69,7 @@ export class ConcurrencyLimiter {
   /** Takes a slot if one is free. The caller MUST give it back with `release`. */
   tryAcquire(claim: SlotRequest): boolean {
     if (!this.#isOpen || !this.#hasRoom(claim)) return false;
-    // This overtakes no waiting run: one that could use the slot would already have it.
+    // This cannot overtake a waiting run: a run that could use the slot would have got it already.
     this.#take(claim);
     return true;
   }

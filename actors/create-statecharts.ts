@@ -15,7 +15,8 @@ export function createStatecharts(
     interpret = interpretStatechart,
   }: { readonly grace: number; readonly interpret?: Interpreter | undefined },
 ): Statecharts {
-  // Undefined if the thread was removed from memory: its actor may still receive one more message, which does nothing.
+  // Returns undefined if the thread was removed from memory. Its actor may then still receive one more message, which
+  // has no effect.
   const graphOf = ({ thread, run, within }: RunInput): GraphExecution | undefined => {
     const attempt = liveThreadNamed(thread)?.attempt;
     return attempt?.id === run ? attempt.graph(within) : undefined;
@@ -49,7 +50,7 @@ export function createStatecharts(
     start: (name, id) => {
       const liveThread = liveThreadNamed(name);
       if (liveThread === undefined) return;
-      // Does nothing if the admission stored the start in its own append.
+      // Does nothing if the admission of the run has already stored its start, in the same append.
       if (liveThread.attempt?.id !== id) startPendingRun(liveThread, id);
     },
   };

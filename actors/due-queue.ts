@@ -27,26 +27,32 @@ export interface DueSource {
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
 
-/** Entries that are read from the storage at a time, besides those that are skipped. */
+/** The number of entries that are read from the storage at a time, in addition to those that are skipped. */
 const ENTRIES_PER_READ = 64;
 /**
- * Entries that are read when a tenant has more of them due than may be started, to find those of other tenants behind them.
- * Reading so many takes about 1 ms, and starting a tenant's share 10 ms.
+ * If more entries of one tenant are due than may be started, this many entries are read, to find entries of other
+ * tenants. Reading this many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
  */
 const MAX_ENTRIES_PER_READ = 1_024;
 /** Entries that are being started at the same time. */
 const MAX_STARTING = 128;
-/** Of these, entries of one tenant: the rest is for others. */
+/**
+ * The most entries of one tenant that are being started at the same time, so that entries of other tenants can start
+ * too.
+ */
 const MAX_STARTING_PER_TENANT = 32;
 /** Milliseconds before a failed read or start is repeated. */
 const RETRY_PAUSE_MS = 1_000;
 /** Milliseconds in which the deletion of a thread is usually stored. Until then, the storage still lists its entries. */
 const DELETION_PAUSE_MS = 100;
 
-/** `unlisted`: its thread does not list the entry. `failed`: it will not be tried again. */
+/**
+ * The result of starting an entry. `unlisted`: its thread does not list the entry. `failed`: starting it will not be
+ * repeated.
+ */
 type StartOutcome = "started" | "unlisted" | "retry" | "failed";
 
-/** Errors that stay when the start is repeated. */
+/** Errors that would occur again on a repeated start. */
 const PERMANENT: ReadonlySet<string> = new Set([
   "journal.damaged",
   "assistant.not_found",
@@ -68,7 +74,7 @@ export class DueQueue {
    * others.
    */
   readonly #failed = new Set<string>();
-  /** Entries that are being started: the storage still lists them. The number of each tenant's. */
+  /** The entries that are being started, which the storage still lists; and the number of these entries by tenant. */
   readonly #starting = new Set<string>();
   readonly #startingByTenant = new Map<string, number>();
   /** Entries that their threads did not list when they were to be started. */
@@ -78,7 +84,7 @@ export class DueQueue {
   #timer: Cancel | null = null;
   #at = Number.POSITIVE_INFINITY;
   #looking = false;
-  /** True when another pass is due after the current one. */
+  /** True when due entries must be looked up again. */
   #again = false;
   #stopped = false;
 
@@ -106,7 +112,7 @@ export class DueQueue {
     this.#timer = null;
   }
 
-  /** Begins to start all entries that are due, and sets the timer for the next one. */
+  /** Looks up the entries that are due, starts them, and sets the timer for the next one. */
   async startDue(): Promise<void> {
     this.#timer?.();
     this.#timer = null;
@@ -133,10 +139,13 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // If one of these is read again, its thread has already stored what it had to, and nobody will remove the entry.
+    // A copy, because starts change the set. If an entry of this copy is found again now, its thread has stored its
+    // latest changes, and still nothing has removed the entry. So it fails if its thread does not list it this time
+    // either.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
-    // Read once: between two reads of the clock an entry may become due, and would then be neither due nor the next.
+    // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor
+    // scheduled.
     const { now } = this;
     this.#isMoreDue = false;
     let found = await this.#source.read(ENTRIES_PER_READ + skipped);
@@ -152,7 +161,7 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /** Starts what is due of these entries, as far as there is room. */
+  /** Starts those of the entries that are due, up to the limits of entries that are being started. */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;

@@ -53,12 +53,12 @@ export type TaskEvent =
   | { readonly type: "DONE" }
   | { readonly type: "INTERRUPTED" }
   | { readonly type: "FAILED" }
-  /** The try failed, and there will be another. */
+  /** The attempt failed, and the task will be attempted again. */
   | { readonly type: "RETRY" }
-  /** The next try is due. */
+  /** The delay before the next attempt of the task is over. */
   | { readonly type: "TRY" }
   | { readonly type: "CANCEL" }
-  /** A graph that runs inside the task's body has new tasks. Their actors start as children of this actor. */
+  /** A graph that the task's node function calls has new tasks. Their actors start as children of this actor. */
   | { readonly type: "JOINED"; readonly tasks: readonly TaskName[] }
   /** The task's node is a subgraph. The subgraph's actor starts as a child of this actor. */
   | { readonly type: "ENTER" };

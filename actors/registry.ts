@@ -206,7 +206,7 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
     try {
       return await admitRun(liveThread, draft);
     } catch (cause) {
-      // The admission of this run, which failed, would have created the thread. So the thread does not exist.
+      // The run whose admission failed would have created the thread. So the thread does not exist.
       if (isNew && liveThread.record.seq === 0) this.#removeFromMemory(liveThread);
       throw cause;
     }
@@ -319,7 +319,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   #checkDrained(): void {
-    // Draining is over when every busy thread has paused or waits for a slot: no slots are given any more.
+    // Draining is over when every busy thread has either paused or waits for a slot, because no slots are given any
+    // more.
     const isOver = () => this.counts.busy <= this.#halted.size + this.limiter.waiting;
     if (!this.draining || !isOver()) return;
     // A paused run may have been cancelled in the meantime. Then its end still has to be stored.
@@ -484,8 +485,8 @@ export class Registry implements ThreadSystem, LiveThreadOwner {
   }
 
   /**
-   * Removes a thread from memory, then deletes or prunes it by `write`. The thread is loaded again only when that is
-   * stored: until then the storage returns the old record, and writes that follow that one are refused.
+   * Removes a thread from memory, then deletes or prunes it by `write`. The thread is loaded again only when this write
+   * is stored. Until then, the storage would return the old record, and refuse writes that are based on it.
    */
   async #withoutActor(liveThread: LiveThread, write: () => Promise<void>): Promise<void> {
     const name = threadMapKey(liveThread.key);

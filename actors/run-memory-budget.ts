@@ -14,7 +14,7 @@ export interface RunBytes {
   readonly input: number;
 }
 
-/** Every so many milliseconds, one more run may begin although the budget is used up. */
+/** The interval, in milliseconds, at which one more run may begin although the budget is used up. */
 const ONE_MORE_INTERVAL_MS = 1_000;
 
 /**
@@ -112,7 +112,10 @@ export class RunMemoryBudget {
     this.#bytes += bytesOf(bytes);
   }
 
-  /** Serves the waiting runs in a later turn, because in this turn the state of another thread is being changed. */
+  /**
+   * Serves the waiting runs in a later turn of the event loop, because in this turn the state of another thread is
+   * being changed.
+   */
   #serveSoon(): void {
     if (this.#isServing) return;
     this.#isServing = true;

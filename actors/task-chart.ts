@@ -17,7 +17,7 @@ import {
 } from "./statechart-interpreter.ts";
 
 export interface TaskEffects {
-  /** Runs the node's body. Reports `DONE`, `INTERRUPTED` or `FAILED`; or `RETRY` and, later, `TRY`. */
+  /** Runs the node function. Reports `DONE`, `INTERRUPTED` or `FAILED`; or `RETRY` and, after a delay, `TRY`. */
   execute(task: TaskInput, self: AnyActorRef): void;
 }
 
@@ -31,8 +31,8 @@ const ended = (kind: TaskKind) =>
  * The task's statechart: one execution of a node. The node's return value and its abort signal are kept by the run's
  * attempt.
  *
- * If the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. Tasks of
- * graphs that run inside the node's body are children too. All children stop when the task has left `running` and
+ * If the node is a graph, the run's chart executes it as a child of this actor, which forwards `CANCEL` to it. The
+ * tasks of graphs that the node function calls are children too. All children stop when the task has left `running` and
  * `stopping`.
  */
 export const taskChartConfig = {
@@ -49,7 +49,7 @@ export const taskChartConfig = {
         INTERRUPTED: "interrupted",
         FAILED: "failed",
         RETRY: { target: "backoff", actions: "stopChildren" },
-        // The body still runs. The task ends when the body has stopped.
+        // The node function still runs. The task ends when the node function has stopped.
         CANCEL: { target: "stopping", actions: "cancelChildren" },
         ENTER: { actions: ["spawnGraph", "beginGraph"] },
         JOINED: { actions: "spawnTasks" },
@@ -60,7 +60,7 @@ export const taskChartConfig = {
       on: {
         DONE: "done",
         INTERRUPTED: "interrupted",
-        // The body was asked to stop, and stopped by throwing. That does not count as a failure.
+        // The node function was asked to stop, and stopped by throwing. That does not count as a failure.
         FAILED: "cancelled",
         RETRY: "cancelled",
       },

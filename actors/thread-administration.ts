@@ -27,8 +27,8 @@ export interface ThreadAdministrationOwner {
   settled(key: ThreadKey, run: string): Promise<unknown>;
   scheduleTimer(thread: ThreadRecord): void;
   /**
-   * Marks the ends of the thread's runs from now on, until the returned function is called: the thread may be deleted. `isDeleted` resolves with
-   * whether it was.
+   * Called when the thread may be deleted: until the returned function is called, each end of one of its runs is
+   * reported together with `isDeleted`, which resolves with whether the thread was deleted.
    */
   endsWithThread(key: ThreadKey, isDeleted: Promise<boolean>): () => void;
 }

@@ -73,7 +73,7 @@ export class ThreadReloads {
     if (!hasRuns || this.#threads.isStopping()) return;
     if (isOutage && !this.#failed.has(name)) {
       this.#failed.add(name);
-      // Logged in a later turn, because many threads fail together.
+      // Logged in a later turn of the event loop, because many threads fail together.
       if (this.#everFailed.size === 0) scheduler.soon(() => this.#logFailed());
       this.#everFailed.add(name);
     }
@@ -114,7 +114,10 @@ export class ThreadReloads {
     if (!this.#isLoading) void this.#loadAll();
   }
 
-  /** Loads one thread in each turn, because there may be thousands, and other work must not wait for all of them. */
+  /**
+   * Loads one thread in each turn of the event loop, because there may be thousands, and other work must not wait for
+   * all of them.
+   */
   async #loadAll(): Promise<void> {
     this.#isLoading = true;
     for (let reload = this.#ready.shift(); reload !== undefined; reload = this.#ready.shift()) {

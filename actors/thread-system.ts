@@ -43,7 +43,7 @@ export interface RunDraft {
   readonly config?: JsonObject;
   /** How to create the thread, in the same append, if it does not exist. Without it, the thread must exist. */
   readonly create?: ThreadCreation;
-  /** Milliseconds to wait before the run asks to start; undefined: none. */
+  /** Milliseconds after which the run may start; undefined: no delay. */
   readonly delay?: number;
   /** Idempotency key, stored with the run, so that a repeated request is recognised. */
   readonly once?: IdempotentRequest;
@@ -123,7 +123,10 @@ export interface ThreadOperations {
   expire(key: ThreadKey): Promise<void>;
 }
 
-/** How a run without a stored end was ended; undefined: it was left as it is, because it has ended by now or is still queued. */
+/**
+ * How a run without a stored end was ended: with this status, or `forgotten` because it had been rolled back.
+ * Undefined: it was left as it is, because it has ended by now or is still queued.
+ */
 export type RestoredEnd = TerminalStatus | "forgotten" | undefined;
 
 /**
@@ -147,8 +150,8 @@ export interface ThreadSystem {
    */
   admit(key: ThreadKey, draft: RunDraft): Promise<RunRecord>;
   /**
-   * Admits runs, each to a new thread of its own, all in one turn. Resolves when all are stored. If one is refused, none is
-   * admitted, no node of any runs, and the result of `refused` is thrown.
+   * Admits runs, each to a new thread of its own, all in one turn of the event loop. Resolves when all are stored. If
+   * one is refused, none is admitted, no node of any runs, and the result of `refused` is thrown.
    */
   admitAll(
     runs: readonly { readonly key: ThreadKey; readonly draft: RunDraft }[],

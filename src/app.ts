@@ -93,7 +93,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const policy = {
     ...givenPolicy,
     isDisabled: config?.access?.disabled?.includes("webhooks") === true,
-    // An app that does not listen has no paths to send webhooks to.
+    // An app without a transport serves no paths, so a webhook cannot be a path on this server.
     ownPaths: givenPolicy.ownPaths && options.transport !== "none",
   };
   const registry = new GraphRegistry();
@@ -107,7 +107,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   let served: ReadonlyMap<string, LoadedLangGraph> = new Map();
   const replaceGraphs: App["replaceGraphs"] = (graphs, langGraphs = new Map()) => {
     registry.replace(graphs);
-    // Hosted graphs are only made by the loader, and all are of this kind.
+    // All hosted graphs come from the loader, and it makes only `LoadedLangGraph` objects.
     served = langGraphs as ReadonlyMap<string, LoadedLangGraph>;
   };
   replaceGraphs(
@@ -129,7 +129,7 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   });
   const setup = await setUpStore(options.store, config, { random, scheduler });
 
-  // A budget for long work. Requests that begin have another one, so that they do not wait for it.
+  // The time budget for long work. New requests have a budget of their own, so that they do not wait for long work.
   const budget = new TimeBudget(clock, scheduler);
   const streamMemory = new ResponseMemoryBudget(scheduler);
   const storages = [
@@ -150,7 +150,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       registry,
       workers: options.workers ?? config?.workers ?? 0,
       config,
-      // The actors of a machine's step refer to each other, so they run in one thread.
+      // Workers load no graphs of machines: the actors of a machine's step refer to each other, so they must all run in
+      // one thread.
       loaded: kept.filter((name) => loaded?.graphs[name]?.machine === undefined),
       deps: { logger, random, clock, scheduler, stacks: options.stacks ?? config?.stacks ?? false },
       langGraphs: () => served,

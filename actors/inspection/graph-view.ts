@@ -26,7 +26,7 @@ export class ShownGraph {
   readonly #values: () => JsonObject | undefined;
   /** Paths of running nodes, by task id. */
   readonly #running = new Map<string, Way>();
-  /** Tasks of the last step that did not succeed, by task id. */
+  /** The failed and paused tasks of the last step, by task id. */
   readonly #stuck = new Map<string, { readonly way: Way; readonly kind: TaskKind }>();
   #shown: string | null = null;
   #value: InspectedStateValue = START;
@@ -93,7 +93,10 @@ export class ShownGraph {
     if (this.#settle()) this.#inspector.snapshot(this.actor, this.#state("active"), event);
   }
 
-  /** Updates the state. Returns true when the set of running nodes has changed: thousands of tasks may run the same node. */
+  /**
+   * Updates the state from the running tasks. Returns true if the set of running nodes has changed. Often it has not,
+   * because thousands of tasks may run the same node.
+   */
   #settle(): boolean {
     if (this.#running.size === 0) return false;
     const ways = new Map<string, Way>();

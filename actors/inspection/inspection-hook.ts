@@ -133,7 +133,8 @@ export class InspectionHook {
     const { thread } = parent;
     const { context } = actor.getSnapshot() as { readonly context: TaskInput & { readonly task?: string } };
     const { run } = context;
-    // If a graph runs inside a task's body, its tasks are direct children of that task.
+    // If a node function calls a graph, the tasks of that graph are direct children of the task that runs the node
+    // function.
     if (parent.kind === "run" || context.task !== undefined) {
       const { task: id, name } = context;
       return { id, kind: "task", name, parent: parent.id, thread, run, machine: "task" };

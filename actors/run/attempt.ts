@@ -26,11 +26,14 @@ import { reportsMessage, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
- * The event mark (`RunRecord.event_mark`) is raised when fewer than this many ids are left below it, so that the new mark
- * is stored in time.
+ * When fewer than this many unused ids are left below the event mark (`RunRecord.event_mark`), the mark is raised, so
+ * that the new mark is stored in time.
  */
 const HEADROOM = 1_024;
-/** The id of an event that is not known yet. No fact that a graph reports refers to it. */
+/**
+ * Stands for the id of an event that is not known yet. The facts for which it is used begin no message, so no other
+ * fact refers to it.
+ */
 const NO_EVENT = -1;
 /** The number of node errors that an attempt remembers as logged. */
 const MAX_LOGGED = 100;
@@ -55,8 +58,8 @@ export class Attempt {
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
-   * The task writes at checkpoints of earlier runs from which this run continues, as they were before this run, by
-   * checkpoint id. When the run's record contains the writes of a checkpoint, its entry is removed.
+   * The task writes at the checkpoints from which this run continues and that earlier runs made, by checkpoint id, as
+   * they were before this run. An entry is removed when the run's record contains these writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when no write of the attempt is in flight. */
@@ -219,7 +222,7 @@ export class Attempt {
     if (this.alive) owner.runningStates.setState(this.id, stateSize.bytes);
   }
 
-  /** Starts a subgraph as the node of a task, for one try of that task. */
+  /** Starts a subgraph as the node of a task, for one attempt of that task. */
   startSubgraph(
     above: GraphExecution,
     call: NodeCall,
@@ -235,7 +238,7 @@ export class Attempt {
 
   /**
    * True when every graph is paused, or waits only for paused subgraphs. False while a node still runs beside a paused
-   * graph, and for a cancelled run: such a node may finish, and such a run may end.
+   * graph, because the node may finish. Also false for a cancelled run, because it may end.
    */
   get isHalted(): boolean {
     if (!this.alive || this.#closing || this.run.cancel !== null || !this.root.isHalted) return false;
@@ -275,7 +278,7 @@ export class Attempt {
 
   // --- storage ---
 
-  /** Stores the pending writes in a later turn, unless another append includes them before that. */
+  /** Stores the pending writes in a later turn of the event loop, unless another append includes them before that. */
   flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;

@@ -41,9 +41,12 @@ export class GraphExecution {
   #failAfter: PlainError | null = null;
   head: CheckpointHead | null = null;
   values: JsonObject = {};
-  /** The state that is stored at the head. Unlike `values`, it lacks changes by a failed or paused step without a checkpoint. */
+  /**
+   * The state that is stored with the latest checkpoint. Unlike `values`, it lacks changes by a failed or paused step
+   * without a checkpoint.
+   */
   stored: JsonObject = {};
-  /** Writes of tasks at the head, by task id. */
+  /** Writes of tasks at the latest checkpoint, by task id. */
   writes = new SmallMap<string, TaskWrites>();
   #execution: Execution | undefined;
   /** The id of the checkpoint from which the graph started. */
@@ -79,7 +82,7 @@ export class GraphExecution {
     return this.#execution;
   }
 
-  /** True when this attempt made the checkpoint at its head. */
+  /** True when this attempt made the graph's latest checkpoint. */
   get hasNewHead(): boolean {
     return this.head !== null && this.head.id !== this.#startId;
   }
@@ -128,8 +131,9 @@ export class GraphExecution {
   /** Computes the next step, while the result of the last one is being stored. */
   next(): void {
     if (this.failure !== null) return this.#failed();
-    // The server is stopping, so the tasks of the last step were not started, and the run pauses. The `apply` of a
-    // LangGraph.js graph then waits for results that do not come, unless the graph ends: then its end is still planned.
+    // The server is stopping: the tasks of the last step were not started, so the run pauses. The engine is called all
+    // the same. In a LangGraph.js graph, `apply` waits for the results of these tasks, which never come; but if the
+    // graph ends instead, its end is still planned.
     if (this.#isPaused) {
       this.attempt.flushSoon();
       this.#pause();
@@ -206,8 +210,8 @@ export class GraphExecution {
     }
     const { durability } = this.attempt.run.kwargs;
     // The first step adds nothing that must survive a crash: the admission has stored the input. If the run ends at
-    // once, its last append includes the step.
-    // A step with the events of other runs ends these.
+    // once, its last append includes the step. A step that has processed events of queued runs is urgent, because
+    // storing it ends those runs.
     const isUrgent = durability === "sync" || this.attempt.pending.taken.length > 0;
     if (!isUrgent && (first || durability === "exit")) this.attempt.flushSoon();
     else this.#commit();
@@ -242,7 +246,7 @@ export class GraphExecution {
     );
   }
 
-  /** Adds tasks while others run, for a graph that drives itself. */
+  /** Adds tasks while others run, for a graph that plans its own steps (LangGraph.js). */
   addTasks(tasks: readonly JoiningTask[]): void {
     const hold = this.liveThread.owner.draining;
     this.tasks.join(tasks, hold);
@@ -251,7 +255,7 @@ export class GraphExecution {
     if (own.length > 0) this.actor?.send({ type: "JOINED", tasks: own });
   }
 
-  /** Ends the execution, and takes what a graph that drives itself still has to store. */
+  /** Ends the execution, and takes what a graph that plans its own steps (LangGraph.js) still has to store. */
   end(stop: StopReason | null): Eventually<void> {
     if (this.#execution?.end === undefined) return undefined;
     return andThen(this.#execution.end(stop !== null), (step) => {

@@ -6,7 +6,7 @@ import { combineChanges } from "../../src/graph/superstep.ts";
 /** Checkpoints, writes and emissions of an attempt that wait for the next append. */
 export class PendingCommit {
   emissions: Emission[] = [];
-  /** Queued runs whose events the checkpoints have. */
+  /** Queued runs that end with these checkpoints. */
   taken: string[] = [];
   /** True: only the latest checkpoint of each graph is stored, with the changes of all checkpoints before it. */
   readonly #merge: boolean;
@@ -27,7 +27,7 @@ export class PendingCommit {
     return isWaiting && this.emissions.length === 0;
   }
 
-  /** True when checkpoints wait for the end of the run. Those that end other runs do not. */
+  /** True when checkpoints wait for the end of the run. Checkpoints that end other runs do not wait. */
   get #isHeld(): boolean {
     return this.#merge && this.taken.length === 0;
   }
@@ -79,7 +79,10 @@ export class PendingCommit {
     this.#writes.clear();
   }
 
-  /** Takes everything that is pending. With `eventsAlone`, takes only the events; they then contain the states that they show. */
+  /**
+   * Takes everything that is pending. With `eventsAlone`, takes only the events; the states that they show are then
+   * stored within them.
+   */
   takeAll(eventsAlone: boolean) {
     const emissions = this.#merge ? this.emissions.map(inline) : this.emissions;
     this.emissions = [];

@@ -24,7 +24,10 @@ export function interruptsByTask(
   return waiting;
 }
 
-/** Takes from `before` the earlier writes that `writes` replace. A rollback restores them. Each checkpoint is recorded once. */
+/**
+ * Takes from `before` the earlier task writes that `writes` replace, so that a rollback can restore them. Each
+ * checkpoint is taken only once.
+ */
 export function takeWritesToRestore(
   before: Map<string, readonly TaskWrites[]> | null,
   writes: readonly TaskWrites[],

@@ -128,7 +128,8 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
           timers: head === null ? thread.timers : timersAt(head, thread.timers),
           interrupts: verdict.interrupts,
           next_event: run.seq_base + sink.next + EVENTS_PER_RUN_END,
-          // Interrupts are part of the state, although they are stored at the checkpoint before. A refused answer adds none.
+          // A new interrupt changes the state too, although it is stored with the previous checkpoint. A refused answer
+          // adds no interrupt.
           state_updated_at:
             checkpoints.length > 0 || (verdict.rest === "interrupted" && verdict.error === null)
               ? now
@@ -171,7 +172,10 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
   });
 }
 
-/** The head as it is stored: when several steps were stored as one, its parent is the checkpoint before the first of them. */
+/**
+ * The latest checkpoint as it is stored: when several steps were stored as one, its parent is the checkpoint before the
+ * first of them.
+ */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
   if (head === null || stored === undefined || stored.parent === head.parent) return head;

@@ -12,7 +12,10 @@ import type { TaskEvent } from "../messages.ts";
 import type { TaskSnapshot } from "../task-chart.ts";
 import type { GraphExecution } from "./graph-execution.ts";
 
-/** A running try of a task: the side effects that the body of its node may have, or the subgraph that runs as its node. */
+/**
+ * One attempt of a task, while it runs: the side effects that its node function may have, or the subgraph that runs as
+ * its node.
+ */
 export class RunningTask implements NodeIo {
   readonly call: NodeCall;
   readonly self: AnyActorRef;
@@ -20,7 +23,7 @@ export class RunningTask implements NodeIo {
   timer: Cancel | null = null;
   /** The messages that the task has streamed; null if they are not kept when the run is stopped. */
   readonly streamed: StreamedFact[] | null;
-  /** The subgraph that runs in place of a body. */
+  /** The subgraph that runs in place of a node function. */
   inner: GraphExecution | null = null;
   /** The reason why the task was aborted; null: it was not. */
   stopped: DOMException | null = null;
@@ -93,8 +96,8 @@ export class RunningTask implements NodeIo {
   }
 
   /**
-   * Runs operations on the store. They are refused when the body has timed out or the attempt is over, or when the thread
-   * has another epoch than the attempt.
+   * Runs operations on the store. They are refused when the task has timed out, when the attempt is over, or when the
+   * thread has another epoch than the attempt.
    */
   async store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>> {
     const { liveThread } = this.#graph;
@@ -108,7 +111,7 @@ export class RunningTask implements NodeIo {
     return liveThread.deps.store.batch({ tenant: liveThread.key.tenant, fence, check }, ops);
   }
 
-  /** The messages that the body, or the tasks of the subgraph, have streamed. */
+  /** The messages that the node function, or the tasks of the subgraph, have streamed. */
   streamedMessages(): readonly StreamedFact[] | null {
     const { inner, streamed } = this;
     return inner === null || streamed === null ? streamed : [...inner.tasks.streamed().values()].flat();
@@ -120,14 +123,15 @@ function isMessageFact({ t }: Fact): boolean {
 }
 
 /**
- * Sends the outcome of a body to the task's actor, unless the actor has stopped. A body that ignores its abort signal may
- * outlive the actor, which stops after the grace period, or, in a graph inside another task's body, with that task.
+ * Sends the outcome of a node function to the task's actor, unless the actor has stopped. The actor stops after the
+ * grace period or, in a graph that another task's node function calls, together with that task. A node function that
+ * ignores its abort signal may run longer.
  */
 export function sendOutcome(self: AnyActorRef, event: TaskEvent): void {
   if ((self.getSnapshot() as TaskSnapshot).status === "active") self.send(event);
 }
 
-/** The writes of a task, with the `ctx.step` results that its body has recorded. */
+/** The writes of a task, with the `ctx.step` results that its node function has recorded. */
 export function withSteps(writes: TaskWrites, steps: NodeCall["steps"]): TaskWrites {
   return { ...writes, steps: { ...writes.steps, ...steps } };
 }

@@ -8,14 +8,14 @@ import type { OnSubgraphEnd } from "./task-runner.ts";
 const NOWHERE: Position = { head: null, values: {}, writes: [] };
 
 /**
- * The parent of a subgraph that runs as a task's node, for one try of the task: the subgraph's end becomes the task's
- * outcome.
+ * The parent of a subgraph that runs as a task's node, for one attempt of the task: the subgraph's end becomes the
+ * task's outcome.
  */
 export class SubgraphParent implements GraphParent {
   readonly ns: string;
   readonly #above: GraphExecution;
   readonly #call: NodeCall;
-  /** The position that the previous try reached. */
+  /** The position that the task's previous attempt reached. */
   readonly #before: Position | undefined;
   readonly #ended: OnSubgraphEnd;
   readonly #inner: Subgraph;
@@ -34,7 +34,7 @@ export class SubgraphParent implements GraphParent {
     const { liveThread } = this.#above;
     const { from } = this.#inner;
     const start = () => (from === null ? NOWHERE : positionAtCheckpoint(liveThread, from));
-    // If this attempt planned the task, the task is new, and nothing can be stored for it.
+    // If this attempt planned the task, the task is new, so its subgraph cannot have stored anything yet.
     if (this.#above.hasNewHead) return start();
     const { journal } = liveThread.deps;
     return journal.history(liveThread.key, { ns: this.ns, limit: 1 }).then(([head]): Eventually<Position> => {
@@ -55,8 +55,8 @@ export class SubgraphParent implements GraphParent {
     graph.revoke();
     attempt.subgraphs.delete(this.#call.task);
     const well = stop === null && failure === null && plan?.kind !== "paused";
-    // The subgraph has ended well, and the step of the graph above stores its result. With durability `exit`, the
-    // checkpoints of the subgraph are not needed.
+    // If the subgraph has ended without an error, the step of the parent graph stores its result. With durability
+    // `exit`, the subgraph's checkpoints are then not needed.
     if (well && attempt.run.kwargs.durability === "exit") attempt.pending.drop(this.ns);
     const outcome = this.#outcome(graph, stop);
     actor?.send({ type: "ENDED", ...endOf(outcome) });

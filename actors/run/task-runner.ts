@@ -12,19 +12,24 @@ export type OnSubgraphEnd = (outcome: TaskOutcome, stopped: boolean) => void;
 
 const answers = { done: "DONE", interrupted: "INTERRUPTED", failed: "FAILED" } as const;
 
-/** Runs the tasks of one graph execution: starts their bodies, handles their outcomes, and aborts them. */
+/** Runs the tasks of one graph execution: starts their node functions, handles the outcomes, and aborts the tasks. */
 export class TaskRunner {
   readonly #graph: GraphExecution;
   readonly #running = new SmallMap<string, RunningTask>();
-  /** For tasks of graphs that run inside another task's body: the id of that other task, by the id of the inner one. */
+  /**
+   * For tasks of graphs that another task's node function calls: the id of that other task, by the id of the inner one.
+   */
   #parents: Map<string, string> | undefined;
-  /** Ids of tasks whose bodies have ended but whose outcome the engine has not settled yet. */
+  /** Ids of tasks whose node functions have ended but whose outcome the engine has not settled yet. */
   #unsettled: Set<string> | undefined;
-  /** The number of tasks that wait for another try. */
+  /** The number of failed tasks that wait for their next attempt. */
   #retrying = 0;
   /** The messages that stopped tasks have streamed, by task id. */
   #stopped: Map<string, readonly StreamedFact[]> | undefined;
-  /** The positions that the subgraphs of failed tasks have reached, by task id. The next try resumes from there. */
+  /**
+   * The positions that the subgraphs of failed tasks have reached, by task id. The task's next attempt resumes from
+   * there.
+   */
   #reached: Map<string, Position> | undefined;
 
   constructor(graph: GraphExecution) {
@@ -40,7 +45,7 @@ export class TaskRunner {
       this.#graph.fail(toPlainError(thrown));
       return self.send({ type: "FAILED" });
     }
-    // The results of `ctx.step` from an earlier try are reused, so that those steps do not run again.
+    // The results of `ctx.step` from an earlier attempt of the task are reused, so that those steps do not run again.
     const known = this.#graph.writes.get(task)?.steps;
     const steps = known === undefined ? call.steps : { ...call.steps, ...known };
     const live = new RunningTask(this.#graph, call, steps, self);
@@ -71,7 +76,10 @@ export class TaskRunner {
     self.send({ type: "ENTER" });
   }
 
-  /** The number of bodies that run or wait for another try. A body that waits for tasks within it is not counted. */
+  /**
+   * The number of node functions that run or wait for the task's next attempt. A node function that waits for tasks of
+   * a graph that it calls is not counted.
+   */
   get bodyCount(): number {
     const waiting = new Set(this.#parents?.values());
     let count = (this.#unsettled?.size ?? 0) + this.#retrying;
@@ -86,8 +94,8 @@ export class TaskRunner {
   }
 
   /**
-   * Adds tasks of graphs that run inside a task's body. Their actors start as children of that task's actor. When the
-   * server is stopping (`hold`), they do not start; they run when the server has started again.
+   * Adds tasks of graphs that a task's node function calls. Their actors start as children of that task's actor. When
+   * the server is stopping (`hold`), they do not start; they run when the server has started again.
    */
   join(tasks: readonly JoiningTask[], hold: boolean): void {
     for (const task of tasks) {
@@ -97,7 +105,7 @@ export class TaskRunner {
     }
   }
 
-  /** Fails the task without waiting for its body. What the body does from now on has no effect. */
+  /** Fails the task without waiting for its node function. What the node function does from now on has no effect. */
   #timedOut(live: RunningTask): void {
     const { node, timeout } = live.call;
     const message = `Node "${node}" took longer than ${timeout} ms`;
@@ -115,7 +123,7 @@ export class TaskRunner {
     if (live.inner !== null) this.#endSubgraph(live.inner, call.task, outcome);
     const graph = this.#graph;
     if (!graph.alive) return;
-    // The body was asked to stop, and stopped by throwing. Its error is not an error of the run.
+    // The node function was asked to stop, and stopped by throwing. Its error is not an error of the run.
     if (outcome.kind === "failed" && live.stopped !== null) {
       const streamed = live.streamedMessages();
       if (streamed !== null) (this.#stopped ??= new Map()).set(call.task, streamed);
@@ -148,8 +156,8 @@ export class TaskRunner {
   }
 
   /**
-   * Settles a task of a graph that drives itself, whose result the engine decides later. Until then the task counts as
-   * running, although its body has ended.
+   * Settles a task of a graph that plans its own steps (LangGraph.js), whose engine decides the result later. Until
+   * then the task counts as running, although its node function has ended.
    */
   #settleLater(live: RunningTask, settled: Promise<SettledTask>, broken: (thrown: unknown) => void): void {
     const unsettled = (this.#unsettled ??= new Set());
@@ -170,13 +178,13 @@ export class TaskRunner {
       self.send({ type: "TRY" });
       return;
     }
-    // Results of `ctx.step` are stored while the body runs, so the engine's writes may lack some: they are added. The writes
-    // for a graph that drives itself already contain them.
+    // Results of `ctx.step` are stored while the node function runs, so the engine's writes may lack some: they are
+    // added. The writes of a graph that plans its own steps (LangGraph.js) already contain them.
     graph.addTaskWrites(later || steps === live.call.steps ? writes : withSteps(writes, steps), emissions);
     if (kind === "failed") graph.fail(error ?? { error: "Error", message: "the task failed" }, live.refused);
-    // While other tasks run, the result of this one is stored now, so that it is kept even if they, or the server, fail.
-    // The result of the last task is stored in the append of the step: in this turn, or, for a graph that drives itself, as
-    // soon as the engine has planned the next step.
+    // While other tasks run, the result of this one is stored now, so that it is kept even if they, or the server,
+    // fail. The result of the last task is stored in the append of the step: in this turn of the event loop or, for a
+    // graph that plans its own steps (LangGraph.js), as soon as the engine has planned the next step.
     if (!later || this.#running.size > 0) graph.attempt.flushSoon();
     sendOutcome(self, { type: answers[kind] });
     if (graph.liveThread.owner.draining) graph.attempt.checkHalted();
@@ -187,14 +195,14 @@ export class TaskRunner {
     inner.revoke();
   }
 
-  /** Aborts the signal of every body. */
+  /** Aborts the signal of every node function. */
   abort(reason: string): void {
     for (const live of this.#running.values()) live.abort(new DOMException(reason, "AbortError"));
   }
 
   /**
-   * The messages that tasks had streamed when the run was stopped, by task id. Includes tasks whose bodies ignore the
-   * signal.
+   * The messages that tasks had streamed when the run was stopped, by task id. Includes tasks whose node functions
+   * ignore the signal.
    */
   streamed(): ReadonlyMap<string, readonly StreamedFact[]> {
     const all = new Map(this.#stopped);

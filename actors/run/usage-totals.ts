@@ -9,17 +9,21 @@ interface MessageUsage {
   output: number;
 }
 
-/** Messages that are told apart. Older ones are added to the totals of their model; their tokens would be counted again if they came again. */
+/**
+ * The number of messages that are remembered, so that a message that is reported again is not counted twice. The tokens
+ * of older messages stay in the totals of their model.
+ */
 const MAX_MESSAGES = 1_000;
-/** Models that are told apart; the tokens of further ones are added to the last. */
+/** The number of models with totals of their own. The tokens of further models are added to the last one. */
 const MAX_MODELS = 100;
 
-/** Whether a fact may say something of the tokens of a message. */
+/** True for facts that may report tokens of a message. */
 export const reportsMessage = ({ t }: Fact): boolean => t === "message" || t === "piece" || t === "complete";
 
 /**
- * Adds up the tokens that a run's facts report, by model. A message is streamed in pieces, and complete in each graph whose node returns it:
- * its pieces are added up, and only a message that was not streamed with its tokens is counted when it is complete.
+ * Adds up the tokens that a run's facts report, by model. A message is reported in pieces while it is streamed, and
+ * again as a whole by each graph whose node returns it. The tokens of the pieces are added up; the whole message is
+ * counted only if its pieces reported no tokens.
  */
 export class UsageTotals {
   readonly #totals: ModelUsage[];

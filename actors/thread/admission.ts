@@ -27,9 +27,9 @@ const CONFLICT =
   "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.";
 
 /**
- * Decides and stores the admission of a run. Everything up to the append happens in one turn, so that two requests can
- * never both find the thread idle. The append contains the run and all other changes of the decision. `starts`: the queue
- * that begins the run if it starts now.
+ * Decides and stores the admission of a run. Everything up to the append happens in one turn of the event loop, so that
+ * two requests can never both find the thread idle. The append contains the run and all other changes of the decision.
+ * `starts`: the queue that begins the run if it starts now.
  */
 export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunStarts): Promise<RunRecord> {
   const { clock, engine } = liveThread.deps;
@@ -62,7 +62,8 @@ export function admitRun(liveThread: LiveThread, draft: RunDraft, starts?: RunSt
   );
   if (refusal !== null)
     throw new ServiceError(refusal.code, refusal.message, { fields: refusal.fields ?? [] });
-  // Checked after the errors of the request itself, for which it would be refused on an idle thread too.
+  // Checked last: a request with an error of its own, which an idle thread would refuse too, gets that error and not a
+  // conflict.
   const strategy = effectiveStrategy(decision, draft);
   if (!isKnown && due === null && run.kwargs.event !== true) refuseConflictingResume(liveThread, run, ahead);
 
@@ -131,8 +132,9 @@ function effectiveStrategy(
 }
 
 /**
- * The runs that will have run before a new run, given the decision: the one in progress, then the waiting ones. A run that
- * the new one interrupts is included, because the answer that it used stays used; a run that it rolls back is not.
+ * The runs that will have run before a new run, given the decision: the one in progress, then the waiting ones. A run
+ * that the new one interrupts is included, because the interrupt that it answered stays answered; a run that it rolls
+ * back is not.
  */
 function runsBefore({ record, runs }: LiveThread, decision: MultitaskDecision): readonly RunRecord[] {
   const isAlone = decision.kind === "supersede";

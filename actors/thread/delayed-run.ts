@@ -21,8 +21,8 @@ import {
 const MAX_DELAYED_RUNS = 1_000;
 
 /**
- * A thread with at most so many delayed runs is removed from memory at once, because so few are cheap to read again. With
- * more, it stays until its idle time is over.
+ * A thread with at most this many delayed runs is removed from memory at once, because so few are cheap to read again.
+ * With more, it stays until its idle time is over.
  */
 const FEW_TO_READ = 16;
 

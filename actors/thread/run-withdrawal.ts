@@ -68,7 +68,7 @@ export function notifyWithdrawn(liveThread: LiveThread, out: WithdrawnRuns): voi
     liveThread.deps.sinks.dismiss(liveThread.key, id);
     liveThread.owner.runEnded(liveThread, id, { run: out.runs.find(({ run_id }) => run_id === id) });
   }
-  // Events that were behind them may be taken now.
+  // The machine of the run in progress may now process events that were queued behind these runs.
   liveThread.attempt?.mailbox.changed();
 }
 

@@ -50,8 +50,9 @@ export class StateSize {
 
   /**
    * The number of bytes to store with the thread, given `before`, the number that is stored now. It is the size of the
-   * thread's largest state, because a run may start from any of its checkpoints. As long as no state was large, it is the
-   * size of the latest state instead, because sizes that are only added up may be too high.
+   * thread's largest state, because a run may start from any of its checkpoints. As long as no state was large, it is
+   * the size of the latest state instead: the sizes of small states are added up and not measured, so they may be too
+   * high.
    */
   toStore(before: number | null): number | null {
     if (before === null && !this.#isExact) return null;

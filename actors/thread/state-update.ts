@@ -88,8 +88,8 @@ export async function createWithState(
 }
 
 /**
- * Changes the state of an idle thread. The new state is computed first. If nothing else was stored in the meantime, it is
- * written, and the thread's actor is notified, in one turn; otherwise it is computed again.
+ * Changes the state of an idle thread. The new state is computed first. If nothing else was stored in the meantime, it
+ * is written, and the thread's actor is notified, in one turn of the event loop; otherwise it is computed again.
  */
 export async function updateThreadState(liveThread: LiveThread, draft: UpdateDraft): Promise<CheckpointHead> {
   if (liveThread.record.temporary !== null) throw threadNotFound(liveThread.key.thread);

@@ -6,8 +6,8 @@ import { endedRun } from "./record-changes.ts";
 import { removeWaitingRun } from "./run-withdrawal.ts";
 
 /**
- * Ends queued runs whose events the machine of the run in progress has taken: they have nothing left to do. `checkpoint` is one whose
- * state has these events: their result.
+ * Ends queued runs whose events were already processed by the machine of the run in progress, because they have nothing
+ * left to do. Their result is the state at `checkpoint`, which includes these events.
  */
 export function endTakenRuns(
   liveThread: LiveThread,
@@ -29,7 +29,7 @@ export function withoutQueued(thread: ThreadRecord, ended: readonly RunRecord[])
   return changeThread(thread, { queue: thread.queue.filter((id) => !gone.has(id)) });
 }
 
-/** Removes them from memory. Called when the append that ends them is on its way. */
+/** Removes the ended runs from memory. Called when the append that ends them is submitted. */
 export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecord[]): void {
   for (const { run_id } of ended) {
     removeWaitingRun(liveThread, run_id);
@@ -37,7 +37,10 @@ export function removeTakenRuns(liveThread: LiveThread, ended: readonly RunRecor
   }
 }
 
-/** Notifies readers and waiting requests that they have ended, when that is stored. `values`: the state with their events. */
+/**
+ * Notifies readers and waiting requests that these runs have ended. Called when their ends are stored. `values`: the
+ * state after their events.
+ */
 export function notifyTaken(liveThread: LiveThread, ended: readonly RunRecord[], values: JsonObject): void {
   const { deps, owner, key } = liveThread;
   for (const run of ended) {

@@ -43,7 +43,7 @@ export interface AccessOptions {
 
 /** What is decided from a request's headers: its tenant, the headers of its response, and whether it is refused. */
 export interface AccessDecision {
-  /** Undefined when the request has no valid key, or token. */
+  /** The tenant of the request's key or token; undefined when it has no valid one. */
   readonly tenant: string | undefined;
   /** The user for whom the WebSocket's token was issued; absent for all other requests. */
   readonly user?: AuthUser;
@@ -127,7 +127,7 @@ export class AccessControl {
     return this.#mount;
   }
 
-  /** The path without the prefix; undefined for a path without the prefix, and for a disabled route. */
+  /** Removes the prefix from a path. Returns undefined if the path lacks the prefix, or is that of a disabled route. */
   path(full: string): string | undefined {
     let path = full;
     if (this.#mount !== "") {

@@ -9,12 +9,13 @@ type Test = (read: ReadMember) => boolean;
 type Scalar = string | number | boolean | null;
 
 /**
- * Compiles the filter that a handler returned. All of its members must hold. `name: value` and `name: { $eq: value }` require that the
- * resource's member `name` is equal to the value. `name: { $contains: value }` requires that this member is a list with the value in it or,
- * if the value is a list, with all of its entries. `$or` and `$and` hold lists of filters.
+ * Compiles the filter that a handler returned. A resource must meet the conditions of all of its members. `name: value`
+ * and `name: { $eq: value }` require that the resource's member `name` is equal to the value.
+ * `name: { $contains: value }` requires that this member is a list with the value in it or, if the value is a list,
+ * with all of its entries. `$or` and `$and` hold lists of filters.
  *
- * Stricter than LangGraph's own server, which ignores conditions that it does not understand. Here, an undefined value, an empty condition
- * and an unknown operator are errors, because ignoring them would let in more than the author meant.
+ * Stricter than LangGraph's own server, which ignores conditions that it does not understand. Here, an undefined value,
+ * an empty condition and an unknown operator are errors, because ignoring them would let in more than the author meant.
  * @throws TypeError with what is wrong with the filter
  */
 export function compileAuthFilter(filter: unknown): Permission {

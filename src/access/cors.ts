@@ -57,7 +57,7 @@ export class Cors {
       "access-control-allow-methods": this.#methods,
       ...(allowed === undefined ? {} : { "access-control-allow-headers": printable(allowed) }),
       ...(maxAge === undefined ? {} : { "access-control-max-age": String(maxAge) }),
-      // Private Network Access: a public page asks this before it reaches a private address.
+      // Private Network Access: with this header, the browser asks whether a public page may reach a private address.
       ...(request.header("access-control-request-private-network") === "true"
         ? { "access-control-allow-private-network": "true" }
         : {}),

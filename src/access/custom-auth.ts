@@ -66,7 +66,7 @@ export class CustomAuth implements Auth {
   readonly #scheduler: Scheduler;
   #authenticating = 0;
 
-  /** @throws ServiceError `config.invalid` when `auth` is not such an object */
+  /** @throws ServiceError `config.invalid` when `auth` has not the shape of {@link AuthHandlers} */
   constructor(auth: AuthHandlers, scheduler: Scheduler) {
     const fault = whyNotAuth(auth);
     if (fault !== undefined) throw new ServiceError("config.invalid", `auth ${fault}`);

@@ -66,7 +66,7 @@ export function authorizedRuns({ runs, assistants, newId, rules }: Deps): Runs {
       metadata: { run_ids: ids, status: "pending" },
     });
 
-  /** `beside`: whose shard the run must be in, if it has no thread. */
+  /** `beside`: an id in whose shard the run must be stored; used if the run has no thread. */
   async function decided(
     thread: string | undefined,
     asked: RunRequest,

@@ -19,7 +19,7 @@ export interface AuthorizationDeps {
   readonly service: ServerService;
   readonly authorizer: Authorizer;
   readonly engine: Engine;
-  /** Makes an id; one in the shard of `beside`, if that is given. */
+  /** Makes a new id. With `beside`, the new id belongs to the same shard as that id. */
   readonly newId: (beside?: string) => string;
 }
 

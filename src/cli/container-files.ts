@@ -30,7 +30,7 @@ const INSTALLS: readonly (readonly [lock: string, command: string])[] = [
 /** Yarn 2 and later has other options than Yarn 1. Its configuration file shows which one it is. */
 const YARN_1 = "yarn install --production --frozen-lockfile";
 const YARN = "yarn workspaces focus --production";
-/** Files, beside package.json and the lock file, that change what is installed. */
+/** Files that change what is installed, in addition to package.json and the lock file. */
 const SETTINGS = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
 const INSTALL_WITHOUT_LOCK = "npm install --omit=dev --no-audit --no-fund";
 

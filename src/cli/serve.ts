@@ -150,7 +150,7 @@ interface Start {
   readonly graphs: readonly string[];
   readonly settings: Omit<Settings, "level" | "log">;
   readonly config: Config;
-  /** Whether the server listens on a port other than the default one. */
+  /** Whether the server listens on another port, because the default one was taken. */
   readonly isNext: boolean;
   readonly hasKeys: boolean;
   readonly allowsStudio: boolean;

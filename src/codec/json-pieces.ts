@@ -71,7 +71,10 @@ export function isSmallJson(value: unknown): boolean {
   return roomAfter(value, PIECE_LENGTH) > 0;
 }
 
-/** How many of `room` characters are left after a value. 0 or less: the value does not fit, or finding out would take too long. */
+/**
+ * How many of `room` free characters are left after the value is written. 0 or less: the value does not fit, or finding
+ * out would take too long.
+ */
 function roomAfter(value: unknown, room: number): number {
   let left = room - VALUE_LENGTH;
   if (typeof value === "string") return left - value.length;
@@ -136,7 +139,7 @@ function* objectPieces(object: { readonly [name: string]: unknown }): Generator<
     let small: string | undefined;
     if (isSmallJson(member)) {
       small = JSON.stringify(member);
-      // The value has no JSON form, so that the member is left out.
+      // The value has no JSON form, so the member is left out.
       if (small === undefined) continue;
     }
     text += `${isFirst ? "" : ","}${JSON.stringify(name)}:`;

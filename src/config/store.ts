@@ -6,7 +6,10 @@ export interface StoreTtl {
   readonly default_ttl?: number | null;
   /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. Default: true. */
   readonly refresh_on_read?: boolean;
-  /** Minutes between two passes that delete expired items; default 5. Reads ignore expired items in any case. */
+  /**
+   * Minutes between two searches for expired items, which are then deleted; default 5. Reads ignore expired items in
+   * any case.
+   */
   readonly sweep_interval_minutes?: number;
 }
 

@@ -5,7 +5,7 @@ import { MAX_TTL_MINUTES, ttlStrategies, type ThreadLifetime, type TtlStrategy }
 export interface ThreadTtlConfig {
   /** The default lifetime of threads; absent: they do not expire. */
   readonly lifetime?: ThreadLifetime;
-  /** Milliseconds between two passes that delete expired threads. */
+  /** Milliseconds between two searches for expired threads, which are then deleted. */
   readonly interval?: number;
 }
 

@@ -18,7 +18,7 @@ export interface ComponentBundle {
 export interface UiConfig {
   /** Absolute paths, by graph. */
   readonly files: { readonly [graph: string]: string };
-  /** Packages that the page provides to components, beside React. */
+  /** Packages that the page provides to components, in addition to React. */
   readonly shared: readonly string[];
 }
 

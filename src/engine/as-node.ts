@@ -7,7 +7,10 @@ import { END } from "../graph/commands.ts";
 import { lastNodesOf } from "./last-nodes.ts";
 import { isEmptyWrite } from "./state-update-writes.ts";
 
-/** Special values of `as_node`. `__input__`: the update is an input for the next run. `__copy__`: it makes a copy of the checkpoint. */
+/**
+ * Special values of `as_node`. `__input__`: the update is an input for the next run. `__copy__`: the update makes a
+ * copy of the checkpoint.
+ */
 export const AS_NODE_INPUT = "__input__";
 export const AS_NODE_COPY = "__copy__";
 

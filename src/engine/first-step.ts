@@ -91,7 +91,7 @@ export function planFirstSubgraphStep(superstep: SuperstepState, input: JsonObje
     superstep.replaceValues({ values: superstep.values, changes: setAll(superstep.values) });
     return fork(superstep, graphPosition.startFrom.slice(1));
   }
-  // Checks this before the answers are applied, so that the interrupts stay open if it fails.
+  // This check comes before the answers are applied, so that the interrupts stay open if it fails.
   const error =
     superstep.isGraphChanged && head.next[0]?.name !== START ? graphChangeError(superstep, "step") : null;
   if (error !== null) return superstep.failed(error);
@@ -300,9 +300,9 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 }
 
 /**
- * Runs the step of a named checkpoint again on a new branch, which begins with a copy of the checkpoint as its child. So the
- * newest checkpoint is still the thread's latest one, and the pending writes of tasks and their subgraphs stay with the old
- * branch.
+ * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of the checkpoint, whose
+ * parent is the original. Because of this copy, the thread's latest checkpoint is still its newest one, and the pending
+ * writes of tasks and their subgraphs stay with the old branch.
  * @param within checkpoints of subgraphs from which these continue, instead of starting anew
  */
 function fork(superstep: SuperstepState, within: readonly SubgraphCheckpoint[]): EngineStep {

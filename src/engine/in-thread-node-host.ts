@@ -72,7 +72,7 @@ async function runAttempt(parts: Parts, call: NodeCall, io: NodeIo): Promise<Tas
       reason = { thrown };
       if (call.tries > 1 && !isRetryable(node.retry, thrown)) outcome = { ...outcome, final: true };
     }
-    // Open interrupts pause the task, even if the body caught the pause signal or threw another error.
+    // Open interrupts pause the task, even if the node function caught the pause signal or threw another error.
     const waits = questions.outcome();
     if (waits !== undefined) return waits;
     if (reason !== undefined && outcome.kind === "failed" && !io.signal.aborted) {

@@ -222,7 +222,7 @@ export class NativeExecution implements Execution {
     try {
       reading = readReturn(definition, value, id);
       if (reading.parentCommands !== undefined) return this.#toParent(task, reading.parentCommands);
-      // Not for a subgraph: its tasks have already emitted the messages.
+      // The messages of a subgraph are not emitted again: its tasks have already emitted them.
       if (definition.nodes.get(name)?.graph === null)
         addCompleteEvents(superstep, task, reading.update, named, emissions);
       const { update, untracked } = reading;

@@ -35,7 +35,10 @@ export function createNodeLog(call: NodeCall, io: NodeIo, { logger, clock }: Nod
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Logs a failed try. Clients see the error's name and message; the stack goes to the server's log, and to clients if `stacks` is set. */
+/**
+ * Logs a failed attempt of a task. Clients see the error's name and message; the stack goes to the server's log, and to
+ * clients if `stacks` is set.
+ */
 export function logFailure(
   { logger, clock, stacks }: NodeLogDeps,
   call: NodeCall,

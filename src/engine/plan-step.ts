@@ -9,7 +9,7 @@ import type { SuperstepState } from "./superstep-state.ts";
 interface PlanOptions {
   /** The tasks to run now. */
   readonly tasks: readonly PlannedTask[];
-  /** All tasks of the step. Absent if none of them has finished or is paused: then these are `tasks`. */
+  /** All tasks of the step. Absent if none of them has finished or is paused: then `tasks` contains all of them. */
   readonly all?: readonly PlannedTask[];
   readonly emissions: Emission[];
   readonly checkpoints?: readonly NewCheckpoint[];

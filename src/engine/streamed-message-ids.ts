@@ -1,9 +1,12 @@
 import { uuid5 } from "../model/ids.ts";
 
-/** The length of the prefix that the message ids of one try of a task have in common. The rest of an id is the number of the message. */
+/**
+ * The length of the prefix that the message ids of one attempt of a task have in common. The rest of an id is the
+ * number of the message.
+ */
 const PREFIX_LENGTH = 28;
 
-/** The base id of one try of a task. The ids of the messages that it streams are derived from it. */
+/** The base id of one attempt of a task. The ids of the messages that the attempt streams are derived from it. */
 export function streamedIdBase(task: string, attempt: number, attemptTry: number): string {
   return uuid5(`message:${attempt}:${attemptTry}`, task);
 }
@@ -13,7 +16,10 @@ export function streamedId(ids: string, index: number): string {
   return ids.slice(0, PREFIX_LENGTH) + index.toString(16).padStart(8, "0");
 }
 
-/** True if the try with the base id `ids` streamed the message `id`. The id alone decides it, so that no list is needed. */
+/**
+ * True if the attempt of a task with the base id `ids` streamed the message `id`. The id alone decides it, so that no
+ * list is needed.
+ */
 export function isStreamedId(ids: string, id: string): boolean {
   return id.length === 36 && id.startsWith(ids.slice(0, PREFIX_LENGTH));
 }

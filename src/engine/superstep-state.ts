@@ -61,7 +61,7 @@ export class SuperstepState {
   /** The step's tasks, by id. */
   tasks = new SmallMap<string, PlannedTask>();
   pendingWrites: SmallMap<string, TaskWrites>;
-  /** The number of tries that each task of the step has had in this attempt, by task id. */
+  /** The number of attempts of each task of the step, in this attempt of the run, by task id. */
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
@@ -188,7 +188,8 @@ export class SuperstepState {
     if (this.definition.machine !== undefined)
       engine = { ...engine, ...engineDataOfMachine(this.definition, this.values, this.#childPositions) };
     const { ns } = this;
-    // If the head belongs to another namespace, it is of another branch, and no parent: the new checkpoint stores the whole state.
+    // If the latest checkpoint is in another namespace, it belongs to another branch, and is not the parent. The new
+    // checkpoint then stores the whole state.
     const parent = this.head === null || this.head.ns !== ns ? null : this.head.id;
     const created_at = this.source.now();
     const { run_id } = this.run;

@@ -8,8 +8,8 @@ import { jsonSchemaOf } from "../graph/json-schema.ts";
 import { describeFieldErrors, validate, type Schema } from "../graph/standard-schema.ts";
 
 /**
- * Numbers the interrupts of a body. Functions that run in parallel in it (the calls of `runTools`) get scopes with interleaved
- * numbers, so that which answer belongs to which interrupt does not depend on which function asks first.
+ * Numbers the interrupts of a node function. Functions that it runs in parallel (the calls of `runTools`) get scopes
+ * with interleaved numbers. So the interrupt to which an answer belongs does not depend on which function asks first.
  */
 interface Scope {
   readonly base: number;
@@ -75,7 +75,7 @@ export class TaskInterrupts {
         reject(thrown);
       }
     });
-    // Prevents an unhandled rejection, which would end the process, if the body does not await the promise.
+    // Prevents an unhandled rejection, which would end the process, if the node function does not await the promise.
     answered.catch(() => undefined);
     return answered;
   }

@@ -42,7 +42,10 @@ export interface MachineSnapshot {
 /** Versions of one machine. The last of them is the current one. */
 interface MachineVersions {
   readonly versions: readonly StateMachine[];
-  /** Converts a snapshot of a version that is not among these to one of the current version. `from` is null for a machine without a version. */
+  /**
+   * Converts a snapshot of a version that is not listed here to a snapshot of the current version. `from` is null for a
+   * machine without a version.
+   */
   migrate?(snapshot: MachineSnapshot, from: string | null): Pick<MachineSnapshot, "value" | "context">;
 }
 

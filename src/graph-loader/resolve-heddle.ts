@@ -6,7 +6,7 @@ import { entryUrl, packageUrl } from "./heddle-package-paths.ts";
 /** The package's main module: built, or in the sources. */
 const OWN = entryUrl("index").href;
 
-/** The main module in the sources, also if the program is built: the demo imports it. */
+/** The main module in the sources. The demo imports it, even if the program is built. */
 const SOURCE_INDEX = packageUrl("src/index.ts").href;
 
 /** The suffix that tsx appends to file names to separate loads; `?` is escaped in paths. */

@@ -26,7 +26,7 @@ export interface ChannelRule {
   readonly initial: unknown;
   /** True if the key must have a value when a run starts. */
   readonly required?: boolean;
-  /** The type of the values as text, as far as the schema tells it. It is part of the definition's hash. */
+  /** The type of the values as text, if the schema tells it. It is part of the definition's hash. */
   readonly shape?: string | null;
   /** The JSON Schema of a write (`input`) or of the value (`output`); null if unknown. */
   describe?(side: SchemaSide): JsonObject | null;

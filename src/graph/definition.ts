@@ -52,9 +52,9 @@ export interface MachineParts {
   readonly recursionLimit: number;
   /** The reason to refuse `answer`, given the value of the interrupt (`question`); undefined if the answer is accepted. */
   refusesAnswer(answer: unknown, question: unknown): string | undefined;
-  /** The reason to refuse an event that the machine takes in none of its states; undefined for others. */
+  /** The reason to refuse an event that the machine accepts in none of its states; undefined for other events. */
   refusesEvent(event: unknown): string | undefined;
-  /** What the machine takes while its actors work; null while none works. */
+  /** The events that the machine accepts while invoked actors of it are running; null if none is running. */
   takesAtWork(values: JsonObject): MachineAtWork | null;
   /** The reason why the machine cannot begin without an input; undefined if it can. */
   whyNeedsInput(): string | undefined;
@@ -64,13 +64,16 @@ export interface MachineParts {
   timers(values: JsonObject): readonly Timer[];
   /** The update that sends the event of a timer to the machine; null when the state does not have this timer any more. */
   timerUpdate(values: JsonObject, timer: Timer): JsonObject | null;
-  /** Queued runs whose events the machine has taken, by the update of a node. */
+  /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];
   /** The child machines that have changed, by the update of a node. Those above others come first. */
   changedChildren(update: JsonObject | null): readonly ChangedChild[];
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
-  /** Steps that such an event takes. They do not count to the limit of the run, which others keep at work. */
+  /**
+   * The number of steps that an event of a queued run takes. They are added to the limit of steps of the run in
+   * progress, because its machine also processes the events of other runs.
+   */
   readonly stepsOfEvent: number;
 }
 
@@ -79,8 +82,8 @@ export interface GraphDefinition {
   readonly "~heddle": "graph";
   readonly name: string | null;
   /**
-   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if these can
-   * be described, but not the bodies of functions. It is the same in every process.
+   * Identifies the version of the graph's structure. It covers names, edges, kinds of channels, and their schemas if
+   * these can be described, but not the code of functions. It is the same in every process.
    */
   readonly hash: string;
   readonly rules: ReadonlyMap<string, ChannelRule>;

@@ -27,9 +27,9 @@ export type NodeFn<In, R, C> = (state: In, ctx: Ctx<C>) => R | Promise<R>;
 /** Milliseconds, or a text such as `"500ms"`, `"30s"`, `"2m"`, `"1h"`. */
 export type Time = number | string;
 
-/** The retry policy of a node: the number of tries and the pauses between them. */
+/** The retry policy of a node: the number of attempts, and the pauses between them. */
 export interface Retry {
-  /** The number of tries, the first included. Default: 3. */
+  /** The number of attempts, including the first one. Default: 3. */
   readonly attempts?: number;
   /** The pause after the first failure. Default: 500 ms. */
   readonly initial?: Time;
@@ -40,8 +40,9 @@ export interface Retry {
   /** True: each pause is extended by a random amount of up to a quarter. Default: true. */
   readonly jitter?: boolean;
   /**
-   * Returns true if a retry makes sense after this error. Default: true for all errors except aborts, errors with an HTTP status
-   * from 400 to 409 other than 408, and errors of Heddle itself. A try that timed out is always repeated.
+   * Returns true if a retry makes sense after this error. Default: true for all errors except aborts, errors with an
+   * HTTP status from 400 to 409 other than 408, and errors of Heddle itself. An attempt that timed out is always
+   * repeated.
    */
   readonly when?: (error: unknown) => boolean;
 }
@@ -59,11 +60,14 @@ export interface Cache<In, C> {
 }
 
 export interface NodeOptions<N extends string, In = unknown, C = unknown> {
-  /** The number of tries before the run fails, or a retry policy. Default: 1 try. */
+  /** The number of attempts before the run fails, or a retry policy. Default: 1 attempt. */
   readonly retry?: number | Retry;
-  /** The timeout of one try. */
+  /** The timeout of one attempt. */
   readonly timeout?: Time;
-  /** The node waits until all of these nodes have run. If one of them never runs, because a branch took another way, the node does not run either. */
+  /**
+   * The node waits until all of these nodes have run. If one of them never runs, because a branch chose other nodes,
+   * this node does not run either.
+   */
   readonly after?: readonly N[];
   /** True: the node waits until no other node is left to run. A `send` to the node is not deferred. */
   readonly defer?: boolean;

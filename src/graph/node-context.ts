@@ -16,8 +16,8 @@ export interface Log {
 
 export interface MessageInit {
   /**
-   * Your own id, of up to 256 characters. Default: a generated id, different for each try of a task. With your own id, clients
-   * append the tokens of a retry to those of the failed try.
+   * Your own id, of up to 256 characters. Default: a generated id, different for each attempt of a task. With your own
+   * id, clients append the tokens of a retry to those of the failed attempt.
    */
   readonly id?: string;
   readonly name?: string;
@@ -121,7 +121,7 @@ export interface Ctx<C = unknown> {
   readonly log: Log;
   /** The time in epoch milliseconds, without jumps. Timers are due by this time. */
   readonly "~now"?: () => number;
-  /** Events that wait behind the run, for machines. */
+  /** For machines: the events of runs that wait behind this one. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**
    * Runs functions in parallel and waits for all of them. Each has its own interrupts and its own `step` keys. If one of them

@@ -41,12 +41,13 @@ export interface NamespaceOptions {
 }
 
 /**
- * The store API for nodes: JSON objects by namespace and key. A namespace is 1 to 32 labels of up to 256 characters, none of
- * them empty or with a period, the first not `langgraph`; a key has up to 1024 characters, a value up to 1 MiB as JSON.
+ * The store API for nodes: JSON objects by namespace and key. A namespace is 1 to 32 labels of up to 256 characters,
+ * none of them empty or with a period, the first not `langgraph`; a key has up to 1024 characters, a value up to 1 MiB
+ * as JSON.
  *
- * Every call may reject with a ServiceError: `validation.failed` or `value.unstorable` with the field, `store.namespace` for
- * an empty namespace, `store.embedding` if the embedder fails (nothing is written then), `storage.unavailable`; and
- * with `journal.fenced` or a TypeError if the attempt is over.
+ * Every call may reject with a ServiceError: `validation.failed` or `value.unstorable` with the field,
+ * `store.namespace` for an empty namespace, `store.embedding` if the embedder fails (nothing is written then), or
+ * `storage.unavailable`. If the attempt is over, it rejects with `journal.fenced` or a TypeError.
  */
 export interface NodeStore {
   /** The item, or null. */

@@ -12,7 +12,7 @@ import { isSchema, type Schema } from "./standard-schema.ts";
 
 /** The retry policy of a node, with defaults filled in. Times are in milliseconds. */
 export interface RetryRule {
-  /** The number of tries, at least 1. */
+  /** The number of attempts, at least 1. */
   readonly attempts: number;
   /** The pause after the first failure. */
   readonly initial: number;
@@ -53,7 +53,7 @@ export interface NodeRule {
   /** Validates the node's input. Undefined: the node gets the state. */
   readonly input: Schema | undefined;
   readonly retry: RetryRule;
-  /** The timeout of a try in milliseconds; null: none. */
+  /** The timeout of an attempt in milliseconds; null: none. */
   readonly timeout: number | null;
   /** The nodes that must all have run before this one; may be empty. */
   readonly after: readonly string[];
@@ -62,7 +62,7 @@ export interface NodeRule {
   readonly cache: CacheRule | null;
 }
 
-/** LangGraph's default retry policy, except for the number of tries: by default there is no retry. */
+/** LangGraph's default retry policy, except for the number of attempts: by default there is no retry. */
 const NO_RETRY: RetryRule = Object.freeze({
   attempts: 1,
   initial: 500,

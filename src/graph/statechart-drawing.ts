@@ -5,7 +5,7 @@ import { dominators } from "./dominators.ts";
 import { type OutlineEdge, edgesOf } from "./outline-edges.ts";
 import { END } from "./commands.ts";
 
-/** A graph with at most so many nodes is searched for parallel regions. A larger one is drawn flat. */
+/** A graph with at most this many nodes is searched for parallel regions. A larger one is drawn flat. */
 const MAX_NODES_WITH_REGIONS = 200;
 /** The most levels of subgraphs that are drawn. */
 const MAX_SUBGRAPH_DEPTH = 6;

@@ -117,7 +117,8 @@ function isHono(app: HttpApp): app is HonoApp {
  */
 function honoFetch(app: HonoApp): Fetch {
   const outer = new (honoClassOf(app))();
-  // Takes over the application's options `strict` and `getPath`: Hono applies both in this function.
+  // Hono applies the options `strict` and `getPath` of an application in its function `getPath`, so the outer
+  // application gets that function too.
   if (app.getPath !== undefined) outer.getPath = app.getPath;
   outer.use(async (context, next) => {
     const user = context.env[USER];

@@ -51,7 +51,7 @@ const noUsers = (): never => {
 
 /** The HTTP API as one function from request to reply, independent of the transport. */
 export function createRequestHandler(given: HttpDeps): Handlers["request"] {
-  // Lists have a memory budget of their own, so that a long search does not hold up other responses.
+  // Lists have a memory budget of their own, so that a long search does not delay other responses.
   const { service, serviceOf = noUsers, ...rest } = given;
   const sendList = listSender({ ...given, memory: new ResponseMemoryBudget(given.scheduler) });
   const deps: RouteDeps = {

@@ -67,8 +67,8 @@ export function storedSender({ budget, memory, logger }: Deps): SendStored {
   const isLarge = (call: RouteCall) => known.size > 0 && known.has(pathOf(call));
 
   /**
-   * Reads the value and, if it is large, remembers its path. This happens within the read, so that requests for the same path that wait to
-   * read know it.
+   * Reads the value and, if it is large, remembers the path of the request. This happens within the read, so that
+   * waiting requests for the same path know that the value is large.
    */
   function readFirst(call: RouteCall, read: () => Eventually<object | string | null>) {
     return andThen(read(), (value) => {
@@ -154,8 +154,8 @@ export function listSender({ budget, memory, logger }: Deps): SendList {
     const usage = memory.share(budgetOwner);
     const out = new JsonOutput(call, headers, budget, usage, stream, open);
     let isFirst = true;
-    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to read, so that large
-    // lists do not hold up small ones.
+    // True when items must wait for memory, because a large item was read. Until then they wait only for their turn to
+    // read, so that large lists do not delay small ones.
     let waits = false;
     let hasLarge = false;
     const nextItem = async () => {

@@ -83,7 +83,7 @@ export class RouteCall {
     return budgetOwnerOf(this.tenant, this.user);
   }
 
-  /** This client's share of the time budget, for long work of this request. */
+  /** This client's part of the time budget, for long work of this request. */
   workShare(): BudgetShare {
     return this.#budget.share(this.budgetOwner);
   }

@@ -11,7 +11,10 @@ interface Served {
 export class Traffic {
   /** Open server-sent event streams. */
   streams = 0;
-  /** Responses to requests that found no route, were refused by access control, or answered by the project's own application. */
+  /**
+   * Responses to requests that found no route, that were refused by access control, or that the project's own
+   * application answered.
+   */
   readonly unrouted: StatusCounts = none();
   readonly #routes = new Map<Served, StatusCounts>();
 

@@ -92,7 +92,10 @@ class SseOutlet implements PumpOutput<SseOutput> {
     this.#resume = resume;
   }
 
-  /** Marks a heartbeat as due. It is sent with the next flush, so that a slow client does not get one after another. */
+  /**
+   * Marks a heartbeat as due. It is sent with the next flush, so that a slow client does not get several heartbeats at
+   * once.
+   */
   beat(): void {
     this.#due = true;
   }

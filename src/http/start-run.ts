@@ -82,7 +82,10 @@ function requestKey(call: RouteCall, routePath: string, body: RawBody): Idempote
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;
 
-/** Calls `left` when the client disconnects, or if it already has. Then it also cancels the run, if the client asked for that. */
+/**
+ * Calls `left` when the client disconnects, or at once if it already has. If the client asked for it, then also cancels
+ * the run.
+ */
 export function handleDisconnect(
   { logger }: Pick<RouteDeps, "logger">,
   call: RouteCall,
@@ -93,7 +96,8 @@ export function handleDisconnect(
     left();
     if (!cancelOnDisconnect) return;
     call.service.runs.cancel(key, run.run_id, "interrupt").catch((cause: unknown) => {
-      // The run may have ended and be deleted with its thread. During a shutdown, the next start cancels it.
+      // These errors are expected: the run may have ended and been deleted with its thread, or the server is stopping,
+      // and cancels the run at its next start.
       const isOver =
         cause instanceof ServiceError &&
         (cause.code.endsWith(".not_found") || cause.code === "server.draining");

@@ -29,13 +29,13 @@ const MAX_RESULTS = 1_000;
 const PAGES = 10;
 
 /**
- * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node body that is running; when none
- * runs, they are refused.
+ * Access to the store for one attempt of a run. Operations go through the `NodeIo` of a node function that is running;
+ * when none runs, they are refused.
  */
 export class AttemptStoreAccess {
   readonly #open = new Set<Pick<NodeIo, "store">>();
 
-  /** Runs a node body; operations may use its `io` until it ends. */
+  /** Runs a node function; operations may use its `io` until it ends. */
   async during<T>(io: Pick<NodeIo, "store">, body: () => Promise<T>): Promise<T> {
     this.#open.add(io);
     try {
@@ -46,7 +46,7 @@ export class AttemptStoreAccess {
   }
 
   batch(ops: readonly StoreOp[]): Promise<readonly StoreResult[]> {
-    // LangGraph batches the operations of all bodies of a run, so any open `io` is suitable.
+    // LangGraph batches the operations of all node functions of a run, so any open `io` is suitable.
     const [io] = this.#open;
     if (io !== undefined) return io.store(ops);
     return Promise.reject(

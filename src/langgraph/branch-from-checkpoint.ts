@@ -17,7 +17,10 @@ import type { Library } from "./user-library.ts";
 
 /** The start of a branch: a graph continues from an older checkpoint, and a subgraph in it from a checkpoint of its own. */
 export interface BranchStart {
-  /** The namespace of the checkpoint, and the tasks that were planned after it. */
+  /**
+   * The namespace of the checkpoint from which the graph continues, and the tasks that were planned after that
+   * checkpoint.
+   */
   readonly ns: string;
   readonly next: readonly PlannedTask[];
   /** The checkpoints at which the subgraphs begin, from the outermost to the innermost. */
@@ -25,9 +28,9 @@ export interface BranchStart {
 }
 
 /**
- * Returns where a run begins a branch: at the subgraph's checkpoint that its configuration names, as long as the run has made no
- * checkpoint. Null otherwise, and for a run with an input, which goes to the root graph, or with a command, whose answer goes to the
- * interrupted task.
+ * Returns where a run begins a branch: at the subgraph's checkpoint that the run's configuration names. Null if it
+ * names none, or if the run has already made a checkpoint. Also null for a run with an input, which goes to the root
+ * graph, and for a run with a command, whose answer goes to the interrupted task.
  */
 export function branchStartOf({ kwargs }: RunRecord, { head }: Position): BranchStart | null {
   const { command, config, input } = kwargs;
@@ -38,7 +41,10 @@ export function branchStartOf({ kwargs }: RunRecord, { head }: Position): Branch
   return within.length === 0 ? null : { ns: "", next: head.next, within };
 }
 
-/** Planned tasks of a branch: the task whose subgraph is branched gets `from`, the checkpoints at which its subgraphs begin. */
+/**
+ * Returns the planned tasks of a branch. The task whose subgraph is branched gets `from`, the checkpoints at which its
+ * subgraphs begin.
+ */
 export function withBranchSubgraphStarts(
   { ns, next: before, within }: BranchStart,
   next: readonly PlannedTask[],
@@ -66,7 +72,7 @@ export function withStoredSubgraphStarts(
 
 const isAt = (ns: string, task: string) => ns === task || ns.startsWith(`${task}|`);
 
-/** A task whose node body is about to run. */
+/** A task whose node function is about to run. */
 interface Task {
   readonly ns: string;
   readonly name: string;
@@ -126,7 +132,10 @@ export class CheckpointBranch {
     this.#goesBack = goesOn && start !== null && start === position.head?.id;
   }
 
-  /** Entries to add to the `checkpoint_map` of a task's body; undefined when the subgraph has checkpoints already. */
+  /**
+   * Entries to add to the `checkpoint_map` of a task's node function; undefined when the subgraph has checkpoints
+   * already.
+   */
   async checkpointMapFor(
     { ns, name, task }: Task,
     from: readonly SubgraphCheckpoint[],
@@ -134,7 +143,7 @@ export class CheckpointBranch {
     const [first] = from;
     if (first === undefined) return undefined;
     const { recorder, stage } = this.#parts;
-    // A body may run several graphs; a number at the end of the namespace distinguishes them.
+    // A node function may call several graphs; a number at the end of the namespace distinguishes them.
     const inner = `${taskNamespace(ns, name, task)}${/(\|\d+)*$/.exec(first.ns)?.[0] ?? ""}`;
     if (recorder.hasCheckpoint(inner) || (await stage.read(inner, null)) !== null) return undefined;
     this.#begin.set(inner, from);
@@ -197,7 +206,8 @@ export class CheckpointBranch {
     const segments = ns.split("|");
     for (const [depth, parentNs] of parentNamespaces(ns).entries()) {
       const { id } = this.#parts.recorder.loop(parentNs);
-      // A number in a namespace distinguishes the graphs that one body runs. They are not parents of each other.
+      // A number in a namespace distinguishes the graphs that one node function calls. They are not parents of each
+      // other.
       if (id !== null && !/^\d+$/.test(segments[depth] ?? "")) parents[parentNs] = id;
     }
     return parents;

@@ -15,7 +15,7 @@ import type { SaverCheckpoint } from "./raw-saver-writes.ts";
 import { deserialise, deserialiseMembers } from "./deserialisation.ts";
 import { isEqualData } from "./serialisation.ts";
 
-/** LangGraph's data of a checkpoint beside the state. It is stored in the checkpoint's `engine` under `lg`. */
+/** LangGraph's data of a checkpoint, without the state. It is stored in the checkpoint's `engine` under `lg`. */
 export interface LangGraphCheckpointData {
   /** The id that LangGraph made for it; absent when it is stored under that id. */
   readonly id?: string;

@@ -90,7 +90,7 @@ export class LangGraphEventQueue implements CallReceiver, SaverIo {
 
   putWrites(raw: RawWrites): void {
     if (this.#over) return;
-    // A task that throws after a stop was stopped: its error does not count.
+    // After a stop, a task that throws has only been stopped: its error does not count.
     if (this.#stopped && raw.isError) return;
     this.#push({ kind: "writes", raw });
   }

@@ -35,7 +35,7 @@ export interface LoadedExport {
   readonly file: string;
   /** The name of the export; absent for a value that a program passed. */
   readonly name?: string;
-  /** Further files that may have imported its LangGraph.js. */
+  /** Further files that may have imported the LangGraph.js of the value. */
   readonly alsoIn?: readonly string[];
   readonly found: unknown;
   readonly given: unknown;

@@ -24,11 +24,12 @@ interface Writer {
 }
 
 /**
- * Flattens a node, which is its body and the writers of its result, into one runnable. LangGraph makes a sequence of these parts. It gives
- * each part its own configuration and tracing root, and races it against the signal: six times for each node, although only the user's code
- * needs that. If callbacks are set, the sequence itself runs, because callbacks must see each part.
+ * Flattens a node into one runnable. LangGraph makes a sequence of the user's function and of the writers of its
+ * result. It gives each part of the sequence its own configuration and tracing root, and races it against the signal:
+ * six times for each node, although only the user's code needs that. If callbacks are set, the sequence itself runs,
+ * because callbacks must see each part.
  * @param whole the runnable that LangGraph runs for the node
- * @param body the part of it that runs the user's code; the node may have none
+ * @param body the part of it that runs the user's function; the node may have none
  */
 export function flattenNode(library: Library, whole: Runnable, body: unknown): Runnable {
   const parts = isSequence(whole) ? whole.steps : [whole];
@@ -86,7 +87,7 @@ const isPlain = (part: unknown): part is Runnable & Plain =>
 const isWriter = (part: object): part is Runnable & Plain & Writer =>
   "writes" in part && Array.isArray(part.writes) && "_write" in part;
 
-/** Rejects when the signal aborts, even if the body ignores the signal. */
+/** Rejects when the signal aborts, even if the node function ignores the signal. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

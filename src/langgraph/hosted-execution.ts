@@ -38,9 +38,9 @@ import { untrackedKeys } from "./untracked-channels.ts";
 export type DriveGraph = (execution: HostedExecution, signal: AbortSignal) => Promise<void>;
 
 /**
- * One attempt of a run of a compiled LangGraph.js graph. Pregel's loop drives the steps and stops at every node: the run's
- * actor starts a task for each node, and the node's body runs only then. The events of the loop are queued, and processed in
- * order when the loop waits for node bodies or has ended.
+ * One attempt of a run of a compiled LangGraph.js graph. LangGraph's Pregel loop plans the steps, and its calls of
+ * nodes are intercepted: for each node the run's actor starts a task, and only then does the node function run. The
+ * events of the loop are queued, and processed in order when the loop waits for node functions or has ended.
  */
 export class HostedExecution implements Execution {
   readonly run: RunRecord;
@@ -129,7 +129,10 @@ export class HostedExecution implements Execution {
     return nodeCallOf(this.#calledAs(task), this.#tries.get(task) ?? 1, this.run, this.#source.tenant);
   }
 
-  /** Runs the node body of a called task. `failed` is called with the error that it throws, unless the task was stopped. */
+  /**
+   * Runs the node function of a called task. `failed` is called with the error that it throws, unless the task was
+   * stopped.
+   */
   async runBody(task: string, io: NodeIo, failed: (thrown: unknown) => void): Promise<TaskOutcome> {
     const called = this.#calledAs(task);
     this.#called.delete(task);
@@ -165,7 +168,7 @@ export class HostedExecution implements Execution {
     if (this.#ended !== null) return Promise.resolve(this.#rest());
     const abort = (why: string) => this.#abort.abort(new DOMException(why, "AbortError"));
     if (stopped) abort("The run was stopped");
-    // After a failure, the graph usually ends by itself. The abort is for a body that ignores its signal.
+    // After a failure, the graph usually ends by itself. The abort is for a node function that ignores its signal.
     else this.#stage.soon(() => this.#stage.soon(() => abort("The run has failed")));
     return new Promise((resolve) => {
       this.#onEnd = () => resolve(this.#rest());
@@ -187,11 +190,12 @@ export class HostedExecution implements Execution {
     return this.#recorder.graphsWithUnknownNext;
   }
 
-  /** Processes a batch of events. LangGraph now waits for node bodies, or has ended. */
+  /** Processes a batch of events. LangGraph now waits for node functions, or has ended. */
   #takeIn(heard: readonly LangGraphEvent[]): void {
     try {
       inOneTurn(() => {
-        // Events of the same turn may name a checkpoint before the saver gets it, so the saver's events are processed first.
+        // Events of the same turn of the event loop may name a checkpoint before the saver gets it, so the saver's
+        // events are processed first.
         for (const one of heard) if (one.kind === "put") this.#recorder.put(one.raw);
         // Checked before any event is processed: a run that cannot go on must leave the pending tasks as they were.
         for (const one of heard)

@@ -10,7 +10,10 @@ export interface CallReceiver {
   called(called: InterceptedCall): void;
 }
 
-/** Asynchronous context of a node call: the receiver of the run's calls, and the task whose body is running, if any. */
+/**
+ * Asynchronous context of a node call: the receiver of the run's calls, and the task whose node function is running, if
+ * any.
+ */
 interface Scope {
   readonly owner: NodeCallContext;
   readonly callee: CallReceiver;
@@ -25,7 +28,7 @@ interface Scope {
  */
 const currentScope = new AsyncLocalStorage<Scope>();
 
-/** Additions to the configuration that LangGraph gives a body. */
+/** Additions to the configuration that LangGraph gives a node function. */
 export interface BodyOptions {
   readonly signal: AbortSignal | undefined;
   /** Checkpoint ids at which its subgraphs begin, by namespace. */
@@ -38,16 +41,19 @@ export class InterceptedCall {
   readonly name: string;
   /** The namespace of the graph that the node belongs to. */
   readonly ns: string;
-  /** The task in whose body that graph runs; null for the root graph. */
+  /** The task whose node function called the graph; null for the root graph. */
   readonly within: string | null;
   readonly path: readonly (string | number)[];
   readonly triggers: readonly string[];
   readonly step: number;
-  /** The number of this try, from 1; null when LangGraph does not report it. */
+  /** The number of this attempt of the task, from 1; null when LangGraph does not report it. */
   readonly attempt: number | null;
-  /** The error that the body threw; null when the error comes from the body of an inner node. */
+  /**
+   * The error that the node function threw; null when the error comes from a node of a graph that this node function
+   * called.
+   */
   thrown: { readonly error: unknown } | null = null;
-  /** Resolves when the body may run. */
+  /** Resolves when the node function may run. */
   readonly go: Promise<BodyOptions>;
   #go: (going: BodyOptions) => void = () => undefined;
   #drop: (reason: Error) => void = () => undefined;
@@ -74,7 +80,7 @@ export class InterceptedCall {
     this.go.catch(() => undefined);
   }
 
-  /** Lets the body run, and resolves with its outcome. */
+  /** Lets the node function run, and resolves with its outcome. */
   start(going: BodyOptions): Promise<TaskOutcome> {
     return new Promise((resolve) => {
       this.#ended = resolve;
@@ -82,12 +88,12 @@ export class InterceptedCall {
     });
   }
 
-  /** Cancels the call: the body never runs. */
+  /** Cancels the call: the node function never runs. */
   drop(): void {
     this.#drop(new DOMException("The run was stopped", "AbortError"));
   }
 
-  /** Rejects the call, because the host could not run the body. */
+  /** Rejects the call, because the host could not run the node function. */
   fail({ error, message }: PlainError): void {
     this.#drop(Object.assign(new Error(message), { name: error }));
   }
@@ -104,7 +110,10 @@ export class InterceptedCall {
   }
 }
 
-/** True for the errors by which LangGraph itself leaves a body: an interrupt, or a command for the parent graph. */
+/**
+ * True for the errors by which LangGraph itself leaves a node function: an interrupt, or a command for the parent
+ * graph.
+ */
 function isBubble(thrown: unknown): boolean {
   return thrown instanceof Error && isObject({ ...thrown }) && "is_bubble_up" in thrown;
 }
@@ -123,7 +132,10 @@ interface InfoConfig {
  * preserves.
  */
 export class NodeCallContext {
-  /** Errors that a body has thrown and that pass through the bodies around it. */
+  /**
+   * Errors that node functions have thrown. If a node function calls a graph, an error of that graph's nodes is also
+   * thrown through the calling node function, and must not count as an error of the calling node.
+   */
   readonly #thrown = new WeakSet<object>();
 
   /** Runs `drive`; calls of nodes in it go to `callee`. */
@@ -169,7 +181,7 @@ function without(owner: NodeCallContext, scope: Scope | undefined): Scope | unde
   return outer === scope.outer ? scope : { ...scope, outer };
 }
 
-/** Configuration of a body: LangGraph's signal and `checkpoint_map`, combined with the task's own. */
+/** Configuration of a node function: LangGraph's signal and `checkpoint_map`, combined with the task's own. */
 function given(
   { config }: InterceptedNode,
   { signal: own, places }: BodyOptions,

@@ -24,11 +24,11 @@ import { computeStateUpdate } from "./state-update.ts";
 /** Returns the graphs that are served now, by name. */
 export type LangGraphs = () => ReadonlyMap<string, LoadedLangGraph>;
 
-/** Called when the body of a node throws. */
+/** Called when the node function throws. */
 export type OnFailure = (call: NodeCall, io: NodeIo, thrown: unknown) => void;
 
 /**
- * Makes an engine for compiled LangGraph.js graphs, and the host that runs the bodies of their nodes.
+ * Makes an engine for compiled LangGraph.js graphs, and the host that runs the functions of their nodes.
  * @param types reads the types of graphs for their schemas; absent: schemas have no types
  */
 export function langGraphEngine(graphs: LangGraphs, failed: OnFailure, types?: GraphTypes) {
@@ -177,7 +177,10 @@ function chunksOf(
   return graph._streamIterator(input, runnables.ensureConfig(options)) as unknown as AsyncIterable<Chunk>;
 }
 
-/** The chunks of a run that also requests LangChain's events. `onEvent` is called with each of these, in their order among the chunks. */
+/**
+ * The chunks of a run that also requests LangChain's events. `onEvent` is called with each event, in its place among
+ * the chunks.
+ */
 async function* chunksBesideEvents(
   graph: CompiledGraph,
   input: unknown,

@@ -4,14 +4,17 @@ import type { CompiledGraph } from "./exported-graph.ts";
 import { flattenNode, isSequence } from "./flatten-sequence.ts";
 import { addListNamespaces } from "./base-store.ts";
 
-/** A node that is about to run. `run` runs its body; its argument replaces members of the configuration. */
+/**
+ * A node that is about to run. `run` calls its node function; the argument of `run` replaces members of the
+ * configuration.
+ */
 export interface InterceptedNode {
   readonly name: string;
   readonly config: RunnableConfig;
   run(given?: Pick<RunnableConfig, "signal" | "configurable">): Promise<unknown>;
 }
 
-/** Called in place of every node's body. MUST resolve with what the body returned. */
+/** Called in place of every node function. MUST resolve with what the node function returned. */
 export type Intercept = (call: InterceptedNode) => Promise<unknown>;
 
 /** A node of a compiled graph. Its class is not exported, so nodes are copied member by member. */
@@ -21,8 +24,8 @@ type PregelNode = CompiledGraph["nodes"][string];
 export const TAG_HIDDEN = "langsmith:hidden";
 
 /**
- * Copies a compiled graph so that its nodes, and those of its subgraphs, call `intercept` in place of their bodies. All else,
- * such as writes and edges, stays the same. The graph itself is not modified.
+ * Copies a compiled graph so that its nodes, and those of its subgraphs, call `intercept` in place of their node
+ * functions. All else, such as writes and edges, stays the same. The graph itself is not modified.
  */
 export function hostGraph(
   library: Library,
@@ -92,7 +95,7 @@ function graphsIn(part: Runnable): readonly CompiledGraph[] {
   return isSequence(part) ? part.steps.flatMap(graphsIn) : [];
 }
 
-/** The body of a node, with the graphs in it replaced by their hosted copies. */
+/** The function of a node, with the graphs in it replaced by their hosted copies. */
 function replaced(
   library: Library,
   body: Runnable,
@@ -106,7 +109,7 @@ function replaced(
   return new library.runnables.RunnableSequence({ first, middle: rest, last, omitSequenceTags: true });
 }
 
-/** A runnable that takes the place of a node's body and calls `intercept`. */
+/** A runnable that takes the place of a node function and calls `intercept`. */
 function actorRunnable(library: Library, name: string, body: Runnable, intercept: Intercept): Runnable {
   return library.makeRunnable(body.getName(), (input, options) => {
     addListNamespaces((options as { readonly store?: unknown }).store);
@@ -121,7 +124,7 @@ export function compiledGraphAt(graph: CompiledGraph, ns: string): CompiledGraph
   if (ns === "") return graph;
   let at: CompiledGraph | undefined = graph;
   for (const part of ns.split("|")) {
-    // A number distinguishes the graphs that one body runs; it names no node.
+    // A number distinguishes the graphs that one node function calls; it names no node.
     if (/^\d+$/.test(part)) continue;
     const nodes: Partial<CompiledGraph["nodes"]> = at?.nodes ?? {};
     const bound = nodes[part.split(":")[0] ?? ""]?.bound as Runnable | undefined;

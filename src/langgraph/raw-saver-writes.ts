@@ -3,8 +3,8 @@ import type { JsonObject } from "../model/json.ts";
 import { serialise } from "./serialisation.ts";
 
 /**
- * A checkpoint as LangGraph passes it to the saver's `put`. Its values are serialised when they are first read. That MUST happen in the
- * turn of the `put`, before another node runs.
+ * A checkpoint as LangGraph passes it to the saver's `put`. Its values are serialised when they are first read. That
+ * MUST happen in the turn of the event loop in which `put` was called, before another node runs.
  */
 export class SaverCheckpoint {
   readonly ns: string;

@@ -124,7 +124,8 @@ class AttemptSaver {
     const { ns, id } = this.#own(config);
     if (id === null) throw new TypeError("Writes need the checkpoint_id that they were made at");
     const made = new RawWrites({ ns, checkpoint: id, task }, writes);
-    // Before the first checkpoint, LangGraph names one that it never puts. Writes that are stored for it could never be found.
+    // Before the first checkpoint, LangGraph names a checkpoint that it never puts. Writes to it are not stored,
+    // because they could never be found.
     if (!this.#empty.has(ns)) this.#io.putWrites(made);
     const at = `${ns} ${id}`;
     const before = this.#writes.get(at);

@@ -9,7 +9,7 @@ import { toObjectData } from "./class-instances.ts";
  */
 const shown = new WeakMap<object, unknown>();
 
-/** Objects that were serialised in this turn; null outside `inOneTurn`. */
+/** Objects that were serialised during the current call of `inOneTurn`; null outside of it. */
 let turn: Set<object> | null = null;
 
 /** Runs `work`, during which each object is compared with its copy at most once. User code must not run in it: changes would be missed. */

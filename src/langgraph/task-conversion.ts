@@ -8,7 +8,10 @@ import type { ExecutionRecorder } from "./execution-recorder.ts";
 
 /** Conversion of the recorded execution to what the run's actor gets: steps, tasks and their outcomes. */
 
-/** @param tries how often the task was called in this attempt: the number of the try, if LangGraph does not report it */
+/**
+ * @param tries how often the task was called in this attempt of the run: the number of the task's attempt, if LangGraph
+ *   does not report it
+ */
 export function nodeCallOf(
   called: InterceptedCall,
   tries: number,
@@ -75,8 +78,8 @@ export function settledTaskOfWrites(
 }
 
 /**
- * The outcome of a task with the error that its body threw. LangGraph stops an entrypoint when one of its tasks fails, and
- * stores an AbortError for it; the run must fail with the body's own error instead.
+ * The outcome of a task with the error that its node function threw. LangGraph stops an entrypoint when one of its
+ * tasks fails, and stores an AbortError for it; the run must fail with the node function's own error instead.
  */
 export function withBodyError(settled: SettledTask, outcome: TaskOutcome): SettledTask {
   const isStopped = settled.kind === "failed" && settled.error?.error === "AbortError";

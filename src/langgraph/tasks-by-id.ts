@@ -15,13 +15,13 @@ export interface StreamedTask {
 const UNKNOWN = { name: "", ns: "", checkpoint: null, triggers: [], path: [] };
 
 export class TasksById extends Map<string, StreamedTask> {
-  /** The namespace of the graph that runs in the task's body. */
+  /** The namespace of the graph that the task's node function calls. */
   innerNs(task: string): string {
     const { ns, name } = this.get(task) ?? UNKNOWN;
     return taskNamespace(ns, name, task);
   }
 
-  /** True when the task belongs to a graph that runs in the body of `outer`. */
+  /** True when the task belongs to a graph that the node function of the task `outer` calls. */
   isWithin(task: string, outer: string): boolean {
     const { ns } = this.get(task) ?? UNKNOWN;
     const own = this.innerNs(outer);

@@ -58,8 +58,8 @@ export class TokenStream {
   }
 
   /**
-   * Facts for the messages in the update of a node that has returned: they are complete now. Needed because LangGraph below 1.7 does not stream
-   * the messages that a node returns in a command.
+   * Returns facts that say that the messages in a node's update are complete. Called when the node has returned,
+   * because LangGraph below 1.7 does not stream the messages that a node returns in a command.
    * @param before the state before the update
    */
   *completed(ns: string, update: unknown, before: JsonObject, meta: () => JsonObject): Generator<Fact> {

@@ -5,8 +5,8 @@ import type { CompiledGraph } from "./exported-graph.ts";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * The keys of a graph's state that are never stored (`UntrackedValue`), for the graph at a namespace. They often hold values that cannot be
- * serialised, such as a connection. They are unknown for graphs that a node's body calls.
+ * The keys of a graph's state that are never stored (`UntrackedValue`), for the graph at a namespace. They often hold
+ * values that cannot be serialised, such as a connection. They are unknown for graphs that a node function calls.
  */
 export function untrackedKeys(root: CompiledGraph, ns: string): ReadonlySet<string> {
   const channels = compiledGraphAt(root, ns)?.channels as

@@ -11,8 +11,9 @@ export interface AuthUser {
 }
 
 /**
- * Whose share of the time and memory budgets a request uses: that of its user, or of its tenant if there are no users. Users share the default
- * tenant: with one share for all, a user who requests large responses and does not read them would block the others.
+ * The name under which a request uses the time and memory budgets: that of its user, or that of its tenant if there are
+ * no users. All users belong to the default tenant: if they shared its part of the budgets, a user who requests large
+ * responses and does not read them would block the others.
  */
 export const budgetOwnerOf = (tenant: string, user: AuthUser | undefined): string =>
   user === undefined ? tenant : `${tenant} ${user.identity}`;

@@ -82,8 +82,8 @@ export interface TaskWrites {
   readonly task: string;
   readonly name: string;
   /**
-   * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run next besides
-   * those of its fixed edges, in the engine's own form.
+   * Present when the task has finished. `value`: its update; null when it returned none. `goto`: the nodes that run
+   * next, in addition to those of its fixed edges, in the engine's own form.
    */
   readonly result?: { readonly value: unknown; readonly goto?: readonly unknown[] };
   /** Interrupts that wait for an answer. */

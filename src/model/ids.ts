@@ -70,10 +70,11 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
 }
 
 /**
- * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the same
- * millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id is advanced
- * by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there is room to increment.
- * With `isWanted`, the random part is changed until the id is wanted, as one in so many is.
+ * Makes UUIDs of version 7, each above all earlier ones (RFC 9562 §6.2, methods 1 and 3). While the clock shows the
+ * same millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id
+ * is advanced by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there
+ * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id. It MUST
+ * do so for a part of all ids.
  */
 export function monotonicIds(
   now: () => number,
@@ -91,7 +92,7 @@ export function monotonicIds(
     const tail = random.subarray(2);
     for (let id = uuid7(ms, counter, tail); ; id = uuid7(ms, counter, tail)) {
       if (isWanted === undefined || isWanted(id)) return id;
-      // The bytes before the last one: of that, the last digit does not count.
+      // Changes the bytes before the last one: `isWanted` may ignore the last digit, as the choice of a shard does.
       tail[6] = ((tail[6] as number) + 1) & 255;
       if (tail[6] === 0) tail[5] = ((tail[5] as number) + 1) & 255;
     }

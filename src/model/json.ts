@@ -107,15 +107,16 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-/** The most comparisons for one record. So many take tens of milliseconds. */
+/** The most comparisons for one record. This many take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;
 
 /**
- * True when `whole` contains `part`, as searches filter: an object must have the members of `part`, an array its items in any order; other
- * values must be equal.
- * @throws ServiceError `validation.failed` when it takes too long, because the items of long lists of objects or lists are compared pairwise
+ * True when `whole` contains `part`, as it is defined for the filters of searches: an object must have the members of
+ * `part`, an array its items in any order; other values must be equal.
+ * @throws ServiceError `validation.failed` when it takes too long, because the items of long lists of objects or lists
+ *   are compared pairwise
  */
 export function contains(whole: unknown, part: unknown): boolean {
   return holds(whole, part, { left: COMPARISONS });

@@ -26,7 +26,10 @@ export function isTimer(value: unknown): value is Timer {
   return typeof id === "string" && Number.isSafeInteger(due) && (due as number) >= 0;
 }
 
-/** The timers of a thread whose latest checkpoint is `head`. A timer that is also in `before`, the thread's timers until now, keeps its run. */
+/**
+ * The timers of a thread whose latest checkpoint is `head`. A timer that is also in `before`, the thread's timers
+ * before that checkpoint, keeps its run.
+ */
 export function timersAt(head: Pick<CheckpointHead, "engine"> | null, before: ThreadTimers): ThreadTimers {
   const timers = head?.engine?.["timers"];
   if (!Array.isArray(timers)) return null;

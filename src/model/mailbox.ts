@@ -1,25 +1,28 @@
 import type { JsonObject } from "./json.ts";
 import type { Timer } from "./machine-timer.ts";
 
-/** An event of a machine whose own run has not started. `run`: that run. */
+/** A waiting event for a machine: the run that was admitted for it has not started. `run`: the id of that run. */
 export type WaitingEvent = { readonly run: string } & (
   | { readonly event: unknown }
   | { readonly timer: Timer }
 );
 
-/** A machine whose actors work. */
+/** A machine of which invoked actors are running. */
 export interface MachineAtWork {
   readonly state: unknown;
-  /** Descriptors of the events that it takes now, such as `APPROVE` and `order.*`. */
+  /** Descriptors of the events that the machine accepts now, such as `APPROVE` and `order.*`. */
   readonly events: readonly string[];
 }
 
-/** The events that wait behind a run in progress, for the machine that it drives. */
+/** The events of queued runs, for the machine that the run in progress executes. */
 export interface MachineMailbox {
   /** The state of the run's graph. */
   readonly values: JsonObject;
-  /** In the order in which they were admitted, up to the first run that brings no event for this machine. */
+  /**
+   * The waiting events in the order of their admission, up to the first queued run that brings no event for this
+   * machine.
+   */
   waiting(): readonly WaitingEvent[];
-  /** Calls `arrived` whenever there may be others than before, until the returned function is called. */
+  /** Calls `arrived` whenever the waiting events may have changed, until the returned function is called. */
   watch(arrived: () => void): () => void;
 }

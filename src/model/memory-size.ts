@@ -1,6 +1,6 @@
 import { ClassInstance } from "./class-instance.ts";
 
-/** By default, at most so many values are looked at, which takes some milliseconds. */
+/** The default limit of values that are counted. Counting this many takes some milliseconds. */
 const MOST = 100_000;
 
 /**

@@ -81,8 +81,8 @@ export type Fact =
   /** An event of LangChain's `streamEvents`, as JSON text on one line. Only runs that ask for the mode `events` have them. */
   | { readonly t: "event"; readonly json: string }
   /**
-   * A log line of `task`, at epoch milliseconds `at`. `stack`: the stack of a logged error. `try`: the number of the failed try, for a node
-   * that may have several tries.
+   * A log line of `task`, at epoch milliseconds `at`. `stack`: the stack of a logged error. `try`: the number of the
+   * failed attempt of the task, if its node may have several attempts.
    */
   | {
       readonly t: "log";

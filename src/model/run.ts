@@ -95,11 +95,11 @@ export interface RunKwargs {
   /** True: a `resume` is refused when no interrupt is pending. Absent: the graph's engine decides. */
   readonly strict_resume?: true;
   /**
-   * Set for a run that takes an event of a machine, its answer or that of a timer: for what the thread waits for when the run's turn comes, and
-   * not for an interrupt that waits at its admission.
+   * Set for a run that sends an event to a machine: an event of a client or of a timer. The event goes to the interrupt
+   * at which the machine waits when the run starts, and not to one that was open when the run was admitted.
    */
   readonly event?: true;
-  /** The timer of a machine whose event the run takes. Absent for all other runs. */
+  /** The timer whose event the run sends to the machine. Absent for all other runs. */
   readonly timer?: Timer;
 }
 
@@ -129,7 +129,10 @@ export interface RunRecord {
   readonly multitask_strategy: MultitaskStrategy;
   /** The run's number in the order of admission to the thread. */
   readonly order: number;
-  /** The number of attempts started. Stored before each start, so that a node that kills the process is not tried forever. */
+  /**
+   * The number of attempts started. Stored before each start, so that a run whose node kills the process is not
+   * attempted forever.
+   */
   readonly attempt: number;
   /** How many attempts do not count against the limit, because a graceful stop ended them or a step was stored after them. */
   readonly parked: number;
@@ -154,7 +157,7 @@ export interface RunRecord {
   readonly due: number | null;
   /** The reason of the cancellation, as its client gave it. */
   readonly cancel_reason: string | null;
-  /** Null: a version stored it that did not note the origin. */
+  /** What started the run; null in records of older versions, which did not store it. */
   readonly origin: RunOrigin | null;
   /** The tokens of all attempts, by model; null: none are known. */
   readonly usage: readonly ModelUsage[] | null;

@@ -1,4 +1,7 @@
-/** The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the nearest one, if at most half differs. */
+/**
+ * The known name that was probably meant: one that begins with `name`, or with which `name` begins; else the most
+ * similar one, if at most half of its characters differ.
+ */
 export function similarName(name: string, known: readonly string[]): string | undefined {
   const candidates = known.map((other) => {
     const distance =

@@ -23,7 +23,10 @@ export function parentNamespaces(ns: string): readonly string[] {
   return segments.map((_, depth) => segments.slice(0, depth).join("|"));
 }
 
-/** A subgraph's checkpoint and those of the graphs above it, which its metadata names, by namespace; null for one of the root graph. */
+/**
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, which its metadata names, by
+ * namespace. Null for a checkpoint of the root graph.
+ */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
@@ -45,7 +48,7 @@ export function subgraphCheckpointsOf({
   const within: SubgraphCheckpoint[] = [];
   for (const parentNs of parentNamespaces(ns).slice(1)) {
     const id = map[parentNs];
-    // A namespace in between has no checkpoint if its graph is called in a node's body.
+    // A namespace in between has no checkpoint if its graph is called in a node function.
     if (typeof id === "string") within.push({ ns: parentNs, id });
   }
   return [...within, { ns, id: checkpoint_id }];

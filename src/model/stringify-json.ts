@@ -2,7 +2,10 @@ import { stringifyPlainJson } from "./plain-json-writer.ts";
 import { isPlainData } from "./plain-data.ts";
 import { toStorable } from "./json.ts";
 
-/** The most levels of nesting of data that need no copy. Deeper data are copied by `toStorable`, whose error names the wrong part. */
+/**
+ * The most levels of nesting of data that need no copy. Deeper data are copied by `toStorable`, whose error names the
+ * part that cannot be stored.
+ */
 const DEPTH = 64;
 
 /**

@@ -1,4 +1,4 @@
-/** Channels of the thread-centric protocol (version 2), beside `custom:<name>`. */
+/** Channels of the thread-centric protocol (version 2), in addition to `custom:<name>`. */
 export const protocolChannels = [
   "values",
   "updates",

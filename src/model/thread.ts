@@ -9,9 +9,10 @@ export interface ThreadKey {
   readonly tenant: string;
   readonly thread: string;
   /**
-   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is called with the record in
-   * the same turn in which the record is used: while a request waits, the thread may be deleted, and another one created under its id. A thread
-   * that is not permitted counts as one that does not exist.
+   * Set when a user's request names the thread: decides by the thread's metadata whether the user may reach it. It is
+   * called with the record in the same turn of the event loop in which the record is used: while a request waits, the
+   * thread may be deleted, and another one created under its id. A thread that is not permitted counts as one that does
+   * not exist.
    */
   readonly permits?: Permits;
 }

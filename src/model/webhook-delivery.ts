@@ -3,24 +3,30 @@ import type { Interrupt } from "./interrupt.ts";
 import type { JsonObject } from "./json.ts";
 import type { RunRecord } from "./run.ts";
 
-/** `pending`: not delivered yet. `dead`: all tries have failed; it is stored for people to look at. Successful deliveries are deleted. */
+/**
+ * `pending`: not delivered yet. `dead`: all attempts have failed; the delivery is stored for people to look at.
+ * Successful deliveries are deleted.
+ */
 export type DeliveryStatus = "pending" | "dead";
 
 /** A webhook delivery: reports the end of a run to a URL. Times are epoch milliseconds. */
 export interface Delivery {
-  /** The id of the run: each run ends once. It is the same in all tries, so that the receiver can detect a repetition. */
+  /**
+   * The id of the run: each run ends once. It is the same in all attempts, so that the receiver can detect a
+   * repetition.
+   */
   readonly id: string;
   readonly thread_id: string;
   /** An absolute URL, or a path on this server. */
   readonly url: string;
   readonly status: DeliveryStatus;
   readonly created_at: number;
-  /** Number of failed tries. */
+  /** Number of failed attempts. */
   readonly attempts: number;
-  /** Time of the next try if pending; time of deletion if dead. */
+  /** Time of the next attempt if pending; time of deletion if dead. */
   readonly due: number;
   readonly last_attempt_at: number | null;
-  /** HTTP status of the last try; null when there was no response. */
+  /** HTTP status of the last attempt; null when there was no response. */
   readonly last_status: number | null;
   readonly last_error: string | null;
 }

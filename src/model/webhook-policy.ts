@@ -4,13 +4,13 @@ export interface WebhookPolicy {
   readonly isDisabled?: boolean;
   /** True: webhooks may go to loopback and private addresses. */
   readonly allowInternal: boolean;
-  /** The secret with which each try is signed; null for unsigned. */
+  /** The secret with which each attempt is signed; null for unsigned. */
   readonly secret: string | null;
-  /** Headers sent with each try. Names are lower-case. */
+  /** Headers sent with each attempt. Names are lower-case. */
   readonly headers: { readonly [name: string]: string };
-  /** The most milliseconds that one try may take. */
+  /** The most milliseconds that one attempt may take. */
   readonly timeout: number;
-  /** Number of tries before a delivery becomes a dead letter. */
+  /** Number of attempts before a delivery becomes a dead letter. */
   readonly attempts: number;
   readonly requireHttps: boolean;
   /** Allowed host names, or `*.name` for subdomains; null for any. */

@@ -36,9 +36,9 @@ type SdkLogger = {
 };
 
 /**
- * Provides the logger for `getLogger()` of the official SDK; without one, a graph file that calls it does not load. Its lines go to
- * `logger`. The process has one such logger: if there are several servers, the one that started first gets the lines. The returned function
- * gives it up to the next server.
+ * Provides the logger for `getLogger()` of the official SDK; without one, a graph file that calls it does not load. Its
+ * lines go to `logger`. The process has one such logger: if there are several servers, the one that started first gets
+ * the lines. The returned function unregisters `logger`; then the next server's logger gets the lines.
  */
 export function registerSdkLogger(logger: Logger): () => void {
   const holder = globalThis as { [SDK_LOGGER]?: SdkLogger };

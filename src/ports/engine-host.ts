@@ -23,11 +23,11 @@ export interface Position {
 export interface JoiningTask {
   readonly id: string;
   readonly name: string;
-  /** The task whose body runs this one, as part of a subgraph; null for a task of the root graph. */
+  /** The task whose node function calls the graph of this task; null for a task of the root graph. */
   readonly within: string | null;
 }
 
-/** Progress that a graph which drives itself reports between its steps, in order. */
+/** Progress that a graph reports between its steps, in order, if it plans its own steps (see {@link EngineHost}). */
 export interface EngineReport {
   /** Checkpoints of subgraphs. Those of the root graph are in its steps. */
   readonly checkpoints: readonly NewCheckpoint[];
@@ -35,13 +35,14 @@ export interface EngineReport {
   readonly emissions: readonly Emission[];
   /** Further tasks to start now, in the same way as the tasks of a plan. */
   readonly tasks: readonly JoiningTask[];
-  /** True: a task ends in this turn too. Its end is stored together with this report. */
+  /** True: a task ends in this turn of the event loop too. Its end is stored together with this report. */
   readonly ending?: true;
 }
 
 /**
- * The host of an execution whose graph drives itself: its engine decides when steps, also those of subgraphs, begin and end.
- * The execution reads stored positions and reports its progress here; the attempt stores what is reported.
+ * The host of an execution whose graph plans its own steps, as LangGraph.js does: its engine decides when steps, also
+ * those of subgraphs, begin and end. The execution reads stored positions and reports its progress here; the attempt
+ * stores what is reported.
  */
 export interface EngineHost {
   /** The latest stored checkpoint of a namespace, or the one with this id, with its state and pending writes. */
@@ -55,6 +56,6 @@ export interface EngineHost {
   report(news: EngineReport): void;
   /** Adds a fact to the log at once, after everything reported so far. Returns the id of its first event; -1 if the attempt is over. */
   emit(fact: Fact): number;
-  /** Runs `task` after the current turn and its promise callbacks. */
+  /** Runs `task` after the current turn of the event loop and its promise callbacks. */
   soon(task: () => void): void;
 }

@@ -31,20 +31,20 @@ export interface EngineStep {
   readonly writes: readonly TaskWrites[];
   readonly emissions: readonly Emission[];
   readonly plan: Plan;
-  /** Queued runs whose events a machine has taken in this step. */
+  /** Queued runs whose events a machine has processed in this step. They end with the step. */
   readonly taken?: readonly string[];
   /** The state after the step. */
   readonly values: JsonObject;
 }
 
-/** The outcome of one try of a task, as the node host reports it. */
+/** The outcome of one attempt of a task, as the node host reports it. */
 export type TaskOutcome =
   | {
       readonly kind: "returned";
       readonly value: unknown;
       /** Ids that the node itself chose for messages that it streamed. Other streamed messages are recognised by their derived ids. */
       readonly streamed?: readonly string[];
-      /** True: the value is the cached result of an earlier task, and the body did not run. */
+      /** True: the value is the cached result of an earlier task, and the node function did not run. */
       readonly cached?: true;
     }
   | ({ readonly kind: "interrupted" } & PendingInterrupts)
@@ -53,7 +53,7 @@ export type TaskOutcome =
       readonly error: PlainError;
       /** True: the host has already logged the error. */
       readonly isLogged?: true;
-      /** True: the task is not tried again, because another try would also fail or is not wanted. */
+      /** True: the task is not attempted again, because another attempt would also fail or is not wanted. */
       readonly final?: true;
       /** Interrupts that still wait for an answer: those of a subgraph in which another task failed. */
       readonly waiting?: readonly Interrupt[];
@@ -64,7 +64,7 @@ export type TaskOutcome =
       readonly refused?: PendingInterrupts & { readonly places: readonly number[] };
     };
 
-/** The pauses between the tries of a node, in milliseconds. */
+/** The pauses between the attempts of a task, in milliseconds. */
 export interface Backoff {
   /** The first pause. */
   readonly initial: number;
@@ -85,7 +85,10 @@ export interface SettledTask {
 
 export type EngineKind = "native" | "langgraph";
 
-/** Everything that a node body needs to run. It MUST be structured-cloneable, because the body may run in a worker thread. */
+/**
+ * Everything that a node function needs to run. It MUST be structured-cloneable, because the node function may run in a
+ * worker thread.
+ */
 export interface NodeCall {
   readonly graph: string;
   /** The kind of engine that opened the run. The host of that engine runs the node, even if another engine serves the graph's name by now. */
@@ -100,15 +103,15 @@ export interface NodeCall {
   readonly tenant: string;
   readonly assistant: string;
   readonly attempt: number;
-  /** The number of this try within the attempt, from 1. {@link Execution.call} counts the tries. */
+  /** The number of this attempt of the task within the attempt of the run, from 1. {@link Execution.call} counts it. */
   readonly try: number;
   /** True when the node is a graph: then {@link Execution.enter} is called, and the host is not. */
   readonly subgraph: boolean;
-  /** The most tries that the node may have. */
+  /** The most attempts that a task of this node may have. */
   readonly tries: number;
-  /** Present when the node may have several tries. */
+  /** Present when a task of this node may have several attempts. */
   readonly backoff?: Backoff;
-  /** Milliseconds that one try may take, or null. */
+  /** Milliseconds that one attempt of the task may take, or null. */
   readonly timeout: number | null;
   readonly step: number;
   /** The state, or the input of a `send`. It is shared and MUST NOT be changed. */
@@ -132,18 +135,19 @@ export interface StreamedFact {
 }
 
 /**
- * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of tasks
- * `call` and `settle` for each task, then `apply`. It is a pure computation on the arguments of {@link Engine.open}: it MUST NOT
- * read a clock, store anything or run a node body.
+ * One attempt of a run of one graph, the root or a subgraph. The run's actor drives it: `begin`, then for each plan of
+ * tasks `call` and `settle` for each task, then `apply`. It is a pure computation on the arguments of
+ * {@link Engine.open}: it MUST NOT read a clock, store anything or run a node function.
  */
 export interface Execution {
   /**
-   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1) continues where the
-   * earlier one stopped: it does not apply them again if the run has made the head checkpoint, or has stored its answers at it.
+   * Applies the input, the command or the answers. Called once. A later attempt of the same run (`run.attempt` > 1)
+   * continues where the earlier one stopped: it does not apply them again if the run has made the latest checkpoint, or
+   * has stored its answers there.
    * @throws ServiceError `resume.*`, `state.invalid`
    */
   begin(): Eventually<EngineStep>;
-  /** The call for the task's next try. Called once for each try. */
+  /** The call for the task's next attempt. Called once for each attempt of a task. */
   call(task: string): NodeCall;
   /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
   settle(task: string, outcome: TaskOutcome): Eventually<SettledTask>;
@@ -159,24 +163,28 @@ export interface Execution {
   /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
   enter(task: string): Subgraph;
   /**
-   * The outcome of this execution of a subgraph that has ended, or failed with `failure`. The task that runs the subgraph is
-   * settled with it, in the same way as with the outcome of a node body.
+   * The outcome of this execution of a subgraph that has ended, or failed with `failure`. The task that runs the
+   * subgraph is settled with it, in the same way as with the outcome of a node function.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**
-   * Ends a graph that drives itself, because the run ends. Resolves with what is still to be stored, or with null; does not wait
-   * for node bodies. What the graph's tasks do afterwards has no effect.
+   * Ends a graph that plans its own steps (LangGraph.js), because the run ends. Resolves with what is still to be
+   * stored, or with null; does not wait for node functions. What the graph's tasks do afterwards has no effect.
    * @param stopped true when the run was stopped, false when it has ended by itself
    */
   end?(stopped: boolean): Eventually<EngineStep | null>;
-  /** Abandons a graph that drives itself: its results are no longer needed. May be called at any time, more than once. */
+  /**
+   * Abandons a graph that plans its own steps (LangGraph.js): its results are no longer needed. May be called at any
+   * time, more than once.
+   */
   abandon?(): void;
 }
 
 /**
- * A subgraph, for one try of a task. Its namespace is that of the task: its checkpoints and the pending writes of its tasks are
- * stored in this namespace, and its facts name it. If an earlier try, attempt or run has stored something there, the subgraph
- * continues from it: tasks that have ended there MUST NOT run again.
+ * A subgraph, for one attempt of a task. Its namespace is that of the task: its checkpoints and the pending writes of
+ * its tasks are stored in this namespace, and its facts name it. If an earlier attempt of the task or the run, or an
+ * earlier run, has stored something there, the subgraph continues from it: tasks that have ended there MUST NOT run
+ * again.
  */
 export interface Subgraph {
   readonly ns: string;
@@ -185,9 +193,10 @@ export interface Subgraph {
    */
   readonly from: Pick<CheckpointHead, "ns" | "id"> | null;
   /**
-   * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have driven
-   * the previous try to its end, or have cut it off.
-   * @param position the latest checkpoint in the namespace; if there is none, the checkpoint `from`, or an empty position
+   * Opens the execution of the subgraph, which is driven like that of the root graph. Before that, the caller MUST have
+   * driven the task's previous attempt to its end, or have cut it off.
+   * @param position the latest checkpoint in the namespace; if there is none, the checkpoint `from`, or an empty
+   *   position
    */
   open(position: Position): Execution;
 }
@@ -229,19 +238,25 @@ export interface Engine {
   recordsEvents?(run: RunRecord): boolean;
   /** True when the graph is a machine, whose interrupts are answered by events. */
   takesEvents?(graph: string): boolean;
-  /** The reason to refuse an event that the machine takes in none of its states; undefined for others. MUST NOT throw. */
+  /**
+   * The reason to refuse an event that the machine accepts in none of its states; undefined for other events. MUST NOT
+   * throw.
+   */
   refusesEvent?(graph: string, event: unknown): string | undefined;
-  /** What the machine takes while its actors work; null while none works. MUST NOT throw. */
+  /**
+   * The events that the machine accepts while invoked actors of it are running; null if none is running. MUST NOT
+   * throw.
+   */
   takesAtWork?(graph: string, values: JsonObject): MachineAtWork | null;
   /** @throws ServiceError `graph.not_found` */
   open(run: RunRecord, position: Position, source: ExecutionServices, stage: EngineHost): Execution;
   /**
-   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next tasks
-   * by the edges of `as_node`. Like an execution it is pure: it stores nothing, runs no node body, and takes times and ids only
-   * from `source`. It may be called again, with another position, when the thread has changed meanwhile. Of several
-   * supersteps, each is computed from the result of the one before, without pending writes.
-   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node` that is no
-   *   node, or that is missing where it is needed; values that the state refuses
+   * Computes a state update as one superstep: applies the writes by the reducers of their channels, and plans the next
+   * tasks by the edges of `as_node`. Like an execution it is pure: it stores nothing, runs no node function, and takes
+   * times and ids only from `source`. It may be called again, with another position, when the thread has changed
+   * meanwhile. Of several supersteps, each is computed from the result of the one before, without pending writes.
+   * @throws ServiceError `graph.not_found`; `validation.failed` and `state.*`, naming the wrong fields: an `as_node`
+   *   that is no node, or that is missing where it is needed; values that the state refuses
    */
   update(update: StateUpdate, position: Position, source: ExecutionServices): Eventually<StateUpdateResult>;
   /** The keys of the state that a run of this graph shows as its values; null: all keys, or the graph is unknown. */

@@ -96,8 +96,9 @@ export interface HistoryQuery {
   readonly ns: string;
   readonly limit: number;
   /**
-   * A limit in stored bytes: the read ends at the checkpoint that reaches it, and before a large checkpoint that is not the first. At least one
-   * is read, if there is one. So few large checkpoints are in memory together.
+   * A limit in stored bytes: the read ends after the checkpoint that reaches it. The read also ends before a large
+   * checkpoint, unless that is the first one, so that few large checkpoints are in memory together. At least one is
+   * read, if there is one.
    */
   readonly bytes?: number;
   /** Only checkpoints older than this one. */
@@ -116,12 +117,12 @@ export interface Damage {
 export const MIN_CHUNKS = 16;
 
 /**
- * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers see records, never
- * storage keys.
+ * The durable, ordered log of threads, their runs, checkpoints and events; a fence rejects outdated writers. Callers
+ * see records, never storage keys.
  *
- * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers small reads in the
- * same turn. A read sees every append that has resolved; it may or may not see one in flight. Reads MUST NOT answer from a damaged value:
- * they throw `journal.damaged`.
+ * Writes to a thread take effect in the order of the calls. So do writes to different threads, if the storage answers
+ * small reads in the same turn of the event loop. A read sees every append that has resolved; it may or may not see one
+ * in flight. Reads MUST NOT answer from a damaged value: they throw `journal.damaged`.
  */
 export interface Journal {
   // --- threads ---
@@ -179,13 +180,14 @@ export interface Journal {
 
   // --- events ---
   /**
-   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first). Returns at most about
-   * `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in one turn, so that nothing can delete them
-   * meanwhile. A result with fewer than `limit` chunks does not mean the end; only an empty one does.
+   * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
+   * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in
+   * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
+   * not mean the end; only an empty one does.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
-  /** The id after that of the run's last stored event; 0 if the run has no events. */
+  /** One more than the id of the run's last stored event; 0 if the run has no events. */
   nextEvent(key: ThreadKey, run: string): Eventually<number>;
 
   // --- writing ---

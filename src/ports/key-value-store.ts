@@ -22,17 +22,19 @@ export interface ScanRange {
 }
 
 /**
- * An ordered key-value store, which is all that Heddle needs of a database: the storage (threads, runs, checkpoints, events, assistants,
- * crons, the store's items) is built on it.
+ * An ordered key-value store, which is all that Heddle needs of a database: the storage (threads, runs, checkpoints,
+ * events, assistants, crons, the store's items) is built on it.
  *
- * One process writes to it at a time: the store has to see to it, as Heddle locks only directories. A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch
- * is in flight sees all of the batch or nothing. Neither the store nor the caller may change a value after it was passed to the store.
+ * Only one process may write to it at a time. The store must ensure this itself, because Heddle locks only directories.
+ * A read that begins after a batch has resolved MUST see that batch; a read that begins while a batch is in flight sees
+ * all of the batch or nothing. Neither the store nor the caller may change a value after it was passed to the store.
  *
  * Every failure MUST be a ServiceError: `journal.damaged` when the store knows that its bytes are not what was written,
  * `storage.unavailable` otherwise, also while it is closed.
  *
- * The members with a question mark are optional. Backup (`heddle backup`), repair, the check of tables at the start, and the metrics of disk
- * size and cache memory work on LevelDB's files only. For another store, these metrics are absent; back up and repair it with its own tools.
+ * The members with a question mark are optional. Backup (`heddle backup`), repair, the check of tables at the start,
+ * and the metrics of disk size and cache memory work on LevelDB's files only. For another store, these metrics are
+ * absent; back up and repair it with its own tools.
  */
 export interface KeyValueStore {
   /** Optional: set before `open`. Long scans of an in-process store should check it after each entry, so that they yield to other work. */
@@ -43,10 +45,10 @@ export interface KeyValueStore {
    */
   open(): Promise<void>;
   /**
-   * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop; a store over a network
-   * returns a promise. Promises may resolve in any order. MUST throw or reject while the store is closed. `isSlow`: reading the value will take
-   * long, because it is large or stored beside a large one. Then an in-process store should read it in another thread, to keep the event loop
-   * free.
+   * Reads a value. An in-process store should return the value itself, so that a read costs no turn of the event loop;
+   * a store over a network returns a promise. Promises may resolve in any order. MUST throw or reject while the store
+   * is closed. `isSlow`: reading the value will take long, because it is large or stored next to a large one. Then an
+   * in-process store should read it in another thread, to keep the event loop free.
    */
   get(key: string, isSlow?: boolean): Eventually<Buffer | undefined>;
   /**

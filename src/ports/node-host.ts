@@ -3,7 +3,7 @@ import type { StoreOp, StoreResults } from "../model/store-item.ts";
 import type { MachineMailbox } from "../model/mailbox.ts";
 import type { Fact } from "../model/run-event.ts";
 
-/** The side effects of a running node body. When the attempt has ended, calls do nothing. */
+/** The side effects of a running node function. When the attempt has ended, calls do nothing. */
 export interface NodeIo {
   /** Adds a fact to the run's log. Returns the id of its first event; -1 when the attempt is over. */
   emit(fact: Fact): number;
@@ -14,17 +14,21 @@ export interface NodeIo {
    * not even operations that were called before.
    */
   store<const Ops extends readonly StoreOp[]>(ops: Ops): Promise<StoreResults<Ops>>;
-  /** Called when the body has ended. Later calls do nothing, for example those with tokens of a message that the body began. */
+  /**
+   * Called when the node function has ended. Later calls do nothing, for example those with tokens of a message that it
+   * began.
+   */
   end(): void;
   /** Aborts when the run is cancelled, superseded or timed out. */
   readonly signal: AbortSignal;
-  /** Events that wait behind the run. Only for a node of the root graph that runs in this thread. */
+  /** The events of runs that are queued behind this one. Only for a node of the root graph that runs in this thread. */
   readonly mailbox?: MachineMailbox | undefined;
 }
 
 /**
- * Runs node bodies, in this thread or in a worker. `run` MUST resolve, never reject: anything that a body throws (also
- * `null`) becomes `failed`. A body that ignores its signal MUST NOT delay others: the caller stops waiting.
+ * Runs node functions, in this thread or in a worker. `run` MUST resolve, never reject: anything that a node function
+ * throws (also `null`) becomes `failed`. A node function that ignores its signal MUST NOT delay others: the caller
+ * stops waiting.
  */
 export interface Host {
   run(call: NodeCall, io: NodeIo): Promise<TaskOutcome>;

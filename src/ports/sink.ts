@@ -6,10 +6,11 @@ import type { ThreadKey } from "../model/thread.ts";
 import type { Emission } from "./engine-host.ts";
 
 /**
- * The writing end of a run's event log. Facts do not pass through the mailbox of the run's actor: a thousand tokens there would delay an
- * interrupt by a thousand turns.
+ * The writing end of a run's event log. Facts do not pass through the mailbox of the run's actor: a thousand tokens in
+ * it would delay an interrupt by a thousand turns of the event loop.
  *
- * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is configured otherwise.
+ * Readers see facts in order and exactly once. They see a fact only when it is stored, unless `streams.sync` is
+ * configured otherwise.
  */
 export interface Sink {
   /**

@@ -38,7 +38,7 @@ export interface StateUpdate {
 }
 
 export interface StateUpdateResult {
-  /** The new checkpoint. Its `run_id` is null; its parent is the head of the position. */
+  /** The new checkpoint. Its `run_id` is null; its parent is the checkpoint of the position. */
   readonly checkpoint: NewCheckpoint;
   readonly values: JsonObject;
 }

@@ -9,7 +9,10 @@ export interface ThreadFence {
   readonly epoch: number;
 }
 
-/** An item without its value. A search reads heads first, and values only of what it found. */
+/**
+ * An item without its value. A search reads items in this form first, and then only the values of the items that it
+ * found.
+ */
 export interface ItemHead extends ItemKey {
   /** Epoch milliseconds. */
   readonly created_at: number;
@@ -62,7 +65,7 @@ export interface ItemWrite {
  */
 export interface StoreItems {
   find(tenant: string, place: ItemKey): Eventually<ItemRecord | undefined>;
-  /** Heads of all items whose namespace begins with `prefix`. MUST NOT read other items or any values. */
+  /** All items whose namespace begins with `prefix`, without their values. MUST NOT read other items or any values. */
   heads(tenant: string, prefix: Namespace): AsyncIterable<ItemHead>;
   /** Vectors of the items whose namespace begins with `prefix`; items without vectors are left out. MUST NOT read other items. */
   vectors(tenant: string, prefix: Namespace): AsyncIterable<ItemVectors>;

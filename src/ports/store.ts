@@ -6,7 +6,10 @@ export interface StoreCaller {
   readonly tenant: string;
   /** Present when the caller is an attempt of a run: its writes are refused when the thread has another epoch. */
   readonly fence?: ThreadFence;
-  /** Called right before something is written, in the same turn. Throws if the caller may not write any more. */
+  /**
+   * Called right before something is written, in the same turn of the event loop. Throws if the caller may not write
+   * any more.
+   */
   readonly check?: () => void;
   /**
    * Limits the items that the caller may reach; absent: all. It tests the members of an item's value, and also `namespace` and `key`, which
@@ -21,15 +24,16 @@ export interface StoreCaller {
  */
 export interface Store {
   /**
-   * Does all of `ops` and resolves with their results in the same order. Reads see the store as it was at the call, not the
-   * writes of the same batch. Of several writes to one item, the last one counts. The writes are one atomic change: the promise
-   * resolves when they would survive a power cut; if it rejects, none of them is made.
+   * Does all of `ops` and resolves with their results in the same order. Reads see the store as it was at the call, not
+   * the writes of the same batch. Of several writes to one item, the last one counts. The writes are one atomic change:
+   * the promise resolves when they would survive a power cut; if it rejects, none of them is made.
    *
-   * Rejects with ServiceError `validation.failed` or `value.unstorable` with the field (for several operations with the index
-   * in front: `ops[2].key`), `store.namespace` when a put or a delete has an empty namespace, `store.embedding` when
-   * the embedder fails, `journal.fenced` when the caller has been replaced, `storage.unavailable`. With a permission also:
-   * `store.item_not_found` when a put would replace, or a delete would delete, an item that the caller may not reach; `auth.forbidden` for a
-   * put that the permission does not allow; `store.scan_limit` when a search has to skip too many items that the caller may not reach.
+   * Rejects with ServiceError `validation.failed` or `value.unstorable` with the field (for several operations with the
+   * index in front: `ops[2].key`), `store.namespace` when a put or a delete has an empty namespace, `store.embedding`
+   * when the embedder fails, `journal.fenced` when the caller has been replaced, `storage.unavailable`. With a
+   * permission, it may also reject with `store.item_not_found` when a put would replace, or a delete would delete, an
+   * item that the caller may not reach; `auth.forbidden` for a put that the permission does not allow;
+   * `store.scan_limit` when a search has to skip too many items that the caller may not reach.
    */
   batch<const Ops extends readonly StoreOp[]>(caller: StoreCaller, ops: Ops): Promise<StoreResults<Ops>>;
 }

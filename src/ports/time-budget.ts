@@ -7,12 +7,18 @@ const TURN_MS = 15;
 const SLICE = 4;
 /** Bytes read or written after which one piece of work yields to the others. */
 const BYTES = 256 * 1024;
-/** Milliseconds. A turn that took at least `LONG` is followed by a pause of twice its length, but no longer than `LONGEST_PAUSE`. */
+/**
+ * Milliseconds. A turn of the event loop that took at least `LONG` is followed by a pause of twice its length, but no
+ * longer than `LONGEST_PAUSE`.
+ */
 const LONG = 2 * TURN_MS;
 const LONGEST_PAUSE = 100;
-/** How many requests begin in a turn before the clock is checked. */
+/** How many requests begin in a turn of the event loop before the clock is checked. */
 const UNTIMED_REQUESTS = 16;
-/** How many waiting tasks are scheduled at most for one turn. Usually its time is used up before that. */
+/**
+ * The most waiting tasks that are scheduled for one turn of the event loop. Usually the time of the turn is used up
+ * before that.
+ */
 const MAX_TASKS_PER_TURN = 256;
 
 /**
@@ -28,7 +34,7 @@ export class TimeBudget {
   readonly #waiting = new TenantQueues();
   /** True when the budget is used for long work, and not for requests that begin. */
   #isLong = false;
-  /** Number of turns in which there was work. */
+  /** Number of turns of the event loop that had work. */
   #turn = 0;
   /** True when {@link #turned} is scheduled for the end of this turn. */
   #isWatched = false;
@@ -42,28 +48,35 @@ export class TimeBudget {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `begin` now, or in a later turn if this one is full. `tenant`: the tenant of the request, if it is known. */
+  /**
+   * Calls `begin` now, or in a later turn of the event loop if the time of this one is used up. `tenant`: the tenant of
+   * the request, if it is known.
+   */
   take(tenant: string, begin: () => void): void {
     if (this.#waiting.size > 0) return this.wait(tenant, begin);
-    // Schedules the end of the turn before it calls `begin`, which may throw. Otherwise the turn would never end, and all later requests wait.
+    // Schedules the end of the turn before it calls `begin`, which may throw: otherwise the turn would not be ended,
+    // and all later requests would wait forever.
     if (++this.#begun === UNTIMED_REQUESTS) this.#watch();
     if (this.#begun < UNTIMED_REQUESTS || !this.#isOver(this.#clock.mono())) begin();
     else this.wait(tenant, begin);
   }
 
-  /** Makes a share for one piece of long work of a tenant. */
+  /** The time that one piece of a tenant's long work may use. */
   share(tenant = ""): BudgetShare {
     this.#isLong = true;
     return new BudgetShare(this, tenant);
   }
 
-  /** Calls `go` in a later turn. */
+  /** Calls `go` in a later turn of the event loop. */
   wait(tenant: string, go: () => void): void {
     this.#waiting.push(tenant, go);
     this.#watch();
   }
 
-  /** Called by a share: returns the time and the number of the current turn. `isOver`: the turn has used up its time. */
+  /**
+   * Called by a {@link BudgetShare}: returns the time, and the number of the current turn of the event loop. `isOver`:
+   * the turn has used up its time.
+   */
   checkTurn(): { readonly now: number; readonly turn: number; readonly isOver: boolean } {
     this.#watch();
     const now = this.#clock.mono();
@@ -81,9 +94,9 @@ export class TimeBudget {
   }
 
   /**
-   * Ends a turn. A long turn is followed by a pause, because a request needs several turns, and long work would delay each of them. While
-   * clients of one tenant read large states, a run of another tenant waited 370 to 440 ms with a pause as long as the turn, and 190 to 250 ms
-   * with a pause twice as long.
+   * Ends a turn of the event loop. A long turn is followed by a pause, because a request needs several turns, and long
+   * work would delay each of them. While clients of one tenant read large states, a run of another tenant waited 370 to
+   * 440 ms with a pause as long as the turn, and 190 to 250 ms with a pause twice as long.
    */
   readonly #turned = (): void => {
     const took = this.#since === undefined || !this.#isLong ? 0 : this.#clock.mono() - this.#since;
@@ -110,9 +123,12 @@ export class TimeBudget {
   };
 }
 
-/** The share of one piece of long work in the current turn. */
+/** The part of a {@link TimeBudget} that one piece of long work may use in the current turn of the event loop. */
 export class BudgetShare {
-  /** True if this work alone took {@link SLICE} or longer in the turn of the last {@link isSpent}. */
+  /**
+   * True if this work alone took {@link SLICE} or longer in the turn of the event loop in which {@link isSpent} was
+   * last called.
+   */
   isSlow = false;
   readonly #budget: TimeBudget;
   readonly #tenant: string;
@@ -125,7 +141,10 @@ export class BudgetShare {
     this.#tenant = tenant;
   }
 
-  /** True when the share is used up: then the caller MUST await {@link next}. Called after each item, with its `bytes`. */
+  /**
+   * True when this part of the time budget is used up: then the caller MUST await {@link next}. Called after each item,
+   * with its `bytes`.
+   */
   isSpent(bytes = 0): boolean {
     const { now, turn, isOver } = this.#budget.checkTurn();
     if (turn !== this.#turn) {
@@ -138,7 +157,7 @@ export class BudgetShare {
     return isOver || this.isSlow || this.#bytes > BYTES;
   }
 
-  /** Waits for a later turn, in which the work may go on. */
+  /** Waits for a turn of the event loop in which the work may go on. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#budget.wait(this.#tenant, resolve));
   }

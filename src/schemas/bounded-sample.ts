@@ -4,7 +4,7 @@ const ENTRIES = 4_000;
 const MAX_SAMPLE_ENTRIES = 1_001;
 /** The number of entries that are copied of each further list or object once {@link ENTRIES} entries are copied. */
 const REDUCED_ENTRIES = 8;
-/** The number of entries that are copied of each further list or object once twice as many entries are copied. */
+/** The number of entries that are copied of each further list or object once 2 × {@link ENTRIES} entries are copied. */
 const MIN_ENTRIES = 1;
 
 type Container = Record<string, unknown> | unknown[];

@@ -19,8 +19,8 @@ export const hasLoneSurrogate = (text: string, value: unknown): boolean =>
   ESCAPED.test(text) && halfIn(value) !== undefined;
 
 /**
- * Like {@link checkSurrogates}, for a value whose JSON is known to contain the escape of such a half. Throws as {@link checkSurrogates}
- * does.
+ * Like {@link checkSurrogates}, for a value whose JSON is known to contain the escape of half of a surrogate pair.
+ * Throws as {@link checkSurrogates} does.
  */
 export function refuseLoneSurrogates(value: unknown): void {
   const found = halfIn(value);

@@ -43,7 +43,11 @@ export const subscriptionSchema = compileBodySchema(
 
 const KNOWN: ReadonlySet<string> = new Set(protocolChannels);
 
-/** The event filter of a subscription, and the number after which it starts. @throws ServiceError `validation.failed` */
+/**
+ * The event filter of a subscription, and the number of the event after which it starts.
+ *
+ * @throws ServiceError `validation.failed`
+ */
 export function subscriptionOf(body: RawBody): {
   readonly filter: EventFilter;
   readonly since: number | undefined;

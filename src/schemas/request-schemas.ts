@@ -237,7 +237,7 @@ export const runCreateSchema = compileBodySchema(
   }),
 );
 
-/** An event of a machine. The machine defines which members it has besides `type`. */
+/** An event of a machine. The machine defines which members it has in addition to `type`. */
 export const machineEventSchema = compileBodySchema(Type.Object({ type: Type.String() }));
 
 export const runCancelSchema = compileBodySchema(

@@ -54,8 +54,8 @@ function fieldErrors(all: readonly SchemaError[]): readonly FieldError[] {
       else if (!messages.includes(message)) messages.push(message);
     }
   }
-  // Only the innermost fields are reported: an error inside a field says more than one about the whole field, such as an alternative that
-  // does not match.
+  // Only errors of the innermost fields are reported. They say more than errors of the fields around them, such as an
+  // alternative that does not match.
   const names = [...found.keys()];
   const deepest = [...found].filter(([at]) => !names.some((other) => isWithin(other, at)));
   return deepest.slice(0, MAX_REPORTED_FIELDS).map(([at, [first = "", ...others]]) => ({

@@ -17,8 +17,8 @@ interface SentEvent extends JsonObject {
 
 interface PossibleEvents {
   /**
-   * The events that the machine can take. `type`: an event's type, or a descriptor such as `order.*`. `schema`: a JSON Schema; null when
-   * none is known.
+   * The events that the machine can accept. `type`: an event's type, or a descriptor such as `order.*`. `schema`: a
+   * JSON Schema; null when none is known.
    */
   readonly events: readonly { readonly type: string; readonly schema: JsonObject | null }[];
   /** The machine's state value; null while it waits for no event. */
@@ -37,15 +37,19 @@ interface EventOptions {
 /** Events for the machine of a thread. */
 export interface MachineEvents {
   /**
-   * The events that the machine can take now. While a run is in progress these are the ones that it takes while its actors work.
+   * The events that the machine can accept now. While a run is in progress, these are the events that the machine
+   * accepts while its invoked actors are running.
    * @throws ServiceError `thread.not_found`
    */
   possible(key: ThreadKey): Promise<PossibleEvents>;
   /**
-   * Sends an event. Resolves, when it is stored, with the run that takes it once the runs before it have ended, unless the machine takes it
-   * earlier, while its actors work. When there are none, an event that the machine does not handle is refused, and nothing is stored; else it
-   * is checked when its turn comes, and only one that the machine handles in no state is refused.
-   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event; and as {@link Runs.start}
+   * Sends an event to the machine, in a run of its own. Resolves with this run when it is stored. The run sends the
+   * event when the runs before it have ended, unless the machine processes the event earlier, while its invoked actors
+   * are running. If no other run is in progress or queued, an event that the machine does not accept now is refused,
+   * and nothing is stored. Otherwise only an event that the machine accepts in none of its states is refused; others
+   * are checked when the run starts.
+   * @throws ServiceError `validation.failed`, `resume.invalid` when the thread has no machine or waits for no event;
+   *   and as {@link Runs.start}
    */
   send(key: ThreadKey, event: SentEvent, options?: EventOptions): Promise<RunRecord>;
 }

@@ -52,7 +52,7 @@ async function read(
   const state = await journal.sharedValues(key, checkpoint);
   const values = output === null ? state : pick(state, output);
   if (run?.status !== "success" || checkpoint.next.length === 0) return values;
-  // It never started, so it has not paused: the run before it has taken its event, and went on.
+  // The run never started, so it has not paused: the machine processed its event during the run before it, and went on.
   if (run.attempt === 0 && run.kwargs.event === true) return values;
   const writes = await journal.writes(key, checkpoint.ns, checkpoint.id);
   return { ...values, __interrupt__: pendingInterruptsOf(checkpoint, writes) };

@@ -242,8 +242,8 @@ export function createRuns(deps: Deps): Runs {
     const request = webhooks.accept(requested);
     const waiting = journal.waitForCapacity();
     if (waiting !== undefined) await waiting;
-    // Avoids `await` on values that are available already, since it costs a turn and 200 bytes. Returning a promise without `await` saves
-    // as much again.
+    // Avoids `await` on values that are available already, since each costs a trip through the microtask queue and 200
+    // bytes. Returning a promise without `await` saves as much again.
     const resolved = assistants.resolve(key.tenant, request.assistant_id, by?.mayUse);
     const assistant = resolved instanceof Promise ? await resolved : resolved;
     const id = by === undefined ? newId() : by.run_id;

@@ -65,9 +65,9 @@ export interface Service {
 /** The service of the server itself, without permission checks. */
 export interface ServerService extends Service {
   readonly inspection: ServerInspection;
-  /** The protocol, with other runs than the server's own: those that a user may start. */
+  /** The protocol with `runs` in place of the server's own runs: they check what a user may start. */
   protocolWith(runs: Pick<Runs, "start">): ThreadProtocol;
-  /** The events of machines, with other parts than the server's own: those that check the permissions of a user. */
+  /** The events of machines with `parts` in place of the server's own parts: they check the permissions of a user. */
   eventsWith(parts: Pick<Service, "threads" | "states" | "runs">): MachineEvents;
 }
 

@@ -14,24 +14,27 @@ export interface ThreadExpiryDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds between two passes. */
+  /** Milliseconds between two searches for expired threads. */
   readonly interval: number;
 }
 
-/** Milliseconds: the default time between two passes, and so the longest time that a thread stays after its expiry. */
+/**
+ * Milliseconds: the default time between two searches for expired threads. A thread is deleted at most this long after
+ * its expiry.
+ */
 export const DEFAULT_THREAD_EXPIRY_INTERVAL = 300_000;
 
-/** Milliseconds before the first pass. Short, so that a server that restarts often runs a pass too. */
+/** Milliseconds before the first search. Short, so that even a server that restarts often deletes expired threads. */
 const FIRST_SWEEP_MS = 60_000;
 
 /** The number of threads that are deleted in one batch. */
 const PIECE = 20;
-/** Milliseconds between batches, so that a long pass does not burden the server. */
+/** Milliseconds between batches, so that the deletion of many threads does not burden the server. */
 const PAUSE_MS = 20;
 
 /**
- * Deletes expired threads in the background, pass after pass. The expiry is stored and indexed, so a pass reads only the threads that are
- * due, and continues the work of an earlier process.
+ * Deletes expired threads in the background, at intervals. The expiry is stored and indexed, so each search reads only
+ * the threads that are due, and continues the work of an earlier process.
  */
 export class ThreadExpiry {
   readonly #deps: ThreadExpiryDeps;
@@ -61,10 +64,13 @@ export class ThreadExpiry {
     });
   }
 
-  /** `failed`: threads whose deletion failed in this pass. They remain the first ones due, so each batch reads past them. */
+  /**
+   * `failed`: threads whose deletion failed during this search. They remain the first ones due, so each batch reads
+   * past them.
+   */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;
-    // Stops the pass: the storage refuses every deletion.
+    // Ends this search for expired threads: the storage refuses every deletion.
     if (journal.whenWritable() !== undefined) return this.#after(interval);
     try {
       const now = clock.now();

@@ -45,8 +45,9 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   }
 
   /**
-   * Reads a large value in another thread: LevelDB reads 14 MB in 10 to 40 ms, of which only the 4 ms of a copy then block the event loop.
-   * Decoding the value takes as long again as reading it. So the value is returned in a turn of the time budget, which pauses after a long turn.
+   * Reads a large value in another thread: LevelDB reads 14 MB in 10 to 40 ms, of which only the 4 ms of a copy then
+   * block the event loop. Decoding the value takes as long again as reading it. So the caller gets the value when the
+   * time budget allows long work; the budget pauses after a long turn of the event loop.
    */
   async #getSlow(key: string): Promise<Buffer | undefined> {
     const tenant = tenantOf(key);
@@ -128,7 +129,7 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
     }
   }
 
-  /** The share of the time budget of the tenant whose keys are read. Each key begins with its tenant. */
+  /** The part of the time budget that belongs to the tenant whose keys are read. Each key begins with its tenant. */
   #share({ gte }: ScanRange): BudgetShare | undefined {
     return this.budget?.share(tenantOf(gte));
   }

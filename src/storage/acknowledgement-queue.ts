@@ -26,7 +26,7 @@ export class AcknowledgementQueue {
     this.#scheduler = scheduler;
   }
 
-  /** Calls `acknowledgeOne` with 0 to `count` - 1. Resolves in the turn of the last call. */
+  /** Calls `acknowledgeOne` with 0 to `count` - 1. Resolves in the turn of the event loop that makes the last call. */
   async acknowledge(count: number, acknowledgeOne: (index: number) => void): Promise<void> {
     for (let acknowledged = 0; acknowledged < count;) {
       if (acknowledged > 0) {
@@ -42,7 +42,7 @@ export class AcknowledgementQueue {
     }
   }
 
-  /** Called in the turn after a batch, to measure how long it took. */
+  /** Measures how long a batch took. Called in the turn of the event loop after the batch. */
   measure(): void {
     if (this.#batchSize === 0) return;
     const took = (this.#clock.mono() - this.#batchStart) / this.#batchSize;
@@ -52,11 +52,17 @@ export class AcknowledgementQueue {
     this.#batchSize = 0;
   }
 
-  /** Drops the measurement of the last batch. Called when the committer becomes idle: nobody will call {@link measure} in the next turn. */
+  /**
+   * Drops the measurement of the last batch. Called when the committer becomes idle: nobody will call {@link measure}
+   * in the next turn of the event loop.
+   */
   skipMeasure(): void {
     this.#batchSize = 0;
   }
 
-  /** Waits two turns, so that the measured time includes work that the writers deferred to the next turn. */
+  /**
+   * Waits two turns of the event loop, so that the measured time includes work that the writers deferred to the next
+   * turn.
+   */
   readonly #later = (resolve: () => void): void => this.#scheduler.soon(() => this.#scheduler.soon(resolve));
 }

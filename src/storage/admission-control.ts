@@ -9,8 +9,8 @@ export const MAX_CONCURRENT_WRITES = 56;
 const LEAST = 8;
 
 /**
- * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once, their data is still in
- * the CPU caches when they continue, and less of it survives garbage collections.
+ * Admission control for new work. Writes of runs in progress go first, so that fewer runs are in progress at once. Then
+ * the data of these runs is still in the CPU caches when they continue, and less of it survives garbage collections.
  */
 export class AdmissionControl {
   readonly #scheduler: Scheduler;
@@ -33,8 +33,8 @@ export class AdmissionControl {
   admit(): void {
     if (this.#waiting.length === 0) return;
     this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
-    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows after which the next ones are
-    // admitted, so they are admitted in the next turn.
+    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows after which
+    // the next ones are admitted, so they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 

@@ -4,7 +4,10 @@ import { andThen, type Eventually } from "../ports/eventually.ts";
 import type { KeyValueStore, WriteOperation } from "../ports/key-value-store.ts";
 import { seal, unseal } from "./envelope.ts";
 
-/** The operations of one append, while they are being collected. The thread's head does not change before all of them are complete. */
+/**
+ * The operations of one append, while they are being collected. The thread's {@link ThreadHead} does not change before
+ * all of them are complete.
+ */
 export class AppendDraft {
   readonly head: ThreadHead;
   readonly ops: WriteOperation[] = [];

@@ -71,7 +71,7 @@ function scopeOf(key: string): string {
 export interface MissingBatches {
   /** Missing batches that were certainly stored before. */
   readonly lost: readonly LedgerEntry[];
-  /** Missing numbers of batches of which it is not known what they changed. */
+  /** The missing numbers of batches that the ledger does not describe, so that it is unknown what they changed. */
   readonly unknown: readonly number[];
   /** Unsynced batches that were lost when the machine stopped. None of their writes was acknowledged as durable. */
   readonly unsynced: readonly number[];

@@ -44,12 +44,16 @@ import { TenantSlots } from "../ports/slots.ts";
 import { IndexScans, type ScanQuery } from "./index-scans.ts";
 import type { WriteOrder } from "./write-order.ts";
 
-/** How far a search reads after the page, to count further matches: so many records, or more keys, which are cheaper. */
+/**
+ * How many records a search reads after the page, to count further matches. If the keys are enough, it reads more of
+ * them, because they are cheaper.
+ */
 const AHEAD = 25;
 
 /**
- * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index keys may share a block
- * with a value of 14 MB: 120 searches at once took 1.6 GB, and kept Node's four pool threads, which read each block again, busy for seconds.
+ * How many searches of one tenant may run at once. An iterator of LevelDB keeps its current block in memory, and index
+ * keys may share a block with a value of 14 MB. With 120 searches at once, these blocks took 1.6 GB, and reading them
+ * again and again kept Node's four pool threads busy for seconds.
  */
 const SEARCHES = 2;
 

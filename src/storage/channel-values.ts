@@ -166,8 +166,8 @@ export interface ValueSource {
 }
 
 /**
- * Why a read pauses. A promise: it waits for this promise. `turn`: it must continue in a later turn. Undefined: it can pause here, if the turn
- * has taken long enough.
+ * Why a read pauses. A promise: it waits for this promise. `turn`: it must continue in a later turn of the event loop.
+ * Undefined: it can pause here, if the turn has taken long enough.
  */
 export type PauseReason = Promise<unknown> | "turn" | undefined;
 
@@ -185,8 +185,9 @@ function* withoutPauses<T>(read: PausableRead<T>): Steps<T> {
 export const LARGE_VALUE_BYTES = 256 * 1024;
 
 /**
- * Reads stored bytes. A large value waits for a turn of its own, because decoding it takes some 20 ms. If it was not known to be large before
- * it was read, it is dropped and read again in that turn, so that it takes no memory in the meantime.
+ * Reads stored bytes. A large value waits for a turn of the event loop of its own, because decoding it takes some 20
+ * ms. If it was not known to be large before it was read, it is dropped and read again in that turn, so that it takes
+ * no memory in the meantime.
  */
 function* readBytes(source: ValueSource, key: string): PausableRead<Buffer | undefined> {
   const { slowKeys } = source;
@@ -213,8 +214,9 @@ function* readStored(
 }
 
 /**
- * Reads the items of a list into `out`. The key of the next segment follows from the length of the one before, so no range scan is needed. Can
- * pause after each segment, so that a long list need not be read in one turn.
+ * Reads the items of a list into `out`. The key of the next segment follows from the length of the one before, so no
+ * range scan is needed. Can pause after each segment, so that a long list need not be read in one turn of the event
+ * loop.
  */
 export function* readListItems(
   source: ValueSource,

@@ -14,15 +14,15 @@ import { AdmissionControl } from "./admission-control.ts";
 import { AcknowledgementQueue } from "./acknowledgement-queue.ts";
 
 /**
- * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large ones are cheaper, but acknowledging a still
- * larger one would make a turn too long.
+ * The most operations in a batch: about those of fifty runs. Each batch has a fixed cost, so large ones are cheaper,
+ * but acknowledging a still larger one would make a turn of the event loop too long.
  */
 const MAX_OPS = 1024;
 const MAX_BYTES = 1024 * 1024;
 /**
- * If this many bytes are queued, the next batch starts before the last one is acknowledged. Streaming runs write so much that otherwise the disk
- * would be idle during acknowledgements, and the event loop during writes. Writes of a few hundred bytes, in contrast, are better collected in
- * one batch.
+ * If this many bytes are queued, the next batch starts before the last one is acknowledged. Streaming runs write so
+ * much that, otherwise, the disk would be idle during acknowledgements, and the event loop would be idle during writes.
+ * Writes of a few hundred bytes, in contrast, are better collected in one batch.
  */
 const AHEAD = 32 * 1024;
 
@@ -50,7 +50,10 @@ export interface CommitStats {
 export interface CommitterListener {
   /** Called when a write failed, before any writer is notified. */
   failed(): void;
-  /** Called when the store is open again. MUST read again what is cached of it, and MUST NOT reject. Writes are refused until it resolves. */
+  /**
+   * Called when the store is open again. MUST read cached data again, and MUST NOT reject. Writes are refused until it
+   * resolves.
+   */
   reopened(): Promise<void>;
   /** Called when writes are accepted again. */
   healed(): void;
@@ -178,7 +181,7 @@ export class Committer {
     }
     if (this.#busy) return;
     this.#busy = true;
-    // The batch starts in the next turn, so that other writes of this turn are in it too.
+    // The batch starts in the next turn of the event loop, so that other writes of this turn are in it too.
     this.#deps.scheduler.soon(this.#next);
   }
 
@@ -239,8 +242,8 @@ export class Committer {
         this.#flying--;
         (writes[index] as PendingWrite).stored();
       });
-      // Runs whose start is stored begin in the next turn. Waits for that, so that their writes are in the next batch, and are counted before
-      // other work is admitted.
+      // Runs whose start is stored begin in the next turn of the event loop. Waits for that, so that their writes are
+      // in the next batch, and are counted before other work is admitted.
       await new Promise<void>(this.#afterBegins);
       this.#acknowledgements.measure();
       if (!ahead) {

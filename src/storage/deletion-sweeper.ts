@@ -22,8 +22,9 @@ import type { WriteOrder } from "./write-order.ts";
 const PIECE = 200;
 
 /**
- * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that removes them stores a mark.
- * While the mark exists, readers do not see any of the keys. After a crash, the marks show which sweeps have to continue.
+ * Deletes data that does not fit into one batch: all keys of a removed thread, or the events of a run. The batch that
+ * removes the thread or the run stores a key as a mark of the deletion. While the mark exists, readers do not see any
+ * of the other keys. After a crash, the marks show which sweeps have to continue.
  */
 export class DeletionSweeper {
   readonly #kv: KeyValueStore;
@@ -56,7 +57,10 @@ export class DeletionSweeper {
     );
   }
 
-  /** True when the mark is stored. A batch is stored before its writer is acknowledged; for a mark in flight, the store is read to find out. */
+  /**
+   * True when the mark is stored. A stored batch is acknowledged only later. So for a mark that is not acknowledged
+   * yet, the store is read to find out.
+   */
   #isGone(mark: string): Eventually<boolean> {
     if (this.#marks.has(mark)) return true;
     return this.#refusing.has(mark) && andThen(this.#kv.get(mark), (found) => found !== undefined);

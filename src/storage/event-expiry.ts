@@ -26,8 +26,8 @@ interface Expiring {
 }
 
 /**
- * Deletes the events of runs that ended before `before`, thread by thread. It skips the other keys of each thread, so that a pass costs one lookup
- * per thread. Returns the last thread that was checked; null when all were checked.
+ * Deletes the events of runs that ended before `before`, thread by thread. It skips the other keys of each thread, so
+ * that each thread costs only one lookup. Returns the last thread that was checked; null when all were checked.
  */
 export async function expireEvents(
   kv: KeyValueStore,

@@ -21,12 +21,12 @@ import type { DecodedValues } from "./decoded-values-cache.ts";
 import { MIN_CHUNKS } from "../ports/journal.ts";
 import type { KeyValueStore } from "../ports/key-value-store.ts";
 
-/** The most segments of lists that are read in one turn. They take some milliseconds. */
+/** The most segments of lists that are read in one turn of the event loop. They take some milliseconds. */
 const SEGMENTS = 256;
 
 /**
- * Reads the state at a checkpoint: in one turn if it is small, else in pieces that yield to other work. `shared`: a cache of large values that
- * other reads have decoded.
+ * Reads the state at a checkpoint: in one turn of the event loop if it is small, else in pieces that yield to other
+ * work. `shared`: a cache of large values that other reads have decoded.
  */
 export function readValues(
   source: ValueSource,
@@ -44,7 +44,7 @@ class Reading {
   readonly values: Record<string, unknown> = {};
   readonly #source: ValueSource;
   readonly #segments: PausableRead<void>;
-  /** The bytes that were read in this turn. */
+  /** The bytes that were read in this turn of the event loop. */
   #bytes = 0;
 
   constructor(
@@ -81,7 +81,10 @@ class Reading {
     }
   }
 
-  /** Reads until the turn is used up, or the read has to wait for a promise. `value`: the result of the promise that it waited for last. */
+  /**
+   * Reads until the time for this turn of the event loop is used up, or the read has to wait for a promise. `value`:
+   * the result of the promise that it waited for last.
+   */
   advance(value?: unknown): PauseReason | "end" {
     this.#bytes = 0;
     let step = this.#segments.next(value);
@@ -104,7 +107,10 @@ class Reading {
   }
 }
 
-/** The result of one read. `isShareSpent`: the read has used up its share of the turn, so the caller should wait for a later turn. */
+/**
+ * The result of one read. `isShareSpent`: the read has used up its part of the time budget in this turn of the event
+ * loop, so the caller should wait for a later turn.
+ */
 export interface EventRead {
   readonly chunks: readonly EventChunk[];
   readonly isShareSpent: boolean;
@@ -123,8 +129,8 @@ export class EventReader {
   readonly #thread: string;
 
   /**
-   * `share`: limits how much of a turn the read takes. `shared`: a cache of chunks that took long to decode. `slowKeys`: the key prefixes of
-   * threads whose small chunks are slow to read.
+   * `share`: limits how much of a turn of the event loop the read takes. `shared`: a cache of chunks that took long to
+   * decode. `slowKeys`: the key prefixes of threads whose small chunks are slow to read.
    */
   constructor(
     kv: KeyValueStore,

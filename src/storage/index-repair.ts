@@ -30,8 +30,8 @@ import { indexKeysOf } from "./thread-index.ts";
 const BATCH = 1_000;
 
 /**
- * Rebuilds the indexes of threads and of runs, and the marks of threads with work, from the stored records. Nothing else may write during the
- * repair. Threads with an unreadable record are skipped: a check reports them.
+ * Rebuilds the indexes of threads and of runs, and the list of threads with work (`!active/`), from the stored records.
+ * Nothing else may write during the repair. Threads with an unreadable record are skipped: a check reports them.
  */
 export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): Promise<void> {
   let ops: WriteOperation[] = [];
@@ -58,7 +58,7 @@ export async function repairIndex(kv: KeyValueStore, onProgress?: OnProgress): P
   await kv.batch(ops, { sync: true });
 }
 
-/** The operations that add a thread's missing index keys, and correct its mark if it is wrong. */
+/** The operations that add a thread's missing index keys, and correct whether it is listed as a thread with work. */
 async function missingIndexOps(
   kv: KeyValueStore,
   key: ThreadKey,

@@ -134,7 +134,8 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A thread's state changes after its creation and not after its last change, so the index of these times bounds the order.
+        // A thread's state changes between the creation of the thread and its last change. So the index of these times
+        // bounds where later candidates can be in the order.
         return {
           ordered: false,
           bounded: true,

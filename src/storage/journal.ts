@@ -219,7 +219,8 @@ export class KeyValueJournal implements Journal {
   writes(key: ThreadKey, ns: string, checkpoint: string): Eventually<readonly TaskWrites[]> {
     const prefix = threadPrefix(key);
     return this.#unlessDeleted<readonly TaskWrites[]>(key, null, [], () =>
-      // Most checkpoints have no pending writes. Reading the mark shows that at once; a range scan would take a further turn of the event loop.
+      // Most checkpoints have no pending writes. A key that marks their existence shows that at once; a range scan
+      // would take a further turn of the event loop.
       andThen(this.#kv.get(pendingWritesMarkKey(prefix, ns, checkpoint)), (mark) =>
         mark === undefined ? [] : readWrites(this.#kv, key, pendingWritesPrefix(prefix, ns, checkpoint)),
       ),
@@ -239,7 +240,8 @@ export class KeyValueJournal implements Journal {
     const found = this.#unlessDeleted<EventRead>(key, run, { chunks: [], isShareSpent: false }, () =>
       reader.from(Math.max(0, after + 1), Math.max(1, limit)),
     );
-    // If the turn is used up, waits for the next one. The chunks are returned even if they are deleted during this wait.
+    // If the time for this turn of the event loop is used up, waits for the next one. The chunks are returned even if
+    // they are deleted during this wait.
     return andThen(found, ({ chunks, isShareSpent }) =>
       isShareSpent ? share.next().then(() => chunks) : chunks,
     );
@@ -329,7 +331,7 @@ export class KeyValueJournal implements Journal {
   }
 
   release(key: ThreadKey): void {
-    // Waits for writes that were called but are not submitted yet, because they need the head.
+    // Waits for writes that were called but are not submitted yet, because they need the thread's {@link ThreadHead}.
     void this.#order.run([threadMapKey(key)], () => this.#heads.release(key));
   }
 
@@ -410,8 +412,8 @@ export class KeyValueJournal implements Journal {
   }
 
   /**
-   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's head. Until it has settled, nothing else is written to the
-   * thread or to the other `records`. Resolves when the write is stored.
+   * Submits a write to a thread, in the order of the calls. `submit` gets the thread's {@link ThreadHead}. Until it has
+   * settled, nothing else is written to the thread or to the other `records`. Resolves when the write is stored.
    */
   #write(
     key: ThreadKey,
@@ -431,7 +433,7 @@ export class KeyValueJournal implements Journal {
     }
   }
 
-  /** The head on which a write is based. @throws ServiceError if writes are refused at present */
+  /** The {@link ThreadHead} on which a write is based. @throws ServiceError if writes are refused at present */
   #open(key: ThreadKey): Eventually<ThreadHead> {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;
@@ -441,7 +443,7 @@ export class KeyValueJournal implements Journal {
     return this.#heads.get(key);
   }
 
-  /** Refuses a write if another one has failed since its head was read. @throws ServiceError `storage.unavailable` */
+  /** Refuses a write if another one has failed since `head` was read. @throws ServiceError `storage.unavailable` */
   #refuseInvalid(head: ThreadHead): void {
     const refusal = this.#committer.refuse();
     if (refusal !== undefined) throw refusal;

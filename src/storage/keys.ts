@@ -122,7 +122,10 @@ export const failedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "
 export const interruptedRunsPrefix = (tenant: string): string => sortPrefix(tenant, "ii");
 export const cronRunsPrefix = (tenant: string, cron: string): string =>
   sortPrefix(tenant, `in/${escapeSegment(cron)}`);
-/** A key of these indexes. The run comes before the thread, because the last segment of every index key is the thread's id. */
+/**
+ * A key of an index of runs. The run comes before the thread, because the last segment of every index key is the
+ * thread's id.
+ */
 export const runSortKey = (prefix: string, at: number, thread: string, run: string): string =>
   `${prefix}${ordinal(Math.max(0, Math.trunc(at)))}/${escapeSegment(run)}/${escapeSegment(thread)}`;
 /** The thread and the run in a key of {@link runSortKey}; undefined for any other key. */
@@ -162,8 +165,8 @@ export const deliveryContentKey = (tenant: string, id: string): string =>
   `${escapeSegment(tenant)}/dc/${escapeSegment(id)}`;
 
 /**
- * Items of the store. Each label ends with `#`, and the namespace with `!`. These sort before all characters of a segment, so a namespace sorts
- * before the namespaces below it, and these sort before its next sibling.
+ * Items of the store. Each label ends with `#`, and the namespace with `!`. Both characters sort before all characters
+ * of a label. So a namespace sorts before the namespaces below it, and those sort before its next sibling.
  */
 export type ItemKeyKind = "s" | "sv" | "sx";
 const labels = (namespace: Namespace): string =>
@@ -224,7 +227,7 @@ export const BATCHES_RANGE = prefixRange("!batch/");
 export const batchKey = (number: number): string => `!batch/${ordinal(number)}`;
 export const parseBatchKey = (key: string): number => parseOrdinal(lastSegment(key));
 
-/** Marks of the threads of all tenants that have work. They are read when the server starts. */
+/** A key for each thread, of all tenants, that has work. The keys are read when the server starts. */
 export const ACTIVE_RANGE = prefixRange("!active/");
 export const activePrefix = (tenant: string): string => `!active/${escapeSegment(tenant)}/`;
 export const activeKey = (key: ThreadKey): string => activePrefix(key.tenant) + escapeSegment(key.thread);

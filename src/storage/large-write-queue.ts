@@ -157,8 +157,9 @@ export class LargeWriteQueue {
   }
 
   /**
-   * Admits one caller per turn, so that the event loop can do other work in between, and the bytes of its write count before the next one is
-   * admitted. With a storage that answers reads later, several writes may be encoded at once.
+   * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes
+   * of its write are counted before the next caller is admitted. With a storage that answers reads later, several
+   * writes may be encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

@@ -9,9 +9,9 @@ interface CacheEntry {
 }
 
 /**
- * A cache of thread records as they are stored. Most runs are on a thread that was just created, or had another run just before. The cache has two
- * generations: when the younger one is full, it replaces the older one. Evicting single entries would be slow, because finding the oldest entry of
- * a `Map` means searching past deleted ones.
+ * A cache of thread records as they are stored. Most runs are on a thread that was just created, or had another run
+ * just before. The cache has two generations: when the younger one is full, it replaces the older one. Evicting single
+ * entries would be slow, because a `Map` has to skip its deleted entries to find the oldest one.
  */
 export class RecordCache {
   #younger = new Map<string, CacheEntry>();

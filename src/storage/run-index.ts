@@ -12,9 +12,10 @@ import {
 import { runRowCodec, type StoredRun } from "./records.ts";
 
 /**
- * The index of runs: keys without a value, which follow from the run's record alone. Every run costs one when it is admitted, a run of a cron
- * another one, and a run that fails or is interrupted one more at its end, so that the few such runs are found among many. Any other state is
- * read from the record, because a key for it would have to be moved at each end. Runs of temporary threads are in no index.
+ * The index of runs: keys without a value, which follow from the run's record alone. Every run gets one key when it is
+ * admitted, and a run of a cron gets another one. A run that fails or is interrupted gets one more key at its end, so
+ * that the few such runs are found among many. There is no key for any other state, because it would have to be moved
+ * at the end of each run; such states are read from the record. Runs of temporary threads are in no index.
  */
 
 type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata">;

@@ -24,9 +24,10 @@ import { createdRunKey, cronIn, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
- * The cost of a search of runs: the index keys from the cursor to the end of the page, and the record of each, with its thread's if it
- * matches, however many pages came before. Runs that failed or were interrupted, those of one thread or one cron, and unended ones are found
- * without reading the others. Any other filter reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
+ * What a search of runs costs. It reads the index keys from the cursor to the end of the page, the record of each of
+ * these runs and, if the run matches, that of its thread; earlier pages cost nothing. Runs that failed or were
+ * interrupted, those of one thread or one cron, and unended ones are found without reading the others. Any other filter
+ * reads each run until the page is full, 5 to 20 us each, in pieces that yield to other work.
  */
 
 /** A page ends when the stored records that were read for it have this many bytes. */
@@ -109,7 +110,10 @@ function rangeOf(
   return { gte: after > gte ? after : gte, lt };
 }
 
-/** The index keys of unended runs. All of them are read: there are few, and marks name their threads. */
+/**
+ * The index keys of unended runs. All of them are read: there are few, and their threads are listed as threads with
+ * work.
+ */
 async function* unendedKeys(
   kv: KeyValueStore,
   tenant: string,

@@ -66,7 +66,8 @@ export class KeyValueItems implements StoreItems {
       if (head === undefined) return undefined;
       const reading = this.#kv.get(itemRowKey(tenant, "sv", place));
       const bytes = yield* awaitValue(reading);
-      // If the value was not read in the same turn, it may belong to another version of the item. Then both are read again.
+      // If the value was not read in the same turn of the event loop, it may belong to another version of the item.
+      // Then both are read again.
       if (reading instanceof Promise && (yield* awaitValue(readHead()))?.equals(head) !== true) continue;
       if (bytes === undefined) throw damagedError({ tenant, thread: "" }, `${itemLabel(place)} has no value`);
       const value = unseal(bytes, { tenant, thread: "" }, `the value of ${itemLabel(place)}`) as JsonObject;
@@ -163,7 +164,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Checks the fence against the thread's epoch. Reads the thread without keeping its head in memory, because the writer may have been replaced.
+   * Checks the fence against the thread's epoch. Reads the thread without keeping it in memory, because the writer may
+   * have been replaced.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =

@@ -5,9 +5,9 @@ import type { Scheduler } from "../ports/scheduler.ts";
 import type { DatabaseFiles, FoundDamage, ManifestTable } from "./database-files.ts";
 import type { VerifiedTables } from "./verified-tables.ts";
 
-/** The most milliseconds of work in one turn. */
+/** The most milliseconds of work between two pauses. */
 const WORK = 2;
-/** Milliseconds between two turns of work. The work takes about 2 % of a core, and reads 10 MB per second. */
+/** Milliseconds of each pause. The work takes about 2 % of a core, and reads 10 MB per second. */
 const REST_MS = 100;
 /**
  * The pause between two searches for new tables is at least `SCAN_INTERVAL_MS`, and at least `SHARE` times as long as the last search took.

@@ -10,7 +10,10 @@ import type { ChannelRefs } from "./channel-refs.ts";
 import { ReleasingMap } from "../model/releasing-map.ts";
 import { SmallMap } from "../model/small-map.ts";
 
-/** What a thread's next append is based on: the state of the thread when everything in flight is stored. */
+/**
+ * The state of a thread on which its next append is based: the state that is reached when all writes in flight are
+ * stored.
+ */
 export interface ThreadHead {
   readonly key: ThreadKey;
   readonly name: string;
@@ -20,13 +23,15 @@ export interface ThreadHead {
   seq: number;
   /** The order number of the next run. Runs with lower numbers are stored or in flight. */
   next_run: number;
-  /** True if the mark of a thread with work is stored for the thread. */
+  /** True if the thread is stored under `!active/`, as one that has work. */
   active: boolean;
   /** The thread's record after the last append; undefined when the thread does not exist. */
   thread: ThreadRecord | undefined;
   /** The latest checkpoint of each namespace. The next one is derived from it. */
   readonly latest: SmallMap<string, { readonly id: string; readonly refs: ChannelRefs }>;
-  /** The end index of each span of a list that was written, by its key prefix. For other spans it is looked up. */
+  /**
+   * The end index of each list span that was written, by the key prefix of the span. For other spans it is looked up.
+   */
   readonly spanEnds: SmallMap<string, number>;
   /** The stored kwargs of unfinished runs. If a run still has the same object, it need not be written again. */
   readonly kwargs: SmallMap<string, RunKwargs>;
@@ -37,14 +42,14 @@ export interface ThreadHead {
   /** Resolves when the last write in flight has ended, stored or not. */
   tail: Promise<void> | undefined;
   released: boolean;
-  /** False when the head is outdated because of a failed write, a deletion or a pruning. */
+  /** False when this state is outdated because of a failed write, a deletion or a pruning. */
   isValid: boolean;
 }
 
 /** The most span ends that are remembered. */
 const TIPS = 256;
 
-/** The heads of threads that are being written to, and the cache of thread records. */
+/** The {@link ThreadHead} of each thread that is being written to, and the cache of thread records. */
 export class ThreadHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();
@@ -56,7 +61,10 @@ export class ThreadHeads {
     this.#kv = kv;
   }
 
-  /** The head on which a write is based. MUST NOT be called again for the same thread before the result has resolved. */
+  /**
+   * The {@link ThreadHead} on which a write is based. MUST NOT be called again for the same thread before the result
+   * has resolved.
+   */
   get(key: ThreadKey): Eventually<ThreadHead> {
     const name = threadMapKey(key);
     const known = this.#heads.get(name);
@@ -161,7 +169,9 @@ export class ThreadHeads {
     head.inFlight.push(ops);
   }
 
-  /** Drops the head, because the thread is deleted or changed by something other than an append. */
+  /**
+   * Drops the thread's state from memory, because the thread is deleted or changed by something other than an append.
+   */
   forget(head: ThreadHead): void {
     head.isValid = false;
     this.#records.delete(head.name);
@@ -175,7 +185,7 @@ export class ThreadHeads {
     for (const name of this.#reads.keys()) this.#overtake(name);
   }
 
-  /** Drops all heads and records. Called when it is unknown what is stored. */
+  /** Drops all threads' states and records from memory. Called when it is unknown what is stored. */
   clear(): void {
     for (const head of this.#heads.values()) head.isValid = false;
     this.#heads.clear();
@@ -183,7 +193,7 @@ export class ThreadHeads {
   }
 
   #drop(head: ThreadHead): void {
-    // Not if this head was already dropped and another one was read.
+    // Deletes nothing if this object was already dropped, and the thread was read again into another one.
     if (head.inFlight.length === 0 && this.#heads.get(head.name) === head) this.#heads.delete(head.name);
   }
 }

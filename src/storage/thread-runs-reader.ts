@@ -147,7 +147,7 @@ export class ThreadRunsReader {
   }
 }
 
-/** True if the run has started, and in the order of admission, as all runs but delayed ones do. */
+/** True if the run has started in the order of admission. Delayed runs start out of this order. */
 function hasBegunInOrder({ seq_base, due }: StoredRun | RunRecord): boolean {
   return seq_base > 0 && due === null;
 }

@@ -30,7 +30,10 @@ export interface ThreadMatches {
 
 /** The cost of a candidate whose record is read, about 5 us. A candidate whose key is enough, about 1 us, costs 1. */
 const RECORD = 5;
-/** The cost that each scan may spend in one turn: half a millisecond. The first turns are shorter, because one of the scans may finish early. */
+/**
+ * The cost that each scan may spend in one turn of the event loop: half a millisecond. The first turns are shorter,
+ * because one of the scans may finish early.
+ */
 const TURN_COST = 500;
 const FIRST_TURN = 100;
 

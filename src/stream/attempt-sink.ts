@@ -58,7 +58,7 @@ export class AttemptSink implements Sink {
   #inFlight = 0;
   /** Chunks that the caller has taken to store them itself, in the order of the takes, each with the callbacks that wait for it. */
   #taken: { readonly entry: TailChunk; readonly waiting: readonly (() => void)[] }[] = [];
-  /** Set while a take adds facts: callbacks of the chunks that became full during it; see {@link Sink.take}. */
+  /** Set while `take` adds facts: the callbacks of the chunks that become full meanwhile; see {@link Sink.take}. */
   #waiting: (() => void)[] | undefined;
 
   constructor(log: RunLog, deps: LogDeps, epoch: number, first: number) {
@@ -161,7 +161,7 @@ export class AttemptSink implements Sink {
     const waiting = entry.states && this.#waiting;
     const statesStored = waiting && new Promise<void>((resolve) => waiting.push(resolve));
     this.#inFlight++;
-    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn.
+    // Calls the journal before `expect`, because with `memory` readers see the chunk in this turn of the event loop.
     const stored = this.#deps.journal.publish(this.#log.key, this.#epoch, entry.chunk);
     this.#log.expect(entry);
     stored.then(

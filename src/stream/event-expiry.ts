@@ -22,13 +22,16 @@ export const DEFAULT_EVENT_TTL = 86_400_000;
 
 /** How many threads are checked in one batch. */
 const PIECE = 100;
-/** Milliseconds between batches, so that a pass over many threads takes little time at once. */
+/** Milliseconds between batches, so that a search through many threads does not delay other work for long. */
 const PAUSE_MS = 100;
-/** The limits of the milliseconds between two passes, which are a tenth of the events' lifetime. */
+/**
+ * The limits of the milliseconds between two searches for expired events. Within them, the interval is a tenth of the
+ * events' lifetime.
+ */
 const SHORTEST = 1_000;
 const MAX_INTERVAL_MS = 3_600_000;
 
-/** Deletes the events of runs that ended long ago, and old idempotency keys, in the background, pass after pass. */
+/** Deletes the events of runs that ended long ago, and old idempotency keys, at intervals in the background. */
 export class EventExpiry {
   readonly #deps: ExpiryDeps;
   readonly #between: number;
@@ -41,7 +44,7 @@ export class EventExpiry {
     this.#between = Math.min(MAX_INTERVAL_MS, Math.max(SHORTEST, deps.ttl / 10));
   }
 
-  /** Starts the first pass within a minute, so that a server that restarts often completes a pass too. */
+  /** Starts the first search within a minute, so that even a server that restarts often deletes expired events. */
   start(): void {
     this.#after(Math.min(this.#between, 60_000), null);
   }

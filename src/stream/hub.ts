@@ -20,7 +20,7 @@ export interface HubDeps {
   readonly scheduler: Scheduler;
   /** Limits how many states are read at a time. */
   readonly memory?: ResponseMemoryBudget;
-  /** Limits how much of a turn the rendering of large states takes. */
+  /** Limits how much of a turn of the event loop the rendering of large states takes. */
   readonly budget?: TimeBudget;
   readonly logger: Logger;
   readonly sync?: StreamSync;
@@ -40,9 +40,9 @@ export interface Hub extends Sinks {
   /** Makes a reader of the events of a run that waits, runs or has ended. The reader MUST be closed. */
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
-   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number `after` (0: from the first).
-   * `withEnds`: it also returns the end of each run, with the number after that of the run's last event. It never ends by itself, and MUST be
-   * closed.
+   * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number
+   * `after` (0: from the first). `withEnds`: it also returns the end of each run, whose number is one more than that of
+   * the run's last event. It never ends by itself, and MUST be closed.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
@@ -275,7 +275,8 @@ class StreamHub implements Hub, LogOwner {
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
       if (run === undefined || isTerminal(run.status)) log.dismiss(run === undefined ? 0 : boundOf(run));
     };
-    // `settle` is always called in a later turn. Otherwise `dismiss` would remove the log before its first reader has joined.
+    // `settle` is always called in a later turn of the event loop. Otherwise `dismiss` would remove the log before its
+    // first reader has joined.
     void Promise.resolve(this.#deps.journal.sharedRun(log.key, log.run)).then(settle, (cause: unknown) => {
       this.#deps.logger.warn("a run to be followed could not be read", {
         run: log.run,

@@ -19,7 +19,7 @@ export interface SharedOutput<Rendered extends { readonly size: number }> {
 /** A chunk in memory, with data that is not stored with it: live states, and rendered output. */
 export class TailChunk {
   readonly chunk: EventChunk;
-  /** The id after that of the chunk's last event. */
+  /** One more than the id of the chunk's last event. */
   readonly end: number;
   readonly weight: number;
   /** The states to which the facts refer, by the index of the fact in the chunk. */
@@ -53,7 +53,9 @@ export interface TailLimits {
   readonly facts: number;
 }
 
-/** Rendered output is cached for so many of the newest chunks. Readers that are not behind need no older ones. */
+/**
+ * The number of the newest chunks for which rendered output is cached. Readers that are not behind need no older ones.
+ */
 const RENDERED = 8;
 /** Output with more characters than this counts for the memory budget, and is cached only for the newest chunk. */
 export const LARGE_OUTPUT = 256 * 1024;

@@ -39,7 +39,7 @@ export interface RenderDataDeps {
   readonly shared: SharedReads;
 }
 
-/** The most message heads that are cached for one run. An older one is read again from its fact. */
+/** The most {@link MessageHead}s that are cached for one run. An older one is made again from its fact. */
 const HEADS = 1024;
 /**
  * The most checkpoints that are cached for one run, because the facts of tasks refer to them. The newest ones are kept. The number is enough for as
@@ -109,7 +109,8 @@ export class RenderDataLoader {
       if (found === undefined)
         return andThen(this.#inline(ns, checkpoint), (inline) => inline?.values ?? null);
       const known = this.#shared.states.get(found);
-      // Rendering a large state takes long, so it waits for a turn of its own, even if the state need not be read.
+      // Rendering a large state takes long, so it waits for a turn of the event loop of its own, even if the state need
+      // not be read.
       if (known !== undefined) return this.#shared.turn(this.key.tenant).then(() => known);
       const values = this.#values(found);
       if (!(values instanceof Promise)) return values;

@@ -14,7 +14,7 @@ import type { TailChunk, LiveState, SharedOutput } from "./log-tail.ts";
 /** What a reader keeps between two chunks, such as the messages that are being streamed at its position. */
 export interface ReaderState {
   partials: Partials | undefined;
-  /** The id after that of the last event that `partials` includes. */
+  /** One more than the id of the last event that `partials` includes. */
   at: number;
   /** The characters of the output that was rendered last. */
   size: number;

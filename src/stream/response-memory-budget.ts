@@ -12,8 +12,8 @@ export interface MemoryLimits {
 
 const LIMITS: MemoryLimits = { tenant: 32 * 1024 * 1024, all: 128 * 1024 * 1024, reads: 2 };
 /**
- * The fraction of its limit that a tenant may use no matter how much the others use: a sixteenth, 2 MiB. Otherwise all responses that are in
- * progress would wait for each other, until stalled clients of other tenants are cut off.
+ * A tenant may always use its limit divided by this number (2 MiB), no matter how much the others use. Otherwise all
+ * responses in progress would wait for each other, until stalled clients of other tenants are cut off.
  */
 const FAIR_PART = 16;
 /** Milliseconds after which a client that reads nothing is cut off, if others wait for the memory. */
@@ -56,7 +56,7 @@ export class ResponseMemoryBudget {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** Makes a share for one response. It MUST be closed. */
+  /** Makes the {@link MemoryShare} of one response. It MUST be closed. */
   share(tenant: string): MemoryShare {
     const share = new MemoryShare(this, tenant, this.#open(tenant));
     this.#shares.add(share);

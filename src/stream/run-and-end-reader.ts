@@ -12,7 +12,7 @@ interface Deps extends RenderDataDeps {
   readonly run: RunRecord;
   /** The id of the last event that the client has, or of the run's end if it has that; -1: it has none. */
   readonly after: number;
-  /** Returns the id after that of the run's last event, if it is known in memory; else 0. */
+  /** Returns one more than the id of the run's last event, if it is known in memory; else 0. */
   readonly next: () => number;
   /**
    * True: if the thread is deleted, the reader reports that the run has failed. For a protocol that has no other way to report a deletion, and whose

@@ -89,7 +89,7 @@ export class RunLog {
     return this.#shown ? (this.#tail.first ?? this.#visible) : Number.POSITIVE_INFINITY;
   }
 
-  /** The id after that of the last visible event. */
+  /** One more than the id of the last visible event. */
   get visible(): number {
     return this.#visible;
   }
@@ -110,8 +110,9 @@ export class RunLog {
 
   open(epoch: number, first: number): Sink {
     this.#sink?.kill();
-    // Chunks that an older attempt has in flight are not tracked any more. Writes take effect in order: when the first chunk of this attempt is
-    // stored, the journal shows whether they were stored. So that chunk becomes visible only when it is stored.
+    // An older attempt has chunks in flight, which are not tracked any more. Writes take effect in order: once the
+    // first chunk of this attempt is stored, the journal shows whether the older chunks were stored. So the first chunk
+    // of this attempt becomes visible only when it is stored.
     if (this.#pending.length > 0) {
       for (const entry of this.#pending) entry.stored = true;
       this.#pending = [];
@@ -128,7 +129,7 @@ export class RunLog {
     return this.#sink;
   }
 
-  /** Ends a log for which no attempt will be opened. `next`: the id after that of the run's last event. */
+  /** Ends a log for which no attempt will be opened. `next`: one more than the id of the run's last event. */
   dismiss(next: number): void {
     if (this.#state !== "waiting") return;
     this.#dismissed = next;

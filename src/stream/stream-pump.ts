@@ -75,7 +75,7 @@ export class StreamPump<Out> {
   /** True when a signal came while the pump was busy. */
   #missed = false;
   #cancelStall: Cancel = () => undefined;
-  /** The pump's share of the memory budget. Set when the output was large for the first time. */
+  /** The pump's entry in the memory budget. Set when the output was large for the first time. */
   #memory: MemoryShare | undefined;
   /** True when memory is reserved for the next slice. */
   #isAdmitted = false;
@@ -229,7 +229,7 @@ export class StreamPump<Out> {
     if (!isTaken) this.#block();
     if (!isLarge) return "on";
     if (isTaken) this.#memory?.setBytes(0);
-    // Continues in a later turn, because rendering a large output has taken long.
+    // Continues in a later turn of the event loop, because rendering a large output has taken long.
     return new Promise((resolve) => this.#options.scheduler.soon(() => resolve("on")));
   }
 

@@ -16,7 +16,7 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True: the end of each run is returned too, with the event number after that of the run's last event. */
+  /** True: the end of each run is returned too. Its event number is one more than that of the run's last event. */
   readonly withEnds: boolean;
 }
 
@@ -40,7 +40,7 @@ export class ThreadReader implements Reader, RunListener {
   #base = 0;
   #page: readonly RunRecord[] = [];
   #index = 0;
-  /** The version of the watch whose runs have all been read or opened. */
+  /** The version of the {@link ThreadWatch} up to which all runs have been read or opened. */
   #upTo = -2;
   #waits = false;
   #closed = false;
@@ -175,7 +175,8 @@ export class ThreadReader implements Reader, RunListener {
     const watch = this.#watch;
     const { version } = watch;
     if (this.#upTo === version) return false;
-    // Only one run has begun since the last look. It is known, and need not be looked up in the storage, which thousands of readers would do at once.
+    // Only one run has begun since the last search. It is known, and need not be looked up in the storage, which
+    // thousands of readers would do at once.
     if (this.#upTo === version - 1) return this.#takeLast();
     const { journal, key } = this.#deps;
     const from = Math.max(this.#cursor, this.#base);

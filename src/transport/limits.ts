@@ -10,12 +10,15 @@ export const SOCKET_IDLE_SECONDS = 60;
 /** The number of bytes that a stream accepts after it has reported backpressure. If there are more, the connection is closed. */
 export const MAX_UNSENT_BYTES = 1024 * 1024;
 
-/** The maximum size of a request's head, in bytes. */
+/** The maximum size of a request line and its headers, in bytes. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 /** The largest number of headers of a request. */
 export const MAX_HEADERS = 100;
 
-/** Milliseconds in which a complete head must arrive, and the longest pause between two requests of one connection. */
+/**
+ * Milliseconds in which a complete request line with its headers must arrive, and the longest pause between two
+ * requests of one connection.
+ */
 export const HEAD_TIMEOUT_MS = 10_000;
 
 /** The slowest speed at which a body may arrive. */

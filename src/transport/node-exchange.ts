@@ -10,7 +10,7 @@ import { MAX_UNSENT_BYTES } from "./limits.ts";
 const READ_ALREADY =
   "The body was read already before the request came to Heddle, and `request.body` does not have it";
 
-/** A request's head. A WebSocket handshake consists of nothing else. */
+/** A request without its body: the request line and the headers. A WebSocket handshake consists of nothing else. */
 export class NodeHead implements HttpRequest {
   readonly method: string;
   readonly path: string;

@@ -5,7 +5,10 @@ import type { IncomingBody } from "../ports/transport.ts";
 /** The size, in bytes, up to which bodies are not counted: small requests are served even while large ones fill the memory for bodies. */
 const SMALL = 64 * 1024;
 
-/** Memory for the whole announced length of a body is allocated once the body's n-th part has arrived; this is n. */
+/**
+ * The divisor for allocating a body in one piece: its whole announced length is allocated once one eighth of it has
+ * arrived.
+ */
 const ALLOCATION_FRACTION = 8;
 
 const EMPTY = new Uint8Array(0);
@@ -15,7 +18,7 @@ export class RequestBody implements IncomingBody {
   readonly #limit: number;
   readonly #memory: BodyMemory;
   #parts: Uint8Array[] = [];
-  /** The length in the request's head; -1 when there is none. */
+  /** The length in the header `Content-Length`; -1 when there is none. */
   readonly #announced: number;
   /** The received part of a large body of known length, in a buffer of that length. */
   #whole: Uint8Array | undefined;

@@ -6,7 +6,10 @@ import { RequestFraming } from "./request-framing.ts";
 import { writeHead, type RawRequest, type RawResponse } from "./uws-raw.ts";
 import { UwsStream } from "./uws-stream.ts";
 
-/** The head of a request, copied at once: uWebSockets.js invalidates its own object when the handler returns. A WebSocket handshake has no body. */
+/**
+ * A request without its body, copied at once: uWebSockets.js invalidates its own object when the handler returns. A
+ * WebSocket handshake has no body.
+ */
 export class UwsHead implements HttpRequest {
   readonly method: string;
   readonly path: string;

@@ -39,8 +39,9 @@ export interface LoadedUws {
 }
 
 /**
- * The environment variable with the largest request head, in bytes, that uWebSockets.js accepts. It is read when the library is loaded.
- * Larger than our limit, so that normally ours applies first: the library refuses with an HTML page.
+ * The environment variable with the largest request line and headers, in bytes, that uWebSockets.js accepts. It is read
+ * when the library is loaded. Larger than our limit, so that normally ours applies first: the library refuses with an
+ * HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
@@ -78,7 +79,8 @@ const openUws = async (
     if (connections > maxConnections && (by as number) > 0) connection.close();
   });
   app.ws<SocketData>("/*", {
-    // uWebSockets.js closes the connection on a longer message, without a reason. It is twice our own limit, above which a reason is sent.
+    // A longer message makes uWebSockets.js close the connection without a reason. The value is twice our own limit: a
+    // message above that one gets a reason.
     maxPayloadLength: 2 * MAX_MESSAGE_BYTES,
     maxBackpressure: MAX_MESSAGE_BYTES,
     closeOnBackpressureLimit: true,
@@ -175,9 +177,9 @@ function probePort(host: string, port: number): Promise<number> {
 }
 
 /**
- * Refuses a request whose end is in doubt. The response is sent in a later turn. If it were sent at once, uWebSockets.js would process what
- * it takes for the next request of the same packet, although the connection is to be closed. If it finds that request before the response,
- * it closes the connection.
+ * Refuses a request whose end is in doubt. The response is sent in a later turn of the event loop. If it were sent at
+ * once, uWebSockets.js would process what it takes for the next request of the same packet, although the connection is
+ * to be closed. If it finds that request before the response, it closes the connection.
  */
 function refuse(raw: RawResponse, refusal: Refusal, scheduler: Scheduler): void {
   let gone = false;

@@ -6,7 +6,10 @@ import { parseObject, type RawBody } from "../schemas/body.ts";
 const MAX_PENDING_COMMANDS = 32;
 /** The largest total size of the pending commands, in bytes. */
 const BYTES = 1024 * 1024;
-/** The size, in bytes, above which a command is parsed in a turn of its own. Many large ones in one turn would block everything else. */
+/**
+ * The size, in bytes, above which a command gets a turn of the event loop of its own for parsing. Many large ones in
+ * one turn would block everything else.
+ */
 const LARGE = 64 * 1024;
 /** The number of ids that are remembered. A command with such an id is refused, so that a repeated command is not executed twice. */
 const IDS = 1024;

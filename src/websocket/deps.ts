@@ -29,7 +29,7 @@ export interface SocketService {
 /** The client of a socket, and what it may use. */
 export interface SocketClient {
   readonly tenant: string;
-  /** Identifies the share of the budgets that the client uses. */
+  /** The name under which the client uses the time and memory budgets. */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;

@@ -82,9 +82,9 @@ export class SubscriptionFeed {
   }
 
   /**
-   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions that were made together start
-   * together, because a client counts an event as received by all of them: if they started one by one, it would see a later event before an
-   * earlier one.
+   * Starts the subscriptions that were added since the last start, with their past events. Subscriptions that were made
+   * together start together, because a client counts an event as received by all of its subscriptions. If they started
+   * one by one, the client would see a later event before an earlier one.
    */
   async start(): Promise<void> {
     if (this.#starting || this.reader.closed) return;

@@ -64,7 +64,8 @@ export function runStreamRoutes(deps: RouteDeps): readonly Route[] {
     const { runs } = call.service;
     await runs.keepForReading(key, async () => {
       const run = await runs.findForReading(key, id);
-      // Reading a large input has used up this turn's time, so the rest happens in a later turn.
+      // Reading a large input has used up the time for this turn of the event loop, so the rest happens in a later
+      // turn.
       if (!isSmallJson(run.kwargs.input)) await deps.budget.share(key.tenant).next();
       const started = { key, run, path: pathOf(run), cancelOnDisconnect };
       let after = afterOf(call) ?? -1;

@@ -82,7 +82,7 @@ export class CronWorker {
       this.#working = this.#work();
       return;
     }
-    // Not part of `#working`, whose end a stop awaits: this wait may be long.
+    // This wait is not part of `#working`, because it may be long, and a stop waits for `#working`.
     this.#isWaiting = true;
     void writable.then(() => {
       this.#isWaiting = false;

@@ -37,9 +37,10 @@ interface Candidate {
 }
 
 /**
- * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors; otherwise the last
- * updated come first. The scan reads item heads only, and only a small number of them stay in memory; values are read in the order of the
- * answer, as far as the page (and a filter) requires. With a query, every vector under the prefix is read and compared.
+ * A page of the items under a prefix. With a query, the most similar items come first, then items without vectors;
+ * otherwise the last updated come first. The scan reads items without their values, and only a small number of them
+ * stay in memory; values are read in the order of the answer, and only as many as the page, and the filter if there is
+ * one, require. With a query, every vector under the prefix is read and compared.
  */
 export async function searchItems(items: StoreItems, search: ItemSearch): Promise<readonly ItemMatch[]> {
   const { tenant, op, now, test, gate, at, share } = search;

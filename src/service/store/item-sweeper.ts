@@ -8,7 +8,7 @@ export interface ItemSweeperDeps {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
-  /** Milliseconds between two passes. */
+  /** Milliseconds between two searches for expired items. */
   readonly interval: number;
 }
 

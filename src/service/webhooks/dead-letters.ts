@@ -37,7 +37,7 @@ export class DeadLetterPurger {
     this.#timer?.();
   }
 
-  /** Schedules a pass in `ms`, unless one is scheduled already. */
+  /** Schedules a deletion of expired dead letters in `ms`, unless one is scheduled already. */
   schedule(ms: number): void {
     if (this.#stopped || this.#timer !== undefined) return;
     this.#timer = this.#deps.scheduler.after(ms, () => {

@@ -3,7 +3,7 @@ import { parseUrl } from "../../model/url.ts";
 import type { WebhookPolicy } from "../../model/webhook-policy.ts";
 import { isAddress, mayReach } from "./addresses.ts";
 
-/** @throws ServiceError `validation.failed`, naming the field, when a run may not have this webhook */
+/** @throws ServiceError `validation.failed`, naming the field, when the webhook is not allowed */
 export function checkWebhook(policy: WebhookPolicy, webhook: string): void {
   const message = urlRefusal(policy, webhook);
   if (message !== undefined) throw invalidField("webhook", message);

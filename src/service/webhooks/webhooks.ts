@@ -9,14 +9,14 @@ import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /**
-   * Returns the request with the webhook that it may have: none if webhooks are disabled.
-   * @throws ServiceError `validation.failed` when a run may not have this webhook
+   * Returns the request, without its webhook if webhooks are disabled.
+   * @throws ServiceError `validation.failed` when the webhook is not allowed
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
   /** Pending deliveries and dead letters, newest run first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly JsonObject[]>;
   /**
-   * Makes the delivery due now, and resets its attempts.
+   * Makes the delivery due now, and sets its number of attempts back to 0.
    * @throws ServiceError `delivery.not_found`
    */
   retry(key: DeliveryKey): Promise<JsonObject>;

@@ -54,7 +54,7 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
     isBlockStart = true;
     at = end + BLOCK_TRAILER_BYTES;
   }
-  // The first block must begin with the table's first key. Its sequence number occurs in no other table.
+  // The first block must begin with the table's first key. The sequence number in that key occurs in no other table.
   const [first] = blocks;
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }

@@ -12,7 +12,10 @@ import { InspectorPeer } from "./inspector-peer.ts";
 
 /** The most inspector sockets that one tenant may have open at once. */
 const MAX_PEERS_PER_TENANT = 256;
-/** The largest number of peers of all tenants that may watch at once. It is enough for many tenants that each use their share. */
+/**
+ * The largest number of peers of all tenants that may watch at once. It is enough for many tenants that each have the
+ * most peers that a tenant may have.
+ */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 

@@ -3,7 +3,7 @@ import type { Socket } from "../../ports/transport.ts";
 
 /** The largest number of characters that may wait for one peer. Peers that watch the same scope share the messages. */
 const MAX_WAITING_CHARACTERS = 1024 * 1024;
-/** The largest number of characters that are collected in one turn before they are sent. */
+/** The largest number of characters that are collected in one turn of the event loop before they are sent. */
 const GATHERED = 16 * 1024;
 /** Milliseconds that a peer may read nothing while messages wait. */
 const STALL = 10_000;
@@ -23,7 +23,7 @@ export class InspectorPeer {
   #blocked = false;
   #closed = false;
   #stall: Cancel | null = null;
-  /** True when a flush is scheduled after this turn, so that all messages take one system call. */
+  /** True when a flush is scheduled after this turn of the event loop, so that all messages take one system call. */
   #due = false;
 
   constructor(socket: Socket, scheduler: Scheduler) {
