@@ -82,7 +82,10 @@ const queueing = { guard: "queues", actions: ["enqueue"] } as const;
 const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun", "stopRun"] } as const;
 const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
-/** The thread's statechart. A thread is busy in `pending`, or in a settled state that is named after the end of its last run. */
+/**
+ * The thread's statechart. While the thread has a run that has not ended, it is in `pending`; otherwise it is in a settled state, which is named after the end of its
+ * last run.
+ */
 export const threadChartConfig = {
   id: "thread",
   initial: "waking",

@@ -59,7 +59,7 @@ export class SuperstepState {
   /** The step's tasks, by id. */
   tasks = new SmallMap<string, PlannedTask>();
   pendingWrites: SmallMap<string, TaskWrites>;
-  /** The number of tries that each task of the step has had in this attempt, by task id. */
+  /** How often each task of the step has been tried in this attempt of the run, by task id. */
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();

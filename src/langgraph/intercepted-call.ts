@@ -123,7 +123,10 @@ interface InfoConfig {
  * preserves.
  */
 export class NodeCallContext {
-  /** Errors that a body has thrown and that pass through the bodies around it. */
+  /**
+   * Errors that the body of a node has thrown. A subgraph passes the error of its node on to the node that runs the subgraph, whose body throws it
+   * again without being its origin.
+   */
   readonly #thrown = new WeakSet<object>();
 
   /** Runs `drive`; calls of nodes in it go to `callee`. */

@@ -44,7 +44,7 @@ export interface ThreadHead {
 /** The most span ends that are remembered. */
 const TIPS = 256;
 
-/** The heads of threads that are being written to, and the cache of thread records. */
+/** For each thread that is being written to, what its next append is based on ({@link ThreadHead}); and the cache of thread records. */
 export class ThreadHeads {
   readonly #kv: KeyValueStore;
   readonly #heads = new ReleasingMap<string, ThreadHead>();

@@ -9,8 +9,8 @@ import { checkWebhook } from "./target-check.ts";
 
 export interface Webhooks {
   /**
-   * Returns the request with the webhook that it may have: none if webhooks are disabled.
-   * @throws ServiceError `validation.failed` when a run may not have this webhook
+   * Checks the request's webhook. Returns the request, without its webhook if webhooks are disabled.
+   * @throws ServiceError `validation.failed` when the server does not allow this webhook
    */
   accept<Request extends { readonly webhook?: string }>(request: Request): Request;
   /** Pending deliveries and dead letters, newest run first. */
