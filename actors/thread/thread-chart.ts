@@ -83,8 +83,8 @@ const superseding = { guard: "supersedes", actions: ["takeOver", "stopForNewRun"
 const cancelling = { guard: "isActive", actions: ["stopAsRequested", "stopRun"] } as const;
 
 /**
- * The thread's statechart. While the thread has a run that has not ended, it is in `pending`; otherwise it is in a settled state, which is named after the end of its
- * last run.
+ * The thread's statechart. While the thread has a run that has not ended, it is in `pending`; otherwise it is in a settled state, which is named
+ * after the end of its last run.
  */
 export const threadChartConfig = {
   id: "thread",
