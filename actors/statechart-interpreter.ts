@@ -100,7 +100,7 @@ export interface ChartActorLogic<C, E extends EventObject, I, O> extends ActorLo
   snapshotIn(state: string, context: C): ChartSnapshot<C, O>;
 }
 
-/** Makes actor logic of a statechart: {@link interpretStatechart}, or `xstateInterpreter`, which uses XState's own interpreter. */
+/** Makes actor logic of a statechart: {@link interpretStatechart}, or in tests XState's own interpreter. */
 export type Interpreter = <C extends object, E extends EventObject, I, O>(
   chart: Statechart<C, E>,
 ) => ChartActorLogic<C, E, I, O>;

@@ -139,13 +139,13 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
   const embedder = (text: string): ExportLocation =>
-    readExportLocation(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
+    parseModuleExport(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
   const httpApp = readHttpApp(http, dirname(path), refuse);
   const left = store.noIndex === undefined ? [] : [`store.index is left out: a query ${store.noIndex}`];
   const files = {
     module: (text: string, at: string) =>
-      readExportLocation(text, dirname(path), (what) => refuse(`${at} ${what}`)),
+      parseModuleExport(text, dirname(path), (what) => refuse(`${at} ${what}`)),
     data: (text: string) => resolve(dirname(path), text),
   };
   const auth = readAuth(section(root, "auth", refuse), files, refuse);
@@ -207,7 +207,7 @@ function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ExportL
   if (app === undefined || app === null) return undefined;
   if (typeof app !== "string" || app === "")
     return refuse('http.app must name an application, as "./http.ts:app"');
-  return readExportLocation(app, base, (what) => refuse(`http.app ${what}`));
+  return parseModuleExport(app, base, (what) => refuse(`http.app ${what}`));
 }
 
 function readComponents(root: JsonObject, base: string, refuse: Refuse): { readonly components?: UiConfig } {
@@ -337,7 +337,7 @@ function readGraphs(
       const keys = isObject(entry) ? `, not one with ${namesOf(entry)}` : "";
       return refuse(`graphs.${name} must be "./file.ts:export", or an object with "path"${keys}`);
     }
-    return [name, readExportLocation(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
+    return [name, parseModuleExport(entryPath, base, (what) => refuse(`graphs.${name} ${what}`))];
   };
   const graphs = Object.entries(value).flatMap((entry) => {
     try {
@@ -358,8 +358,8 @@ const namesOf = (object: JsonObject): string =>
     .map((key) => JSON.stringify(key))
     .join(", ") || "nothing in it";
 
-/** Reads `./file.ts:export`. The export is `default` unless it is named. */
-export function readExportLocation(entryPath: string, base: string, refuse: Refuse): ExportLocation {
+/** Parses the path of a module's export, `./file.ts:export`. The export is `default` unless it is named. */
+export function parseModuleExport(entryPath: string, base: string, refuse: Refuse): ExportLocation {
   // Splits at the last colon, unless it belongs to a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =

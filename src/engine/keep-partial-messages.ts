@@ -6,7 +6,7 @@ import type { GraphDefinition } from "../graph/definition.ts";
 import type { Message } from "../graph/message.ts";
 import { applyUpdates } from "../graph/superstep.ts";
 import type { SuperstepState } from "./superstep-state.ts";
-import { ContentBlocks } from "./content-blocks.ts";
+import { StreamedContentBlocks } from "./streamed-content-blocks.ts";
 
 /** The state key that keeps the partial messages of a stopped run, and the rule of this key. */
 export type PartialMessagesChannel = readonly [key: string, rule: ChannelRule];
@@ -62,7 +62,7 @@ interface PartialMessage {
   readonly name: string | null;
   readonly model: unknown;
   text: string;
-  blocks: ContentBlocks | undefined;
+  blocks: StreamedContentBlocks | undefined;
 }
 
 /**
@@ -81,7 +81,7 @@ function interruptedMessages(streamed: readonly StreamedFact[]): readonly JsonOb
     } else if (fact.t === "piece" && Array.isArray(fact.chunk["content"])) {
       const message = begun.get(fact.m);
       if (message === undefined) continue;
-      message.blocks ??= new ContentBlocks(message.text);
+      message.blocks ??= new StreamedContentBlocks(message.text);
       for (const block of fact.chunk["content"] as readonly JsonObject[]) message.blocks.add(block);
     }
   }

@@ -13,7 +13,7 @@ import { contentBlockAt, type Message } from "../graph/message.ts";
 import type { ToolCall } from "../graph/tool-call.ts";
 import { addUsage, usageAt, type Usage, type UsageLike } from "../graph/token-usage.ts";
 import { StreamedToolCalls, type ToolCallPart } from "./streamed-tool-calls.ts";
-import { ContentBlocks, mergePiece, isPlainBlock } from "./content-blocks.ts";
+import { StreamedContentBlocks, mergePiece, isPlainBlock } from "./streamed-content-blocks.ts";
 import type { MessageDraft } from "./model-chunk-types.ts";
 import { writeModelStream } from "./model-stream.ts";
 import { streamedId, streamedIdBase } from "./streamed-message-ids.ts";
@@ -33,7 +33,7 @@ class StreamedMessage implements MessageDraft {
   readonly #kwargs: Record<string, unknown>;
   /** The text so far; not used after the first content block. */
   #text = "";
-  #blocks: ContentBlocks | undefined;
+  #blocks: StreamedContentBlocks | undefined;
   #calls: StreamedToolCalls | undefined;
   #size = 0;
   #usage: Usage | null = null;
@@ -76,7 +76,7 @@ class StreamedMessage implements MessageDraft {
     if (isPlainBlock(block, "text")) return this.write(block["text"] as string);
     if (this.#done !== undefined) throw ended();
     this.#grow(JSON.stringify(block).length);
-    this.#blocks ??= new ContentBlocks(this.#text);
+    this.#blocks ??= new StreamedContentBlocks(this.#text);
     this.#emitPiece({ content: [this.#blocks.add(block)] });
   }
 

@@ -41,7 +41,7 @@ import {
   requireKnownNode,
   requireNoWrites,
   requireAsNode,
-} from "./as-node.ts";
+} from "./state-update-as-node.ts";
 import { normalizeWrite, toServiceError, isEmptyWrite, type NormalizedWrite } from "./state-update-writes.ts";
 
 /** The result of one kind of update; the other fields of the checkpoint are the same for all kinds. */

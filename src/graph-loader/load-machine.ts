@@ -1,5 +1,5 @@
 import { isMachine, type Machine } from "../machines/xstate.ts";
-import { readExportLocation } from "../config/config.ts";
+import { parseModuleExport } from "../config/config.ts";
 import { ServiceError } from "../model/errors.ts";
 import { loadModule } from "./load-export.ts";
 import { exportNamed, exportNames, type LoadOptions } from "./load-graphs.ts";
@@ -16,7 +16,7 @@ export async function loadMachineFile(
   const refuse = (what: string, cause?: unknown): never => {
     throw new ServiceError("config.invalid", what, { cause });
   };
-  const { file, name } = readExportLocation(text, directory, (what) => refuse(`FILE ${what}`));
+  const { file, name } = parseModuleExport(text, directory, (what) => refuse(`FILE ${what}`));
   const module = await loadModule(file, directory, options, refuse);
   const machines = exportNames(module).filter((one) => isMachine(exportNamed(module, one)));
   const has = `it has ${machines.length === 0 ? "no machine" : `the machines ${machines.join(", ")}`}`;

@@ -214,7 +214,7 @@ function eventToTake(
 const pendingOf = (sent: WaitingEvent): Pending =>
   "timer" in sent ? { timer: sent.timer } : { event: sent.event as MachineEvent };
 
-/** True when the machine, whose actors work, takes one of the events that wait. */
+/** Returns whether the machine takes one of the waiting events in its current state. Called while one of its promise actors runs. */
 function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;

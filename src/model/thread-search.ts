@@ -1,7 +1,7 @@
 import { contains, type JsonObject } from "./json.ts";
 import { type ThreadRecord, threadStatusOf, type ThreadStatus } from "./thread.ts";
 
-/** The most characters (name and text) of a metadata member that is indexed. */
+/** A metadata member is indexed only if its name and its text together have at most this many characters. */
 export const MAX_INDEXED_LENGTH = 64 * 1024;
 
 export const threadOrders = ["thread_id", "status", "created_at", "updated_at", "state_updated_at"] as const;

@@ -1,7 +1,7 @@
 import { invalidField } from "../model/errors.ts";
 import { parseUuid } from "../model/ids.ts";
 import type { ThreadLifetime, TtlStrategy } from "../model/thread.ts";
-import { parseRecordPath, type RecordPath } from "../service/record-paths.ts";
+import { parseValuePath, type ValuePath } from "../service/value-path.ts";
 import type { ThreadSearchQuery } from "../service/thread-search.ts";
 import type { RawBody } from "./body.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, threadSearchSchema } from "./request-schemas.ts";
@@ -37,12 +37,12 @@ export function parseThreadSearch(body: RawBody): ThreadSearchQuery {
   };
 }
 
-function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, RecordPath> {
+function pathsOf(extract: { readonly [name: string]: string }): ReadonlyMap<string, ValuePath> {
   const entries = Object.entries(extract);
   if (entries.length > MAX_PATHS) throw invalidField("extract", `must not have more than ${MAX_PATHS} paths`);
   return new Map(
     entries.map(([name, text]) => {
-      const path = parseRecordPath(text);
+      const path = parseValuePath(text);
       if (path !== undefined && ROOTS.includes(path[0])) return [name, path];
       throw invalidField(
         `extract.${name}`,

@@ -3,7 +3,7 @@ import { type Permission, permitsOf } from "../model/permission.ts";
 import type { ThreadFilter, ThreadOrder } from "../model/thread-search.ts";
 import type { ThreadRecord } from "../model/thread.ts";
 import type { Catalog, ThreadSelection } from "../ports/catalog.ts";
-import { type RecordPath, valueAtPath } from "./record-paths.ts";
+import { type ValuePath, valueAtPath } from "./value-path.ts";
 
 export interface ThreadSearchFilter extends ThreadFilter {
   /** All these entries must be contained in the thread's state. */
@@ -22,7 +22,7 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
   /** The fields to show; undefined: all. */
   readonly select?: readonly string[];
   /** Values to extract from each thread, by the name under which `extracted` shows them. */
-  readonly extract?: ReadonlyMap<string, RecordPath>;
+  readonly extract?: ReadonlyMap<string, ValuePath>;
 }
 
 export interface ThreadSearchPage {
@@ -113,6 +113,6 @@ function permitted({ keep, ...filter }: ThreadSelection, permission: Permission)
   };
 }
 
-function extracted(thread: JsonObject, extract: ReadonlyMap<string, RecordPath>): JsonObject {
+function extracted(thread: JsonObject, extract: ReadonlyMap<string, ValuePath>): JsonObject {
   return Object.fromEntries([...extract].map(([name, path]) => [name, valueAtPath(thread, path)]));
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../model/json.ts";
 import { WeakCache } from "../model/weak-cache.ts";
-import { checksumOf } from "./envelope.ts";
+import { storedChecksum } from "./envelope.ts";
 
 /** If a stored value has this many bytes or more, readers share one decoded copy. */
 const LARGE = 64 * 1024;
@@ -17,7 +17,7 @@ export class DecodedValues {
    */
   decode(state: JsonObject, key: string, bytes: Buffer, decode: () => unknown): unknown {
     if (bytes.length < LARGE) return decode();
-    const name = `${key} ${bytes.length} ${checksumOf(bytes)}`;
+    const name = `${key} ${bytes.length} ${storedChecksum(bytes)}`;
     let entry = this.#entries.get(name);
     if (entry === undefined) this.#entries.set(name, (entry = { value: decode() }));
     const others = this.#byState.get(state);

@@ -18,15 +18,15 @@ export function seal(value: unknown): Buffer {
   return bytes;
 }
 
-/** The checksum in the envelope. */
-export const checksumOf = (bytes: Buffer): number => bytes.readUInt32LE(4);
+/** Reads the checksum that the envelope contains. */
+export const storedChecksum = (bytes: Buffer): number => bytes.readUInt32LE(4);
 
 /** What is wrong with stored bytes; undefined if they are intact. */
 export function envelopeFlaw(bytes: Buffer): string | undefined {
   if (bytes.length < HEAD) return "its envelope is cut short";
   const length = bytes.readUInt32LE(0);
   if (length !== bytes.length - HEAD) return `it has ${bytes.length - HEAD} bytes in place of ${length}`;
-  if (crcFrom(bytes, HEAD) !== checksumOf(bytes)) return "its checksum is wrong";
+  if (crcFrom(bytes, HEAD) !== storedChecksum(bytes)) return "its checksum is wrong";
   return undefined;
 }
 

@@ -23,8 +23,8 @@ type IndexedRun = Pick<StoredRun, "run_id" | "created_at" | "status" | "metadata
 /** Characters: clients may give their own runs any `cron_id`. */
 const MAX_CRON_ID = 64;
 
-/** The cron that these metadata name; undefined if they name none. */
-export function cronIn(metadata: JsonObject | undefined): string | undefined {
+/** The id of the cron that a run's metadata name; undefined if they name none. */
+export function cronIdFromMetadata(metadata: JsonObject | undefined): string | undefined {
   const cron = metadata?.["cron_id"];
   return typeof cron === "string" && cron !== "" && cron.length <= MAX_CRON_ID ? cron : undefined;
 }
@@ -36,7 +36,7 @@ export function createdRunKey({ tenant, thread }: ThreadKey, { run_id, created_a
 /** The keys that a run gets when it is admitted. */
 export function admittedRunKeys(key: ThreadKey, run: IndexedRun): readonly string[] {
   const created = createdRunKey(key, run);
-  const cron = cronIn(run.metadata);
+  const cron = cronIdFromMetadata(run.metadata);
   if (cron === undefined) return [created];
   return [created, runSortKey(cronRunsPrefix(key.tenant, cron), run.created_at, key.thread, run.run_id)];
 }

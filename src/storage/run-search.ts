@@ -20,7 +20,7 @@ import {
   threadPrefix,
 } from "./keys.ts";
 import { HIDDEN_MARK, runRowCodec, type StoredRun, threadRowCodec } from "./records.ts";
-import { createdRunKey, cronIn, endedRunsPrefix } from "./run-index.ts";
+import { createdRunKey, cronIdFromMetadata, endedRunsPrefix } from "./run-index.ts";
 import { ordinal } from "./sortable-numbers.ts";
 
 /**
@@ -79,7 +79,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
     return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
   }
   const isUnended = status !== undefined && !isTerminal(status);
-  const cron = isUnended ? undefined : cronIn(metadata);
+  const cron = isUnended ? undefined : cronIdFromMetadata(metadata);
   // Only failed runs have an error.
   const ending = status === undefined && error !== undefined ? "error" : status;
   const prefix =

@@ -82,7 +82,7 @@ const partial = ({ m }: FactOf<"token"> | FactOf<"piece">, id: number, context: 
 export const tokenPartial: EventRenderer<"token"> = { put: partial };
 export const piecePartial: EventRenderer<"piece"> = { put: partial };
 
-export const messageComplete: EventRenderer<"complete"> = {
+export const renderMessageComplete: EventRenderer<"complete"> = {
   put(fact, id, context) {
     // A message of a subgraph that is not shown here is shown when the subgraph has returned it to the root graph.
     if (!isShown(fact.ns, context) || fact.message["type"] === "remove") return;
@@ -91,7 +91,7 @@ export const messageComplete: EventRenderer<"complete"> = {
 };
 
 /** Shows the messages of the run's input as complete: no task emits them. */
-export const inputComplete: EventRenderer<"checkpoint"> = {
+export const renderInputComplete: EventRenderer<"checkpoint"> = {
   put(fact, id, context) {
     if (fact.input || fact.shows !== undefined || fact.ns !== "") return;
     return andThen(beforeInput(context, fact), (before) => {

@@ -17,9 +17,9 @@ import {
 } from "./langchain-events.ts";
 import {
   completeTuple,
-  inputComplete,
+  renderInputComplete,
   renderMessageMetadata,
-  messageComplete,
+  renderMessageComplete,
   piecePartial,
   pieceTuple,
   tokenPartial,
@@ -74,7 +74,7 @@ const table: ModeTable = {
     },
     checkpoints: checkpointsModeCheckpoint,
     debug: debugModeCheckpoint,
-    messages: inputComplete,
+    messages: renderInputComplete,
     events: checkpointEvents,
   },
   task: { tasks: tasksModeTask, debug: debugModeTask, events: taskStarted },
@@ -138,7 +138,7 @@ const table: ModeTable = {
   message: { messages: renderMessageMetadata, events: modelStarted },
   token: { "messages-tuple": tokenTuple, messages: tokenPartial, events: tokenStreamed },
   piece: { "messages-tuple": pieceTuple, messages: piecePartial, events: pieceStreamed },
-  complete: { "messages-tuple": completeTuple, messages: messageComplete, events: modelEnded },
+  complete: { "messages-tuple": completeTuple, messages: renderMessageComplete, events: modelEnded },
   error: {
     error: {
       put: ({ error }, id, context) =>

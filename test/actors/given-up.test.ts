@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SystemLimits } from "../../actors/create-system.ts";
 import { interpretStatechart } from "../../actors/statechart-interpreter.ts";
-import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
+import { xstateInterpreter } from "./xstate-interpreter.ts";
 import { graph, list } from "../../src/index.ts";
 import type { RunKwargs, RunRecord } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";

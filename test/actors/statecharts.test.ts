@@ -14,7 +14,7 @@ import {
   threadChartConfig,
   type ThreadActorLogic,
 } from "../../actors/thread/thread-chart.ts";
-import { xstateInterpreter } from "../../actors/xstate-interpreter.ts";
+import { xstateInterpreter } from "./xstate-interpreter.ts";
 import type { SettledState } from "../../src/model/thread.ts";
 
 const interpreters: readonly (readonly [string, Interpreter])[] = [

@@ -8,7 +8,7 @@ import type { Scheduler } from "../../ports/scheduler.ts";
 import { SteadyTime } from "../../ports/steady-time.ts";
 import { webhookRetryDelay } from "./backoff.ts";
 import { TargetQueue, deliveryName } from "./target-queue.ts";
-import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letters.ts";
+import { DeadLetterPurger, DEAD_LETTER_TTL } from "./dead-letter-purger.ts";
 import { sendWebhook, type AttemptOutcome, type SenderDeps } from "./webhook-sender.ts";
 
 export interface WebhookWorkerDeps extends SenderDeps {

@@ -59,8 +59,8 @@ export function* findBlocks(bytes: Buffer, bounds: TableBounds): Generator<undef
   return first === undefined || (first.offset === 0 && !first.first.equals(bounds.first)) ? [] : blocks;
 }
 
-/** The key ranges between the blocks. Their keys are lost. */
-export function gapsBetween(
+/** The ranges of keys between the blocks that were found: their entries are lost. */
+export function lostKeyRanges(
   blocks: readonly DataBlock[],
   { from, to }: Pick<TableBounds, "from" | "to">,
 ): { readonly from: string; readonly to: string }[] {

@@ -9,7 +9,7 @@ import {
   readBlock,
 } from "./block.ts";
 import { FormatError, ByteReader, userKey } from "./byte-reader.ts";
-import { type DataBlock, findBlocks, gapsBetween, type TableBounds } from "./salvage.ts";
+import { type DataBlock, findBlocks, lostKeyRanges, type TableBounds } from "./salvage.ts";
 
 /** A range of keys, including both ends. Some of the keys may be lost. */
 export interface KeyRange {
@@ -104,7 +104,7 @@ function* salvage(
   const found = yield* findBlocks(bytes, bounds);
   // If the size is wrong and the first block is missing, nothing proves that the found blocks belong to this table.
   const blocks = bytes.length === size || found[0]?.offset === 0 ? found : [];
-  const [first, ...others] = gapsBetween(blocks, bounds);
+  const [first, ...others] = lostKeyRanges(blocks, bounds);
   yield { what, range: first, blocks };
   for (const range of others) yield { what: `${what}; another block is lost`, range };
 }

@@ -1,6 +1,6 @@
 import { assign, createMachine, enqueueActions, sendTo } from "xstate";
-import type { EventObject } from "./xstate.ts";
-import type { ChartActorLogic, Statechart } from "./statechart-interpreter.ts";
+import type { EventObject } from "../../actors/xstate.ts";
+import type { ChartActorLogic, Statechart } from "../../actors/statechart-interpreter.ts";
 
 /**
  * Runs a statechart with XState's own interpreter, so that tests can compare `interpretStatechart` with it. Passed as

@@ -23,7 +23,7 @@ export function isPlainBlock(block: JsonObject | undefined, type: "text" | "reas
 }
 
 /** The content blocks of a message that is being streamed. */
-export class ContentBlocks {
+export class StreamedContentBlocks {
   readonly #list: Block[];
   /** Positions in the list, by the `index` that the model's stream gives a block. */
   readonly #positions = new Map<unknown, number>();
