@@ -156,6 +156,7 @@ describe("what is wrong is refused by name", () => {
     [{ ...good, assistant_id: "nobody" }, 404, "nobody"],
     [{ ...good, timezone: "Mars/Olympus" }, 422, "timezone"],
     [{ ...good, end_time: "tomorrow" }, 422, "end_time"],
+    [{ ...good, end_time: "2999-02-29T00:00:00Z" }, 422, "end_time"],
     [{ ...good, enabled: "yes" }, 422, "enabled"],
     [{ ...good, on_run_completed: "maybe" }, 422, "on_run_completed"],
     [{ ...good, multitask_strategy: "maybe" }, 422, "multitask_strategy"],
