@@ -179,7 +179,16 @@ describe("what is wrong is refused by name", () => {
     expect((await post(`${url}/runs/crons/search`, { sort_by: "luck" })).status).toBe(422);
   });
 
-  test("a null where something may be absent is as good as that; null ends an end", async () => {
+  test("a thread is found by its id in capitals too", async () => {
+    const { url } = await serve({ graphs: { named } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/crons`, good);
+    const filter = { thread_id: thread.toUpperCase() };
+    expect(await postJson(`${url}/runs/crons/count`, filter)).toBe(1);
+    expect(await postJson(`${url}/runs/crons/search`, filter)).toMatchObject([{ thread_id: thread }]);
+  });
+
+  test("a null where something may be absent is as good as that; null ends an end and a time zone", async () => {
     const { url } = await serve({ graphs: { named } });
     const cron = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
       ...good,
@@ -197,6 +206,14 @@ describe("what is wrong is refused by name", () => {
       end_time: "2999-01-01T00:00:00.000+00:00",
     });
     expect(await patch({ end_time: null })).toMatchObject({ end_time: null });
+    expect(await patch({ timezone: "Asia/Tokyo", schedule: "0 12 * * *" })).toMatchObject({
+      next_run_date: expect.stringContaining("T03:00:00"),
+    });
+    expect(await patch({ enabled: true })).toMatchObject({ timezone: "Asia/Tokyo" });
+    expect(await patch({ timezone: null })).toMatchObject({
+      timezone: null,
+      next_run_date: expect.stringContaining("T12:00:00"),
+    });
   });
 });
 
