@@ -21,13 +21,18 @@ const META: ReadonlySet<string> = new Set([
   "inspector",
 ]);
 
+/**
+ * Parts of a thread that belong to its runs. Events of a machine and commands of the thread protocol start runs; streams show the events of
+ * runs, and a socket at the path of a stream takes commands too.
+ */
+const RUNS: ReadonlySet<string | undefined> = new Set(["runs", "events", "commands", "stream"]);
+
 const UI: ReadonlySet<string> = new Set(["", "dashboard", "ui"]);
 
 /** The route group of a path. Health checks belong to no group: they are always served. */
 export function routeGroupOf(path: string): RouteGroup | undefined {
   const [, first = "", , third] = path.split("/", 4);
-  // Events of a machine count as runs, because each event starts a run.
-  if (first === "threads") return third === "runs" || third === "events" ? "runs" : "threads";
+  if (first === "threads") return RUNS.has(third) ? "runs" : "threads";
   if (META.has(first)) return "meta";
   if (UI.has(first)) return "ui";
   return ROUTE_GROUPS.find((group) => group === first);

@@ -92,8 +92,8 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     logger: servingLogger,
     values: inspect.values,
   });
-  const watch: UpgradeDeps["inspect"] = (socket, client, query) =>
-    feeds.open(socket, { tenant: client.tenant, inspection: client.service.inspection }, query);
+  const watch: UpgradeDeps["inspect"] = (socket, { tenant, budgetOwner, service }, query) =>
+    feeds.open(socket, { tenant, budgetOwner, inspection: service.inspection }, query);
   const [traffic, sockets] = [new Traffic(), new OpenSockets()];
   const metrics = createMetrics({
     ...totals,

@@ -1,3 +1,4 @@
+import type { CronFilter } from "../model/cron.ts";
 import type { JsonObject } from "../model/json.ts";
 import { cronOrders, type CronSettings, type CronSearch, type NewCron } from "../service/crons/crons.ts";
 import type { RawBody } from "./body.ts";
@@ -101,8 +102,8 @@ export function parseCronChange(body: RawBody): CronSettings {
   parseRunRequest({ assistant_id: "any", ...run });
   return {
     ...(schedule !== undefined && { schedule }),
-    ...(timezone !== undefined && { timezone }),
-    // An explicit null removes the end time.
+    // An explicit null removes the time zone, or the end time.
+    ...(Object.hasOwn(body, "timezone") && { timezone: timezone ?? null }),
     ...(Object.hasOwn(body, "end_time") && {
       end_time: end_time === undefined ? null : parseTime("end_time", end_time),
     }),
@@ -122,7 +123,15 @@ export function parseCronSearch(body: RawBody): {
     select = [],
     limit = PAGE_LIMITS.initial,
     offset = PAGE_OFFSETS.initial,
-    ...rest
+    ...filter
   } = cronSearchSchema.parse(body);
-  return { query: { ...rest, limit, offset } as CronSearch, select };
+  return { query: { ...withPlainThreadId(filter), limit, offset } as CronSearch, select };
 }
+
+/** The filter of a count. @throws ServiceError `validation.failed` */
+export const parseCronCount = (body: RawBody): CronFilter =>
+  withPlainThreadId(cronCountSchema.parse(body)) as CronFilter;
+
+/** A filter whose thread id is in the lower case in which ids are stored. */
+const withPlainThreadId = <T extends { readonly thread_id?: string }>(filter: T): T =>
+  filter.thread_id === undefined ? filter : { ...filter, thread_id: filter.thread_id.toLowerCase() };

@@ -8,6 +8,9 @@ export function parseTime(at: string, text: string): number {
   const hasClock = text.length > 10;
   const time =
     parts === null ? Number.NaN : Date.parse(hasClock && parts[1] === undefined ? `${text}Z` : text);
-  if (Number.isFinite(time)) return time;
+  if (Number.isFinite(time) && isDay(text.slice(0, 10))) return time;
   throw invalidField(at, "must be a time in ISO 8601");
 }
+
+/** Whether a month has this day. `Date.parse` takes February 31st for March 3rd. */
+const isDay = (date: string): boolean => new Date(date).toISOString().startsWith(date);

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
@@ -16,9 +16,29 @@ import {
 /** Milliseconds in which a connection must transfer at least a byte, in either direction. Heartbeats of streams are far more frequent. */
 const SILENCE = 60_000;
 
+/**
+ * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would take every other request with an `Upgrade` header for
+ * one too, such as those of clients that offer HTTP/2 (`h2c`), and would not read its body.
+ */
+class RequestOrWebSocket extends IncomingMessage {
+  /** Not private: Node sets `upgrade` before the fields of this class exist. */
+  declare isUpgrade: boolean;
+
+  get upgrade(): boolean {
+    return (
+      this.isUpgrade && (this.method === "CONNECT" || this.headers.upgrade?.toLowerCase() === "websocket")
+    );
+  }
+
+  set upgrade(value: boolean) {
+    this.isUpgrade = value;
+  }
+}
+
 /** The transport on Node's own servers, for platforms without a binary of uWebSockets.js. */
 export const openNode: TransportOpener = async (handlers, options) => {
   const server = createServer({
+    IncomingMessage: RequestOrWebSocket,
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: 2_000,
     keepAliveTimeout: HEAD_TIMEOUT_MS,

@@ -315,5 +315,10 @@ describe("paths", () => {
     expect(served(["runs", "meta"])).toEqual(["/ok", "/threads", "/threads/t/state", "/assistants"]);
     expect(served(["threads"])).toEqual(["/ok", "/info", "/threads/t/runs", "/runs/wait", "/assistants"]);
     expect(served(["assistants", "store", "mcp"])).not.toContain("/assistants");
+    // Whatever starts runs or shows their events: commands of the protocol, and the sockets at the paths of streams.
+    const streams = ["/threads/t/commands", "/threads/t/stream", "/threads/t/stream/events"];
+    const runs = doorOf({ disabled: ["runs"] });
+    expect(streams.filter((path) => runs.path(path) !== undefined)).toEqual([]);
+    expect(streams.map((path) => doorOf({ disabled: ["threads"] }).path(path))).toEqual(streams);
   });
 });

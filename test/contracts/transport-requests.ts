@@ -51,6 +51,24 @@ export function requestContract({ serve, dial }: Rig): void {
     expect(await answer.text()).toBe("a=1 later");
   });
 
+  // Java's HTTP client asks for HTTP/2 with every first request. RFC 9110, section 7.8: a server may ignore that.
+  test.each([
+    ["without a body", "GET / HTTP/1.1\r\n", "\r\n", 0],
+    ["with a body", "POST / HTTP/1.1\r\n", "Content-Length: 3\r\n\r\nabc", 3],
+  ])("an upgrade to something other than a WebSocket is ignored, %s", async (_, line, rest, length) => {
+    const transport = await serve(echo);
+    const one = await dial(transport);
+    const asks =
+      "Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+    one.send(`${line}${asks}${rest}`);
+    const answer = parse(await one.until((text) => text.includes("}")));
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.body)).toMatchObject({ length });
+    // The connection stays open for the next request.
+    one.send("GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(await one.until((text) => text.includes("/next") || one.closed)).toContain('"path":"/next"');
+  });
+
   test("a body in chunks comes whole", async () => {
     const transport = await serve(echo);
     const one = await dial(transport);

@@ -266,6 +266,11 @@ describe("what the server says of itself", () => {
     expect((await ask(app, "GET", `/api/threads/${thread_id}/runs`)).status).toBe(404);
     expect((await ask(app, "GET", `/api/threads/${thread_id}/events/possible`)).status).toBe(404);
     expect(await knock(app, `/api${SOCKET}`)).toBe(404);
+    // Commands of the thread protocol start runs too, over HTTP and over sockets.
+    const command = '{"id":1,"method":"run.start","params":{"assistant_id":"agent","input":{}}}';
+    expect((await ask(app, "POST", `/api/threads/${thread_id}/commands`, {}, command)).status).toBe(404);
+    expect(await knock(app, `/api/threads/${thread_id}/stream`)).toBe(404);
+    expect(await knock(app, `/api/threads/${thread_id}/stream/events`)).toBe(404);
   });
 
   test("requests are logged, without keys, queries and bodies", async () => {

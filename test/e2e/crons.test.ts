@@ -156,6 +156,7 @@ describe("what is wrong is refused by name", () => {
     [{ ...good, assistant_id: "nobody" }, 404, "nobody"],
     [{ ...good, timezone: "Mars/Olympus" }, 422, "timezone"],
     [{ ...good, end_time: "tomorrow" }, 422, "end_time"],
+    [{ ...good, end_time: "2999-02-29T00:00:00Z" }, 422, "end_time"],
     [{ ...good, enabled: "yes" }, 422, "enabled"],
     [{ ...good, on_run_completed: "maybe" }, 422, "on_run_completed"],
     [{ ...good, multitask_strategy: "maybe" }, 422, "multitask_strategy"],
@@ -178,7 +179,16 @@ describe("what is wrong is refused by name", () => {
     expect((await post(`${url}/runs/crons/search`, { sort_by: "luck" })).status).toBe(422);
   });
 
-  test("a null where something may be absent is as good as that; null ends an end", async () => {
+  test("a thread is found by its id in capitals too", async () => {
+    const { url } = await serve({ graphs: { named } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/crons`, good);
+    const filter = { thread_id: thread.toUpperCase() };
+    expect(await postJson(`${url}/runs/crons/count`, filter)).toBe(1);
+    expect(await postJson(`${url}/runs/crons/search`, filter)).toMatchObject([{ thread_id: thread }]);
+  });
+
+  test("a null where something may be absent is as good as that; null ends an end and a time zone", async () => {
     const { url } = await serve({ graphs: { named } });
     const cron = await postJson<{ cron_id: string }>(`${url}/runs/crons`, {
       ...good,
@@ -196,6 +206,14 @@ describe("what is wrong is refused by name", () => {
       end_time: "2999-01-01T00:00:00.000+00:00",
     });
     expect(await patch({ end_time: null })).toMatchObject({ end_time: null });
+    expect(await patch({ timezone: "Asia/Tokyo", schedule: "0 12 * * *" })).toMatchObject({
+      next_run_date: expect.stringContaining("T03:00:00"),
+    });
+    expect(await patch({ enabled: true })).toMatchObject({ timezone: "Asia/Tokyo" });
+    expect(await patch({ timezone: null })).toMatchObject({
+      timezone: null,
+      next_run_date: expect.stringContaining("T12:00:00"),
+    });
   });
 });
 

@@ -29,7 +29,10 @@ class Peer implements Socket {
   }
 }
 
-function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: string) => Peer } {
+function watchers(): {
+  readonly feeds: InspectorFeeds;
+  readonly open: (tenant: string, user?: string) => Peer;
+} {
   // The actors of a thread report after all this has been decided.
   const inspection = {
     scopeOf: (scope: InspectScope) => scope,
@@ -44,9 +47,10 @@ function watchers(): { readonly feeds: InspectorFeeds; readonly open: (tenant: s
   });
   return {
     feeds,
-    open(tenant) {
+    open(tenant, user) {
       const peer = new Peer();
-      feeds.open(peer, { tenant, inspection }, "thread_id=00000000-0000-4000-8000-000000000000");
+      const budgetOwner = user === undefined ? tenant : `${tenant} ${user}`;
+      feeds.open(peer, { tenant, budgetOwner, inspection }, "thread_id=00000000-0000-4000-8000-000000000000");
       return peer;
     },
   };
@@ -63,6 +67,14 @@ test("all that one tenant may have to watch take nothing from another one", () =
   expect(open("hostile").closed).toBeUndefined();
   expect(open("hostile").closed).toEqual([1013, "256 watch already; try again later"]);
   expect(feeds.watching).toBe(257);
+});
+
+test("what one user has to watch takes nothing from other users of the tenant, or from its keys", () => {
+  const { open } = watchers();
+  for (let i = 0; i < 256; i++) open("shared", "hostile");
+  expect(open("shared", "hostile").closed).toEqual([1013, "256 watch already; try again later"]);
+  expect(open("shared", "other").closed).toBeUndefined();
+  expect(open("shared").closed).toBeUndefined();
 });
 
 test("all tenants together have a bound", () => {

@@ -1,12 +1,11 @@
 import { apiCron } from "../../service/api-records.ts";
 import {
   parseCronChange,
-  cronCountSchema,
   cronFields,
+  parseCronCount,
   parseCronSearch,
   parseNewCron,
 } from "../../schemas/cron-request.ts";
-import type { CronFilter } from "../../model/cron.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { RouteDeps } from "../deps.ts";
 import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
@@ -52,9 +51,7 @@ export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): reado
       path: "/runs/crons/count",
       access: "users",
       async handle(call) {
-        call.json(
-          await call.service.crons.count(call.tenant, cronCountSchema.parse(await call.body()) as CronFilter),
-        );
+        call.json(await call.service.crons.count(call.tenant, parseCronCount(await call.body())));
       },
     },
     {

@@ -19,8 +19,8 @@ import { firstSlot, nextSlot } from "./cron-schedule.ts";
 /** When a cron fires, and with which run; in an update every field is optional. */
 export interface CronSettings {
   readonly schedule?: string;
-  /** An IANA name. */
-  readonly timezone?: string;
+  /** An IANA name; null: UTC. */
+  readonly timezone?: string | null;
   /** Epoch milliseconds; null: no end. */
   readonly end_time?: number | null;
   readonly enabled?: boolean;

@@ -10,18 +10,17 @@ import { failureDetailsOf } from "../../schemas/error-to-response.ts";
 import { ScopeFeed, type FeedDeps } from "./scope-feed.ts";
 import { InspectorPeer } from "./inspector-peer.ts";
 
-/** The most inspector sockets that one tenant may have open at once. */
-const MAX_PEERS_PER_TENANT = 256;
-/**
- * The largest number of peers of all tenants that may watch at once. It is enough for many tenants that each have the
- * most peers that a tenant may have.
- */
+/** The most inspector sockets that one user may have open at once, or the holders of one tenant's keys. */
+const MAX_PEERS_PER_OWNER = 256;
+/** The largest number of peers that may watch at once. It is enough for many users and tenants that each use their share. */
 const MAX_PEERS = 4_096;
 const MAX_QUERY_CHARACTERS = 1024;
 
 /** A watching client, and what may be shown to it. */
 interface FeedClient {
   readonly tenant: string;
+  /** Whose share of the sockets it takes. */
+  readonly budgetOwner: string;
   readonly inspection: ActorInspection;
 }
 
@@ -47,8 +46,8 @@ export class InspectorFeeds {
   readonly #deps: FeedsDeps;
   readonly #feed: FeedDeps;
   readonly #feeds = new Map<string, ScopeFeed>();
-  /** Watching peers, by tenant. */
-  readonly #tenants = new Map<string, number>();
+  /** Watching peers, by budget owner. */
+  readonly #owners = new Map<string, number>();
   #watching = 0;
   /** The number of the last feed that was made for a user. */
   #ofUsers = 0;
@@ -63,7 +62,7 @@ export class InspectorFeeds {
     return this.#watching;
   }
 
-  open(socket: Socket, { tenant, inspection }: FeedClient, query: string): void {
+  open(socket: Socket, { tenant, budgetOwner, inspection }: FeedClient, query: string): void {
     let gone = false;
     let left: () => void = () => undefined;
     socket.onClose(() => {
@@ -75,12 +74,12 @@ export class InspectorFeeds {
     if (isYes(values) && !this.#deps.values) {
       return refuse(FORBIDDEN, "Values are not shown here; inspect.values in the configuration allows it");
     }
-    const watching = this.#tenants.get(tenant) ?? 0;
-    if (watching >= MAX_PEERS_PER_TENANT)
-      return refuse(1013, `${MAX_PEERS_PER_TENANT} watch already; try again later`);
+    const watching = this.#owners.get(budgetOwner) ?? 0;
+    if (watching >= MAX_PEERS_PER_OWNER)
+      return refuse(1013, `${MAX_PEERS_PER_OWNER} watch already; try again later`);
     if (this.#watching >= MAX_PEERS) return refuse(1013, "Too many watch already; try again later");
-    this.#count(tenant, 1);
-    left = () => this.#count(tenant, -1);
+    this.#count(budgetOwner, 1);
+    left = () => this.#count(budgetOwner, -1);
     this.#ask(tenant, inspection, query)
       .then(async ({ scope, run }) => {
         const { thread, permits } = scope;
@@ -96,7 +95,7 @@ export class InspectorFeeds {
         const feed = this.#feeds.get(name) ?? new ScopeFeed(scope, this.#feed);
         this.#feeds.set(name, feed);
         left = () => {
-          this.#count(tenant, -1);
+          this.#count(budgetOwner, -1);
           watcher.gone();
           if (feed.leave(viewer) && this.#feeds.get(name) === feed) this.#feeds.delete(name);
         };
@@ -110,11 +109,11 @@ export class InspectorFeeds {
       });
   }
 
-  #count(tenant: string, by: 1 | -1): void {
+  #count(owner: string, by: 1 | -1): void {
     this.#watching += by;
-    const watching = (this.#tenants.get(tenant) ?? 0) + by;
-    if (watching > 0) this.#tenants.set(tenant, watching);
-    else this.#tenants.delete(tenant);
+    const watching = (this.#owners.get(owner) ?? 0) + by;
+    if (watching > 0) this.#owners.set(owner, watching);
+    else this.#owners.delete(owner);
   }
 
   /** @throws ServiceError `validation.failed`, `run.not_found` */
