@@ -7,6 +7,9 @@ import type { Bench, Figures, Row } from "./row.ts";
 /** Milliseconds after which the actor of an idle thread is unloaded, in the row `idle`. */
 const IDLE = 500;
 
+/** The most threads that the row `idle` makes in one request of the load process. */
+const PART = 10_000;
+
 /** Waits until no actor is loaded, and returns the memory then. */
 async function memoryWhenIdle(server: Server) {
   const deadline = performance.now() + 60_000;
@@ -27,7 +30,11 @@ const idle = (name: string, graph: string, what: string): Row => ({
   run: async (bench) => {
     const data = bench.newData();
     const count = Math.max(200, Math.round(100_000 * bench.scale));
+    // In parts: a slow machine would not answer the load process in its time otherwise.
     const fill = async (server: Server, threads: number) => {
+      for (let left = threads; left > 0; left -= PART) await fillPart(server, Math.min(left, PART));
+    };
+    const fillPart = async (server: Server, threads: number) => {
       const ids = await makeThreads(bench, server, threads);
       await perform(bench, server, {
         connections: 64,
