@@ -8,6 +8,7 @@ import { JsonTree } from "../components/json-tree.tsx";
 import { errorLine } from "../components/value-text.ts";
 import { currentLocation, hrefOf, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
+import { EventsAtWork } from "./events-at-work.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
 
@@ -80,6 +81,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
           </ol>
         )}
         <MachineTimers values={values} />
+        <EventsAtWork watch={watch} values={values} run={watch.active} />
         {Object.keys(rest).length > 0 && (
           <section class="card state" aria-label="State">
             <h3>State</h3>
