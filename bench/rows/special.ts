@@ -7,6 +7,9 @@ import type { Bench, Figures, Row } from "./row.ts";
 /** Milliseconds after which the actor of an idle thread is unloaded, in the row `idle`. */
 const IDLE = 500;
 
+/** The number of starts: a single one varies too much. */
+const STARTS = 5;
+
 /** The most threads that the row `idle` makes in one request of the load process. */
 const PART = 10_000;
 
@@ -56,12 +59,15 @@ const idle = (name: string, graph: string, what: string): Row => ({
         live: after.live ?? Number.NaN,
       };
     });
-    return { ...figures, empty_ms: await bench.start(), restart_ms: await bench.start(data) };
+    // In turns, so that a change of the machine's load affects both.
+    const [empty, full]: [number[], number[]] = [[], []];
+    for (let i = Math.max(1, Math.round(STARTS * bench.scale)); i > 0; i--) {
+      empty.push(await bench.start());
+      full.push(await bench.start(data));
+    }
+    return { ...figures, empty_ms: spread(empty).median, restart_ms: spread(full).median };
   },
 });
-
-/** The number of starts: a single one varies too much. */
-const STARTS = 5;
 
 const cold: Row = {
   name: "cold-start",
