@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { assign, setup } from "xstate";
+import { assign, fromPromise, setup } from "xstate";
+import { heldCalls } from "../e2e/support/latches.ts";
 import { serve } from "../e2e/support/server.ts";
 import { get, newThread, post } from "../e2e/support/wire.ts";
 import { browser, isMissing } from "./chromium.ts";
@@ -98,6 +99,57 @@ describe.skipIf(isMissing)("a machine that waits, in a real browser", { timeout:
       expect.stringMatching(/^after 7200000\.order\.reviewing in (1 h 59|2 h 0) m$/),
       expect.stringMatching(/^after 86400000\.order\.reviewing in (23 h 59|24 h 0) m$/),
     ]);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe.skipIf(isMissing)("a machine whose actor works, in a real browser", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("has a button for each event that its state takes, and shows what became of those that were sent", async () => {
+    const { work, calls } = heldCalls<string>();
+    const busy = setup({
+      types: { context: {} as { notes: number } },
+      actors: { work: fromPromise<string>(work) },
+    }).createMachine({
+      id: "busy",
+      context: { notes: 0 },
+      initial: "working",
+      states: {
+        working: {
+          invoke: { src: "work", onDone: "done" },
+          on: {
+            NOTE: { actions: assign({ notes: ({ context }) => context.notes + 1 }) },
+            LEAVE: { guard: ({ context }) => context.notes > 0, target: "left" },
+          },
+        },
+        left: { on: { BACK: "working" } },
+        done: { type: "final" },
+      },
+    });
+    const { url } = await serve({ graphs: { busy } });
+    const thread = await newThread(url);
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}`);
+    await post(`${url}/threads/${thread}/runs`, { assistant_id: "busy", input: {} });
+    const [held] = await calls(1);
+    const region = page.getByRole("region", { name: "Events" });
+    const buttons = region.getByRole("group", { name: "Event" }).getByRole("button");
+    await expect.poll(() => buttons.allInnerTexts()).toEqual(["NOTE", "LEAVE"]);
+    const send = region.getByRole("button", { name: "Send event" });
+    expect(await send.isDisabled()).toBe(true);
+    const sent = () =>
+      region.getByRole("list", { name: "Sent events" }).getByRole("listitem").allInnerTexts();
+    await buttons.getByText("LEAVE").click();
+    await send.click();
+    // Its guard does not hold yet.
+    await expect.poll(sent).toEqual(["LEAVE waits"]);
+    await buttons.getByText("NOTE").click();
+    await send.click();
+    await expect.poll(sent).toEqual(["LEAVE was taken", "NOTE was taken"]);
+    expect(held?.signal.aborted).toBe(true);
+    // The machine waits now, and asks as usual.
+    await page.waitForSelector(".question");
+    expect(await buttons.count()).toBe(0);
     expect(wrong).toEqual([]);
   });
 });

@@ -62,6 +62,8 @@ describe("I14: a machine keeps its word", () => {
     ["two results", { record: [...record, "done 1 1/7-2"] }, 'has "done 1" twice'],
     ["a foreign result", { results: new Set() }, 'has "done 1 1/7-1", which no actor has returned'],
     ["an action that never ran", { noted: new Set() }, "took event 1 (WORK), and its action never ran"],
+    ["a lost mark", { marks: [{ n: 4, acknowledged: true }], mark: 3 }, "has lost mark 4: it has 3"],
+    ["a foreign mark", { marks: [], mark: 3 }, "has mark 3, which nobody has written"],
     ["a wrong output", { output: ["take 1"] }, "is done with another output than its record"],
   ])("%s is found", (_, now, message) => {
     expect(said(now)).toContainEqual(expect.stringContaining(message));

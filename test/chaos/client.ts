@@ -43,7 +43,7 @@ export class Client {
   readonly #port: number;
   // Idle connections are closed before the server does it, or a request might come on one that is closed already.
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 512, timeout: IDLE });
-  /** Requests that were sent again, because their connection had been closed while it was idle. */
+  /** Requests that were answered when they were sent again, because their connection had been closed while it was idle. */
   repeated = 0;
 
   constructor(port: number) {
@@ -138,8 +138,9 @@ export class Client {
       return await this.#sendOnce(asked);
     } catch (error) {
       if (!(error instanceof ConnectionLost) || !error.wasIdle) throw error;
+      const response = await this.#sendOnce(asked);
       this.repeated++;
-      return this.#sendOnce(asked);
+      return response;
     }
   }
 

@@ -1,5 +1,5 @@
 import { pairedId } from "../../src/model/ids.ts";
-import type { SentEvent } from "./checkers/machines.ts";
+import type { SentEvent, SentMark } from "./checkers/machines.ts";
 import type { Frame } from "./client.ts";
 
 /** The part of a run's stream that a reader has received. */
@@ -54,6 +54,12 @@ export interface Disturbance {
 export interface MachineEntry {
   readonly thread: string;
   readonly sent: SentEvent[];
+  /** Written into its state, one after the other. */
+  readonly marks: SentMark[];
+  /** True while a client cancels a run of it or changes its state: it may wait for no event then. */
+  isHeld: boolean;
+  /** True once that was asked for, until a run without input was acknowledged, by which it goes on. */
+  needsRun: boolean;
   /** The number of clients that are sending events to it. */
   clients: number;
   /** True once its last event is on its way. */
@@ -86,9 +92,14 @@ export class Ledger {
   readonly #began = performance.now();
 
   #events = 0;
+  #marks = 0;
 
   now(): number {
     return performance.now() - this.#began;
+  }
+
+  nextMark(): number {
+    return ++this.#marks;
   }
 
   /** The number of the next event of a machine. */

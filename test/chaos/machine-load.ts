@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SentEvent } from "./checkers/machines.ts";
 import { ConnectionLost } from "./client.ts";
 import type { RunRequests } from "./run-requests.ts";
@@ -33,7 +34,9 @@ export class MachineLoad {
   async act(): Promise<void> {
     const { dice } = this.#deps;
     const machine = await this.#machine();
-    if (machine.isFinishing) return;
+    if (machine.isFinishing || machine.isHeld) return;
+    if (machine.clients === 0 && (machine.needsRun || dice.chance(0.1))) return this.#hold(machine);
+    if (machine.needsRun) return;
     machine.clients++;
     try {
       const isLong = machine.sent.length >= MOST_EVENTS || dice.chance(0.03);
@@ -49,6 +52,57 @@ export class MachineLoad {
     } finally {
       machine.clients--;
     }
+  }
+
+  /** Cancels a run or changes the state, while no other client sends events, and lets the machine go on after that. */
+  async #hold(machine: MachineEntry): Promise<void> {
+    const { dice } = this.#deps;
+    machine.isHeld = true;
+    try {
+      if (!machine.needsRun) await (dice.chance(0.5) ? this.#cancel(machine) : this.#mark(machine));
+      await this.#goOn(machine);
+    } finally {
+      machine.isHeld = false;
+    }
+  }
+
+  async #cancel(machine: MachineEntry): Promise<void> {
+    const { requests, dice, ledger } = this.#deps;
+    const { thread } = machine;
+    for (let i = dice.between(1, 2); i > 0; i--) await this.#send(machine);
+    const run = machine.sent.at(-1)?.run;
+    if (run === undefined) return;
+    await sleep(dice.between(0, 20));
+    machine.needsRun = true;
+    const disturbance = ledger.disturb(thread, "interrupt", run);
+    const path = `/threads/${thread}/runs/${run}/cancel?wait=${dice.pick([0, 1])}&action=interrupt`;
+    await requests.json("POST", path);
+    disturbance.until = ledger.now();
+  }
+
+  async #mark(machine: MachineEntry): Promise<void> {
+    const { requests, ledger } = this.#deps;
+    const { thread, marks } = machine;
+    const mark = { n: ledger.nextMark(), acknowledged: false };
+    marks.push(mark);
+    machine.needsRun = true;
+    const { status } = await requests.json("POST", `/threads/${thread}/state`, { values: { mark: mark.n } });
+    mark.acknowledged = status === 200;
+  }
+
+  async #goOn(machine: MachineEntry): Promise<void> {
+    const { requests, dice, ledger } = this.#deps;
+    const { thread } = machine;
+    if (!machine.needsRun) return;
+    const order = {
+      at: `/threads/${thread}`,
+      what: "go on",
+      body: { assistant_id: "machine", input: null, multitask_strategy: "enqueue", after_seconds: undefined },
+      note: (run: string, sent: number, hooked: boolean) =>
+        ledger.acknowledge(thread, run, "go on", sent, { hooked }),
+    };
+    const begun = dice.chance(0.5) ? await requests.create(order) : (await requests.wait(order))?.entry;
+    if (begun !== undefined) machine.needsRun = false;
   }
 
   async #machine(): Promise<MachineEntry> {
@@ -70,7 +124,15 @@ export class MachineLoad {
       note: (run: string, sent: number, hooked: boolean) =>
         ledger.acknowledge(thread, run, "machine", sent, { hooked }),
     };
-    const machine: MachineEntry = { thread, sent: [], clients: 0, isFinishing: false };
+    const machine: MachineEntry = {
+      thread,
+      sent: [],
+      marks: [],
+      clients: 0,
+      isFinishing: false,
+      isHeld: false,
+      needsRun: false,
+    };
     // Its events may also come while its first run is in progress.
     const begun = dice.chance(0.5) ? await requests.create(order) : (await requests.wait(order))?.entry;
     if (begun === undefined) throw new ConnectionLost("no machine");
@@ -88,6 +150,7 @@ export class MachineLoad {
     if (status !== 202) return;
     event.acknowledged = ledger.now();
     const { run_id } = json as { run_id: string };
+    event.run = run_id;
     const entry = ledger.acknowledge(thread, run_id, "event", event.sent);
     if (dice.chance(0.1)) await requests.mirror(entry);
   }

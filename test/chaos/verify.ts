@@ -44,7 +44,10 @@ export async function verify(verification: Verification): Promise<void> {
   const threads = new Set([...names, ...doubtful.map((entry) => entry.thread)]);
 
   // Streams are resumed first: a reader comes back as soon as it can, while the run continues.
-  const [resumed] = await Promise.all([resumeStreams(verification, doubtful), allRest(client, [...threads])]);
+  const [resumed] = await Promise.all([
+    resumeStreams(verification, doubtful),
+    letMachinesGoOn(verification).then(() => allRest(client, [...threads])),
+  ]);
 
   const runs: RunNow[] = [];
   const states: ThreadNow[] = [];
@@ -70,6 +73,16 @@ export async function verify(verification: Verification): Promise<void> {
   await compareStreams(verification, doubtful, resumed, there);
 }
 
+/** Starts a run without input on the machines that were held when the server died. */
+async function letMachinesGoOn({ client, ledger }: Verification): Promise<void> {
+  for (const machine of ledger.machines.values()) {
+    if (!machine.needsRun) continue;
+    const body = { assistant_id: "machine", input: null, multitask_strategy: "enqueue" };
+    const { status } = await client.json("POST", `/threads/${machine.thread}/runs`, body);
+    if (status === 200) machine.needsRun = false;
+  }
+}
+
 async function allRest(client: Client, threads: readonly string[]): Promise<void> {
   const deadline = performance.now() + REST;
   let busy = [...threads];
@@ -91,6 +104,7 @@ async function allRest(client: Client, threads: readonly string[]): Promise<void
 /** The values of a machine's thread. */
 interface MachineValues {
   readonly record?: readonly string[];
+  readonly mark?: number;
   readonly __output__?: unknown;
   readonly __snapshot__?: { readonly timers?: readonly { readonly due: number }[] };
 }
@@ -109,13 +123,20 @@ async function checkMachines(
   }
   // What a run had to do that was given up is not done.
   const failed = new Set(runs.flatMap(({ entry, status }) => (status === "error" ? entry.thread : [])));
+  const cancelled = new Set<string | undefined>(
+    runs.flatMap(({ entry, status }) => (status === "interrupted" ? entry.run : [])),
+  );
   for (const thread of new Set(runs.map(({ entry }) => entry.thread))) {
     const machine = ledger.machines.get(thread);
     if (machine === undefined || failed.has(thread)) continue;
     const { json } = await client.json("GET", `/threads/${thread}/state`);
-    const { record = [], __output__ } = (json as { values?: MachineValues }).values ?? {};
-    const { sent } = machine;
-    const now = { thread, sent, record, output: __output__ ?? undefined, noted, results };
+    const { record = [], mark, __output__ } = (json as { values?: MachineValues }).values ?? {};
+    const { marks } = machine;
+    // An event whose own run was cancelled may have been taken before that or not.
+    const sent = machine.sent.map((event) =>
+      cancelled.has(event.run) ? { ...event, acknowledged: undefined } : event,
+    );
+    const now = { thread, sent, record, mark, marks, output: __output__ ?? undefined, noted, results };
     for (const violation of machineKeepsItsWord(now)) found(violation);
   }
 }

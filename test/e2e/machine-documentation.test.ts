@@ -73,6 +73,30 @@ const examples: readonly Example[] = [
     values: { error: "offline", user: { name: "user 42" } },
   },
   {
+    graph: "reducing",
+    first: "counting",
+    steps: [
+      ["inc", "counting"],
+      ["inc", "counting"],
+    ],
+    values: { count: 2 },
+  },
+  {
+    graph: "spawning",
+    first: "ready",
+    steps: [["begin", "begun"]],
+    values: { __snapshot__: { rest: { children: { child: { snapshot: { value: "started" } } } } } },
+  },
+  {
+    graph: "light",
+    first: "green",
+    steps: [
+      ["next", "yellow"],
+      ["next", "red"],
+    ],
+    values: { __interrupt__: [{ value: { tags: ["stop"], events: ["next"] } }] },
+  },
+  {
     graph: "kettle",
     first: "lukewarm",
     steps: [
@@ -152,8 +176,21 @@ describe("machines of the documentation of XState 5", () => {
     await expect(serve({ graphs: { [graph]: machines[graph] } })).rejects.toThrow(why);
   });
 
+  test("a child of logic without a name fails the run, which says why", async () => {
+    const { url } = await serve({ graphs: { parent: documented.spawningInline } });
+    const client = connect(url);
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, "parent", { input: {} }).catch(() => undefined);
+    expect((await client.runs.list(thread_id))[0]?.status).toBe("error");
+    expect(JSON.stringify(await client.threads.get(thread_id))).toMatch(/is spawned of inline logic: only/);
+  });
+
   test("each has its test", () => {
-    const tested = [...examples.map(({ graph }) => graph), ...refusals.map(([graph]) => graph)];
+    const tested = [
+      "spawningInline",
+      ...examples.map(({ graph }) => graph),
+      ...refusals.map(([graph]) => graph),
+    ];
     expect(tested.toSorted()).toEqual(Object.keys(machines).toSorted());
   });
 });

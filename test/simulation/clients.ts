@@ -63,6 +63,7 @@ export class Clients {
 
   /** Deletes the crons, which would fire forever. */
   async end(): Promise<void> {
+    await this.machines.end();
     const { crons } = this.#life.service;
     const all = await crons.search("_", { limit: 100, offset: 0 });
     for (const { cron_id } of all.crons) await crons.delete("_", cron_id);

@@ -1,6 +1,6 @@
 import { isTerminal, type RunStatus } from "../../src/model/run.ts";
 import { threadStatusOf, type ThreadKey } from "../../src/model/thread.ts";
-import { machineKeepsItsWord } from "../chaos/checkers/machines.ts";
+import { machineKeepsItsWord, type SentEvent } from "../chaos/checkers/machines.ts";
 import { splitThread } from "../../src/storage/keys.ts";
 import type { SimulatedMachine } from "./machines.ts";
 import type { StatelessRun } from "./observed.ts";
@@ -198,15 +198,37 @@ async function checkThread(world: World, key: ThreadKey): Promise<void> {
   }
 }
 
-async function checkMachine({ observed, life }: World, { key, sent }: SimulatedMachine): Promise<void> {
+async function checkMachine({ observed, life }: World, machine: SimulatedMachine): Promise<void> {
+  const { key, marks } = machine;
   const { journal } = life.storage;
   const [head] = await journal.history(key, { ns: "", limit: 1 });
-  const { record = [], __output__ } = (head === undefined ? {} : await journal.values(key, head)) as {
+  const {
+    record = [],
+    mark,
+    __output__,
+  } = (head === undefined ? {} : await journal.values(key, head)) as {
     readonly record?: readonly string[];
+    readonly mark?: number;
     readonly __output__?: unknown;
   };
   const { noted, results } = observed;
-  const now = { thread: key.thread, sent, record, output: __output__ ?? undefined, noted, results };
+  const sent: SentEvent[] = [];
+  for (const event of machine.sent) {
+    // oxlint-disable-next-line no-await-in-loop -- the data is in memory
+    const run = event.run === undefined ? undefined : await journal.run(key, event.run);
+    // An event whose own run was cancelled may have been taken before that or not.
+    sent.push(run?.status === "interrupted" ? { ...event, acknowledged: undefined } : event);
+  }
+  const now = {
+    thread: key.thread,
+    sent,
+    marks,
+    mark,
+    record,
+    output: __output__ ?? undefined,
+    noted,
+    results,
+  };
   for (const { invariant, message } of machineKeepsItsWord(now)) observed.violation(invariant, message);
 }
 

@@ -34,13 +34,19 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
       let updates = 0;
       let crons = 0;
       let events = 0;
+      let cancels = 0;
+      let marks = 0;
       const ended = { stop: 0, cut: 0, kill: 0, power: 0 };
       expect(worlds).toHaveLength(10);
       for (const world of worlds) {
         executions += world.observed.executions;
         updates += world.observed.updates.length;
         crons += world.observed.cronRuns;
-        for (const { sent } of world.clients.machines.all) events += sent.length;
+        for (const machine of world.clients.machines.all) {
+          events += machine.sent.length;
+          marks += machine.marks.filter(({ acknowledged }) => acknowledged).length;
+        }
+        cancels += world.clients.machines.cancels;
         for (const how of ["stop", "cut", "kill", "power"] as const) ended[how] += world.ended[how];
         for (const transcript of world.clients.transcripts.values()) frames += transcript.frames.size;
       }
@@ -49,6 +55,8 @@ describe("a simulated server, its clients, its stops and its crashes", () => {
       expect(updates).toBeGreaterThan(5);
       expect(crons).toBeGreaterThan(0);
       expect(events).toBeGreaterThan(50);
+      expect(cancels).toBeGreaterThan(0);
+      expect(marks).toBeGreaterThan(0);
       expect(ended.stop).toBeGreaterThan(3);
       expect(ended.kill + ended.power).toBeGreaterThan(3);
       expect(ended.cut).toBeGreaterThan(0);

@@ -121,6 +121,13 @@ export const updateThread = (id: string, metadata: JsonRecord) =>
 export const deleteThread = (id: string) => sendRequest(`threads/${part(id)}`, { method: "DELETE" });
 export const getQuestions = (id: string): Promise<readonly InterruptQuestion[]> =>
   fetchJson(`threads/${part(id)}/interrupts`);
+/** The events that the machine of a thread can take now: types such as `APPROVE`, and `order.*`. */
+export const getPossibleEvents = (
+  id: string,
+): Promise<{ readonly events: readonly { readonly type: string }[] }> =>
+  fetchJson(`threads/${part(id)}/events/possible`);
+export const sendEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
+  fetchJson(`threads/${part(id)}/events`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });
 export const getStateAt = (id: string, checkpoint: string): Promise<ThreadState> =>

@@ -9,6 +9,7 @@ import { errorLine } from "../components/value-text.ts";
 import { currentLocation, runHref } from "../app/page-location.ts";
 import { MessageBubble } from "./message-bubble.tsx";
 import { ConversationView } from "./conversation-view.tsx";
+import { EventsAtWork } from "./events-at-work.tsx";
 import { MachineTimers } from "./machine-timers.tsx";
 import { Composer } from "./composer.tsx";
 
@@ -69,6 +70,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
           </ol>
         )}
         <MachineTimers values={values} />
+        <EventsAtWork watch={watch} values={values} run={watch.active} />
         {Object.keys(rest).length > 0 && (
           <section class="card state" aria-label="State">
             <h3>State</h3>

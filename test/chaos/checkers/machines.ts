@@ -12,6 +12,14 @@ export interface SentEvent {
   readonly sent: number;
   /** When its acknowledgement had arrived; undefined: it never has. */
   acknowledged: number | undefined;
+  /** The run that takes it. */
+  run?: string;
+}
+
+/** A number that a client has written into the context of a machine. Each is larger than those before it. */
+export interface SentMark {
+  readonly n: number;
+  acknowledged: boolean;
 }
 
 /** A machine that rests: no run is in progress, and no timer is set. */
@@ -19,6 +27,9 @@ export interface MachineNow {
   readonly thread: string;
   readonly sent: readonly SentEvent[];
   readonly record: readonly string[];
+  /** The mark in its context; undefined: none. */
+  readonly mark?: number | undefined;
+  readonly marks?: readonly SentMark[];
   /** Undefined: the machine is not done. */
   readonly output: unknown;
   /** Events whose custom action has run. */
@@ -66,6 +77,11 @@ export function machineKeepsItsWord(now: MachineNow): Violation[] {
       say(`took event ${n} after one that was sent when it was acknowledged`);
     latest = Math.max(latest, event?.sent ?? latest);
   }
+  const { mark, marks = [] } = now;
+  const least = marks.findLast(({ acknowledged }) => acknowledged)?.n ?? 0;
+  if ((mark ?? 0) < least) say(`has lost mark ${least}: it has ${mark ?? "none"}`);
+  if (mark !== undefined && !marks.some(({ n }) => n === mark))
+    say(`has mark ${mark}, which nobody has written`);
   for (const { type, n, acknowledged } of sent) {
     const isTaken = entries.has(`take ${n}`);
     if (acknowledged !== undefined && !isTaken) say(`has lost event ${n} (${type})`);

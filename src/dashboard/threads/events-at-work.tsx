@@ -1,0 +1,83 @@
+import { useState } from "preact/hooks";
+import { getPossibleEvents, sendEvent } from "../api/client.ts";
+import { isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
+import { useResource } from "../components/use-resource.ts";
+import { useSubmit } from "../components/use-submit.ts";
+import type { ThreadSubscription } from "../live/thread-subscription.ts";
+import { EventAnswer } from "./event-answer.tsx";
+
+/** What the status of an event's run means for the event. */
+const FATES: Readonly<Record<string, string>> = {
+  pending: "waits",
+  running: "is being taken",
+  success: "was taken",
+  interrupted: "was withdrawn",
+};
+
+interface EventsAtWorkProps {
+  readonly watch: ThreadSubscription;
+  readonly values: JsonRecord;
+  /** The run in progress. */
+  readonly run: Run | undefined;
+}
+
+/** The events that a machine takes while its actors work, each as a button, and what became of those that were sent. */
+export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
+  const isMachine = isJsonRecord(values["__snapshot__"]);
+  const isAtWork = isMachine && run !== undefined && !isDone(run);
+  const [sent, setSent] = useState<readonly { readonly type: string; readonly run: string }[]>([]);
+  const [choice, setChoice] = useState<{ readonly of: string; readonly event: unknown } | null>(null);
+  const submit = useSubmit();
+  const possible = useResource(
+    async () => (isAtWork ? (await getPossibleEvents(watch.id)).events.map(({ type }) => type) : []),
+    [watch.id, isAtWork, JSON.stringify(values["__state__"])],
+  );
+  const events = isAtWork ? (possible.value ?? []) : [];
+  // An event that was chosen in an earlier state counts no more.
+  const key = events.join();
+  const chosen = choice?.of === key ? choice.event : undefined;
+  if (events.length === 0 && sent.length === 0) return null;
+  const send = async () => {
+    const { run_id } = await sendEvent(watch.id, chosen);
+    setSent((before) => [...before, { type: String((chosen as JsonRecord)["type"]), run: run_id }]);
+  };
+  const fateOf = (id: string) => {
+    const status = watch.runs.value.find(({ run_id }) => run_id === id)?.status ?? "pending";
+    return FATES[status] ?? "was not taken";
+  };
+  return (
+    <section class="card state" aria-label="Events">
+      <h3>Events</h3>
+      {events.length > 0 && (
+        <form
+          aria-busy={submit.isSending}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (chosen !== undefined) submit.start(send);
+          }}
+        >
+          <EventAnswer key={key} events={events} onChange={(event) => setChoice({ of: key, event })} />
+          {submit.error !== null && (
+            <p class="failure" role="alert">
+              {submit.error}
+            </p>
+          )}
+          <div class="bar end">
+            <button class="primary" disabled={chosen === undefined || submit.isSending}>
+              Send event
+            </button>
+          </div>
+        </form>
+      )}
+      {sent.length > 0 && (
+        <ul aria-label="Sent events">
+          {sent.map(({ type, run: id }) => (
+            <li key={id}>
+              <code>{type}</code> {fateOf(id)}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
