@@ -160,3 +160,30 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     await page.getByText("number 999", { exact: false }).first().waitFor();
   });
 });
+
+describe.skipIf(isMissing)("the history of a thread with large states", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("is read in part, and an older state where its address is opened", async () => {
+    const { url } = await serve({ graphs: { lines } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "lines", input: { messages: [] } });
+    const content = "x".repeat(300_000);
+    const store = (number: number) => ({
+      values: { messages: [{ id: "m", role: "user", content: `${number} ${content}` }] },
+    });
+    const ids: string[] = [];
+    for (let i = 0; i < 30; i++) {
+      const { checkpoint } = await postJson<{ checkpoint: { checkpoint_id: string } }>(
+        `${url}/threads/${thread}/state`,
+        store(i),
+      );
+      ids.push(checkpoint.checkpoint_id);
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    await page.locator(".travel > .dim", { hasText: "20 of 20, the latest" }).waitFor();
+    await page.evaluate(`location.hash = "#/threads/${thread}?tab=history&at=${ids[1]}"`);
+    await page.locator(".moment code", { hasText: ids[1] ?? "" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+});
