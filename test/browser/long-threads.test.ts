@@ -93,6 +93,8 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     const { page, wrong, say } = await start();
     await page.getByText("Answer to number 999").waitFor();
     expect(await drawn(page)).toBeLessThan(60);
+    // The script that lays out charts is 1.5 MB: it is loaded where one is shown.
+    expect(page.workers()).toEqual([]);
     await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
     await say(1_000, 1);
     await page.getByText("Answer to number 1000").waitFor();
