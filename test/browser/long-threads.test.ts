@@ -134,7 +134,8 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
 
   test("opens at the message of its address, and goes to another one's", async () => {
     const { page, url, thread } = await start();
-    for (const number of [300, 700]) {
+    await page.getByText("Answer to number 999").waitFor();
+    for (const number of [100, 300, 700]) {
       await page.goto(`${url}/#/threads/${thread}?message=m${number}`);
       if (number === 300) await page.reload();
       await expect
