@@ -85,6 +85,11 @@ describe.skipIf(isMissing)("the dashboard, for those who see it otherwise", { ti
       await page.waitForSelector(there);
       const width = await page.evaluate<number>("document.documentElement.scrollWidth");
       expect(width, hash).toBeLessThanOrEqual(360);
+      // The lists of cards scroll downwards alone.
+      const outer = await page.$$eval(".card", (all) =>
+        Math.max(0, ...all.map((card) => card.getBoundingClientRect().right)),
+      );
+      expect(outer, hash).toBeLessThanOrEqual(360);
     }
     await editState(page, `#/threads/${thread}?tab=history`);
     expect(await page.evaluate("document.querySelector('dialog').scrollWidth")).toBeLessThanOrEqual(360);

@@ -93,6 +93,8 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     const { page, wrong, say } = await start();
     await page.getByText("Answer to number 999").waitFor();
     expect(await drawn(page)).toBeLessThan(60);
+    // The script that lays out charts is 1.5 MB: it is loaded where one is shown.
+    expect(page.workers()).toEqual([]);
     await expect.poll(() => distanceFromEnd(page)).toBeLessThan(5);
     await say(1_000, 1);
     await page.getByText("Answer to number 1000").waitFor();
@@ -132,7 +134,8 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
 
   test("opens at the message of its address, and goes to another one's", async () => {
     const { page, url, thread } = await start();
-    for (const number of [300, 700]) {
+    await page.getByText("Answer to number 999").waitFor();
+    for (const number of [100, 300, 700]) {
       await page.goto(`${url}/#/threads/${thread}?message=m${number}`);
       if (number === 300) await page.reload();
       await expect
@@ -158,5 +161,32 @@ describe.skipIf(isMissing)("a conversation of a thousand messages", { timeout: 6
     expect(await page.evaluate("document.activeElement.getAttribute('href')")).toContain("message=m998");
     await page.keyboard.press("Tab");
     await page.getByText("number 999", { exact: false }).first().waitFor();
+  });
+});
+
+describe.skipIf(isMissing)("the history of a thread with large states", { timeout: 60_000 }, () => {
+  beforeAll(buildPages, 60_000);
+
+  test("is read in part, and an older state where its address is opened", async () => {
+    const { url } = await serve({ graphs: { lines } });
+    const thread = await newThread(url);
+    await postJson(`${url}/threads/${thread}/runs/wait`, { assistant_id: "lines", input: { messages: [] } });
+    const content = "x".repeat(300_000);
+    const store = (number: number) => ({
+      values: { messages: [{ id: "m", role: "user", content: `${number} ${content}` }] },
+    });
+    const ids: string[] = [];
+    for (let i = 0; i < 30; i++) {
+      const { checkpoint } = await postJson<{ checkpoint: { checkpoint_id: string } }>(
+        `${url}/threads/${thread}/state`,
+        store(i),
+      );
+      ids.push(checkpoint.checkpoint_id);
+    }
+    const { page, wrong } = await opened(await browser(), `${url}/#/threads/${thread}?tab=history`);
+    await page.locator(".travel > .dim", { hasText: "20 of 20, the latest" }).waitFor();
+    await page.evaluate(`location.hash = "#/threads/${thread}?tab=history&at=${ids[1]}"`);
+    await page.locator(".moment code", { hasText: ids[1] ?? "" }).waitFor();
+    expect(wrong).toEqual([]);
   });
 });

@@ -202,7 +202,9 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
     ahead = 0;
     const { page, wrong } = await opened(await browser(), `${app.url}/#/threads/${thread}`);
     await page.getByLabel("Views of the thread").getByRole("link", { name: "Runs" }).click();
-    await page.getByRole("link", { name: /success.*resume/ }).click();
+    const answer = page.locator(".runs li", { hasText: 'answers {"ok":true}' });
+    expect(await answer.innerText()).toMatch(/by ann · 1h ago/);
+    await answer.getByRole("link", { name: /success/ }).click();
     await expect
       .poll(() => page.innerText(".head .which"))
       .toMatch(/started 1h ago .* answers a question · by ann/s);

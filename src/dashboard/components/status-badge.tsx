@@ -41,7 +41,11 @@ export function timeUntil(then: string, at: number): string {
 export function Age({ since, isAgo = false }: { readonly since: string; readonly isAgo?: boolean }) {
   const age = ageOf(since, nowTruncatedToSeconds.value);
   return (
-    <time dateTime={since} title={new Date(since).toLocaleString()}>
+    // The title is made when it is wanted: formatting a page's dates takes longer than drawing the rest of it.
+    <time
+      dateTime={since}
+      onMouseEnter={({ currentTarget }) => (currentTarget.title = new Date(since).toLocaleString())}
+    >
       {!isAgo ? age : age === "now" ? "just now" : `${age} ago`}
     </time>
   );

@@ -2,18 +2,29 @@ import { getSchemas } from "../api/client.ts";
 import type { ChartDefinition } from "../inspector/chart-model.ts";
 import { fetchJson } from "../requests.ts";
 import { hrefOf } from "../app/page-location.ts";
-import { assistantLabel, useAssistants } from "../components/use-assistants.ts";
+import { assistantLabel, useAssistantList } from "../components/use-assistants.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { StatechartView } from "./statechart-view.tsx";
+import { StatechartView, useChartDrawing } from "./statechart-view.tsx";
 
 /** The assistants: their graphs as charts, and their input and output schemas. */
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
-  const assistants = useAssistants();
+  useChartDrawing();
+  const { value: assistants = [], error, isReading, reload } = useAssistantList();
   const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
-  if (assistant === undefined) return <EmptyState title="Loading, or the server has no graphs." />;
+  if (error !== null && assistant === undefined) return <LoadFailure text={error} onRetry={reload} />;
+  if (assistant === undefined)
+    return isReading ? (
+      <p class="dim pad" aria-busy="true">
+        Reading…
+      </p>
+    ) : (
+      <EmptyState title="The server has no graphs.">
+        <p class="dim">They are named in its configuration, under "graphs".</p>
+      </EmptyState>
+    );
   return (
     <article class="page graphs-page">
       <nav class="chips" aria-label="Assistants">

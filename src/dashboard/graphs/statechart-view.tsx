@@ -16,6 +16,9 @@ import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 /** Layouts are computed once and shared by all figures of the page. */
 const drawing = new ChartDrawing("dashboard/elk-worker.js");
 
+/** Called by pages that will show a chart once they have read it. */
+export const useChartDrawing = (): void => useEffect(() => void drawing.start(), []);
+
 const NOWHERE: readonly NodePath[] = [];
 
 interface FigureProps {

@@ -23,19 +23,26 @@ const OPTIONS = {
   "elk.padding": "[top=12,left=12,bottom=12,right=12]",
 };
 
-/** Draws charts. Each layout is computed once, in a worker. */
+/** Draws charts. Each layout is computed once, in a worker, which is large and starts when it is needed. */
 export class ChartDrawing {
-  readonly #elk;
+  readonly #worker: string;
   readonly #laid = new Map<string, Promise<ElkNode>>();
+  #elk: InstanceType<typeof elk.default> | null = null;
 
   /** `worker`: the URL of the worker's script. */
   constructor(worker: string) {
-    this.#elk = new elk.default({ workerFactory: () => new Worker(worker, { type: "module" }) });
+    this.#worker = worker;
+  }
+
+  /** Starts the worker. A page that is about to draw calls this while it still reads what to draw. */
+  start(): InstanceType<typeof elk.default> {
+    this.#elk ??= new elk.default({ workerFactory: () => new Worker(this.#worker, { type: "module" }) });
+    return this.#elk;
   }
 
   /** `key`: identifies the chart in the cache of layouts. */
   async draw(chart: ChartModel, key: string): Promise<SVGSVGElement> {
-    const laid = this.#laid.get(key) ?? this.#elk.layout(graphOf(chart));
+    const laid = this.#laid.get(key) ?? this.start().layout(graphOf(chart));
     this.#laid.set(key, laid);
     return svgOf(chart, await laid);
   }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { LoggedEvent } from "../live/event-log.ts";
 import type { StreamEvent } from "../live/trace.ts";
@@ -14,7 +15,7 @@ export function EventsTab({
   note,
 }: {
   readonly events: readonly LoggedEvent[];
-  readonly note?: string;
+  readonly note?: ComponentChildren;
 }) {
   const [text, setText] = useState("");
   const [most, setMost] = useState(MAX_EVENTS);

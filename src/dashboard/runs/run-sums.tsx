@@ -35,8 +35,8 @@ export function RunSums({ totals, path, askedAt }: SumsProps) {
       )}
       {path.size > 0 && (
         <p class="dim findings">
-          <span class="path-sign" aria-hidden="true" /> Slowest path: only if a task on it were faster, the
-          run would have been
+          <span class="path-sign" aria-hidden="true" /> Slowest path: only faster tasks on it make the run
+          faster
         </p>
       )}
     </>

@@ -51,8 +51,16 @@ export function parseMetrics(text: string, at: number): MetricsSample {
 
 const ESCAPED: { readonly [letter: string]: string } = { n: "\n", '"': '"', "\\": "\\" };
 
+/** The labels of earlier samples by their text, because each sample of five minutes has the same ones. */
+const knownLabels = new Map<string, MetricSampleLabels>();
+const MAX_KNOWN_LABELS = 1_000;
+
 function labelsOf(text: string): MetricSampleLabels {
+  const known = knownLabels.get(text);
+  if (known !== undefined) return known;
+  if (knownLabels.size >= MAX_KNOWN_LABELS) knownLabels.clear();
   const labels = new Map<string, string>();
+  knownLabels.set(text, labels);
   for (const [, name = "", value = ""] of text.matchAll(LABEL)) {
     labels.set(
       name,

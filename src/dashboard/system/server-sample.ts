@@ -39,20 +39,27 @@ export async function settled<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
+function addSample(text: string): void {
+  const sample = parseMetrics(text, performance.now());
+  metricsSamples.value = [...metricsSamples.value, sample].slice(-MAX_SAMPLES);
+}
+
 export async function takeSample(): Promise<ServerSample> {
   const began = performance.now();
   await fetchJson("ok");
   const latency = performance.now() - began;
-  const [info, text, threads, ...counts] = await Promise.all([
+  // The metrics are shown as soon as they are read: to count many threads takes the server longer.
+  const reading = settled(
+    sendRequest("metrics")
+      .then((response) => response.text())
+      .then(addSample),
+  );
+  const [info, threads, ...counts] = await Promise.all([
     fetchJson<Info>("info"),
-    settled(sendRequest("metrics").then((response) => response.text())),
     settled(getThreadCount({})),
     ...THREAD_STATUSES.map((status) => settled(getThreadCount({ status }))),
   ]);
-  if (text !== undefined)
-    metricsSamples.value = [...metricsSamples.value, parseMetrics(text, performance.now())].slice(
-      -MAX_SAMPLES,
-    );
+  await reading;
   return {
     version: info.version,
     transport: info.heddle?.transport?.kind ?? "?",

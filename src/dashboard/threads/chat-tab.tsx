@@ -26,7 +26,7 @@ export function ChatTab({ watch }: { readonly watch: ThreadSubscription }) {
   const wanted = currentLocation.value.query.get("message");
   const { box, follow, isFollowing } = useFollow(
     [conversation.length, streamed.map(({ text }) => text.length).join(), latest?.status],
-    wanted === null,
+    wanted,
   );
   const why = trace?.error ?? watch.record.value?.error ?? null;
   const isReading = state === null && watch.error.value === null;
@@ -141,10 +141,10 @@ function workOf(trace: Trace | undefined): string {
   return names.length === 0 ? "Running…" : `${[...new Set(names)].join(", ")}…`;
 }
 
-/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `startsAtEnd`: whether it is there at first. */
-function useFollow(on: readonly unknown[], startsAtEnd: boolean) {
+/** Keeps the view scrolled to the end, unless the user has scrolled away from it. `wanted`: the message that is shown instead. */
+function useFollow(on: readonly unknown[], wanted: string | null) {
   const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(startsAtEnd);
+  const isAtEnd = useRef(wanted === null);
   const follow = () => {
     if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   };
@@ -178,6 +178,9 @@ function useFollow(on: readonly unknown[], startsAtEnd: boolean) {
       current.removeEventListener("keydown", jump);
     };
   }, []);
+  useLayoutEffect(() => {
+    if (wanted !== null) isAtEnd.current = false;
+  }, [wanted]);
   useLayoutEffect(follow, on);
   return { box, follow, isFollowing: () => isAtEnd.current };
 }

@@ -1,6 +1,6 @@
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
 import type { ThreadState } from "../api/records.ts";
-import { getHistory } from "../api/client.ts";
+import { getHistory, getStateAt } from "../api/client.ts";
 import { replaceQuery, currentLocation, threadHref } from "../app/page-location.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
@@ -8,13 +8,20 @@ import { CheckpointView } from "./checkpoint-view.tsx";
 
 /** The largest number of states read. */
 const MAX_CHECKPOINTS = 200;
+/** The number of states read at first, however large they are. */
+const FIRST_CHECKPOINTS = 20;
+/** Characters: more states are read only as long as all together are likely to be shorter. */
+const MAX_HISTORY_CHARACTERS = 4_000_000;
 
 /** The states of a thread over time (time travel). */
 export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
   const newest = watch.state.value?.checkpoint?.checkpoint_id ?? "";
-  const { value, error, reload } = useResource(
-    () => getHistory(watch.id, { limit: MAX_CHECKPOINTS }),
-    [watch.id, newest],
+  const { value, error, reload } = useResource(() => readHistory(watch.id), [watch.id, newest]);
+  const wanted = currentLocation.value.query.get("at");
+  const isWithin = (value?.states ?? []).some((state) => idOf(state) === wanted);
+  const older = useResource(
+    async () => (wanted === null || isWithin ? null : getStateAt(watch.id, wanted).catch(() => null)),
+    [watch.id, wanted, isWithin],
   );
   if (error !== null) return <LoadFailure text={error} onRetry={reload} />;
   if (value === undefined)
@@ -23,20 +30,20 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
         Reading…
       </p>
     );
-  const all = value.toReversed();
+  const all = [
+    ...(older.value === null || isWithin ? [] : [older.value]),
+    ...value.states.toReversed(),
+  ].filter((state) => state !== undefined);
   if (all.length === 0)
     return (
       <EmptyState title="The thread has no state yet.">
         <a href={threadHref(watch.id)}>Start a run</a>
       </EmptyState>
     );
-  const wanted = currentLocation.value.query.get("at");
   const branches = branchesOf(all);
-  const branch =
-    branches.find((states) => states.some(({ checkpoint }) => checkpoint?.checkpoint_id === wanted)) ??
-    branches[0];
+  const branch = branches.find((states) => states.some((state) => idOf(state) === wanted)) ?? branches[0];
   const states = branch ?? all;
-  const found = states.findIndex(({ checkpoint }) => checkpoint?.checkpoint_id === wanted);
+  const found = states.findIndex((state) => idOf(state) === wanted);
   const at = found < 0 ? states.length - 1 : found;
   const show = (index: number, of = states) =>
     replaceQuery({
@@ -69,7 +76,7 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
         </button>
         <span class="dim">
           {at + 1} of {states.length}
-          {value.length === MAX_CHECKPOINTS && ", the latest"}
+          {!value.isWhole && ", the latest"}
         </span>
       </div>
       {branches.length > 1 && (
@@ -95,6 +102,19 @@ export function HistoryTab({ watch }: { readonly watch: ThreadSubscription }) {
       )}
     </div>
   );
+}
+
+const idOf = (state: ThreadState): string => state.checkpoint?.checkpoint_id ?? "";
+
+/** Reads the latest states, the newest first: fewer where each is large, as with a long conversation. */
+async function readHistory(thread: string) {
+  const first = await getHistory(thread, { limit: FIRST_CHECKPOINTS });
+  const last = first.at(-1);
+  if (first.length < FIRST_CHECKPOINTS || last === undefined) return { states: first, isWhole: true };
+  const size = JSON.stringify(first).length / first.length;
+  const limit = Math.min(MAX_CHECKPOINTS, Math.floor(MAX_HISTORY_CHARACTERS / size)) - first.length;
+  const more = limit > 0 ? await getHistory(thread, { limit, before: idOf(last) }) : [];
+  return { states: [...first, ...more], isWhole: limit > 0 && more.length < limit };
 }
 
 const timeOf = (state: ThreadState | undefined): string =>

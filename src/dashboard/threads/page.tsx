@@ -68,7 +68,12 @@ function Side({ tab, watch }: { readonly tab: string; readonly watch: ThreadSubs
       return (
         <EventsTab
           events={watch.log.events}
-          note="Events since this page was opened. A run's page shows all of its events."
+          note={
+            <>
+              Events since this page was opened. The page of a <a href={threadHref(watch.id, "runs")}>run</a>{" "}
+              shows its events from the first one on.
+            </>
+          }
         />
       );
     }

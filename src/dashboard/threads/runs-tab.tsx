@@ -5,7 +5,7 @@ import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { answersWithIds } from "../live/answering.ts";
+import { answerOfRun, answersWithIds, userOfRun } from "../live/answering.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -70,7 +70,8 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
               <span class="what">{inputSummary(run)}</span>
             </a>
             <span class="dim">
-              <Age since={run.created_at} /> ·{" "}
+              {userOfRun(run) !== null && `by ${userOfRun(run)} · `}
+              <Age since={run.created_at} isAgo /> ·{" "}
               {formatDuration(
                 Math.max(
                   0,
@@ -131,11 +132,13 @@ export function RunsTab({ watch }: { readonly watch: ThreadSubscription }) {
 const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${index + 1}th`;
 
 /** Formats the input of a run as one line. */
-export function inputSummary({ kwargs: { input, command } }: Run): string {
+export function inputSummary(run: Run): string {
+  const { input, command } = run.kwargs;
   const [answer, ...others] = answersWithIds(isJsonRecord(command) ? command["resume"] : null) ?? [];
-  const given = answer !== undefined && others.length === 0 ? { resume: answer } : (command ?? input);
+  const answered = answer !== undefined && others.length === 0 ? answer : answerOfRun(run);
+  const given = answered ?? command ?? input;
   if (given === null || given === undefined) return "goes on";
-  const text = JSON.stringify(given);
+  const text = `${answered === undefined ? "" : "answers "}${JSON.stringify(given)}`;
   return text.length > 120 ? `${text.slice(0, 119)}…` : text;
 }
 
