@@ -95,6 +95,11 @@ CREATE TABLE IF NOT EXISTS ${schema}.shards (
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 INSERT INTO ${schema}.shards (shard)
   SELECT generate_series(0, shards - 1) FROM ${schema}.cluster ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS ${schema}.nodes (
+  id text PRIMARY KEY,
+  address text NOT NULL,
+  lives_until timestamptz NOT NULL
+);
 CREATE TABLE IF NOT EXISTS ${schema}.log (
   shard int NOT NULL,
   seq bigint NOT NULL,

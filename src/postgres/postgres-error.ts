@@ -67,3 +67,11 @@ function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError) return cause.errors.map(reasonOf).join(", ");
   return cause.message;
 }
+
+/** The error of a database in use: then, also a refused password is a failure of the moment. */
+export const unavailableDatabase = (error: unknown): ServiceError =>
+  error instanceof ServiceError && error.code === "storage.unavailable"
+    ? error
+    : new ServiceError("storage.unavailable", error instanceof Error ? error.message : String(error), {
+        cause: error,
+      });

@@ -1,8 +1,7 @@
-import { ServiceError } from "../model/errors.ts";
 import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
 import { quoteName } from "./cluster-schema.ts";
 import type { PostgresConnections, Statement } from "./connections.ts";
-import { sqlStateOf } from "./postgres-error.ts";
+import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
 /** The SQLSTATE of a key that exists. */
 const UNIQUE_VIOLATION = "23505";
@@ -64,7 +63,7 @@ export class PostgresShardLog implements ShardLog {
       stored = await this.#connections.run(this.#append, [shard, seq, epoch, bytes], bytes.length);
     } catch (error) {
       if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppend(shard, seq, epoch, error);
-      throw unavailableLog(error);
+      throw unavailableDatabase(error);
     }
     if (stored.length === 0) throw fencedAppend(shard, seq, epoch);
   }
@@ -90,15 +89,7 @@ export class PostgresShardLog implements ShardLog {
     try {
       return await this.#connections.run(statement, values, bytes);
     } catch (error) {
-      throw unavailableLog(error);
+      throw unavailableDatabase(error);
     }
   }
 }
-
-/** While a log is in use, also a refused password is a failure of the moment. */
-const unavailableLog = (error: unknown): ServiceError =>
-  error instanceof ServiceError && error.code === "storage.unavailable"
-    ? error
-    : new ServiceError("storage.unavailable", error instanceof Error ? error.message : String(error), {
-        cause: error,
-      });

@@ -6,12 +6,14 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { type ClusterDatabase, openClusterDatabase } from "../../src/postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { shardLogContract } from "../../src/testing.ts";
+import { membershipContract, shardLogContract } from "../../src/testing.ts";
 import { keyValueStoreContract } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
 const SHARDS = 100;
+/** Longer than a test takes: time passes only as the test says. */
+const LEASE_MS = 100_000;
 
 let server: PostgresServer;
 let client: Client;
@@ -32,7 +34,13 @@ describe.each([
   let databases: readonly ClusterDatabase[];
   const [one, two] = [() => databases[0] as ClusterDatabase, () => databases[1] as ClusterDatabase];
   beforeAll(async () => {
-    const options = { url: server.url, schema: `prepared_${prepared}`, shards: SHARDS, prepared };
+    const options = {
+      url: server.url,
+      schema: `prepared_${prepared}`,
+      shards: SHARDS,
+      prepared,
+      leaseMs: LEASE_MS,
+    };
     databases = await Promise.all(
       [1, 2].map(() => openClusterDatabase(options, { scheduler: systemScheduler })),
     );
@@ -50,10 +58,24 @@ describe.each([
     return Number(rows[0]?.epoch);
   };
 
+  const empty = (epoch: number) =>
+    client.query(`TRUNCATE prepared_${prepared}.log, prepared_${prepared}.nodes;
+      UPDATE prepared_${prepared}.shards SET epoch = ${epoch}, trimmed_below = 1, owner = NULL, lease_until = NULL`);
+
+  runContract("membership", membershipContract, async () => {
+    await empty(0);
+    // Moves the ends of leases and lives back, so that the test need not wait.
+    const pass = async (ms: number): Promise<void> => {
+      await client.query(`
+        UPDATE prepared_${prepared}.shards SET lease_until = lease_until - ${ms} * interval '1 millisecond';
+        UPDATE prepared_${prepared}.nodes SET lives_until = lives_until - ${ms} * interval '1 millisecond'`);
+    };
+    const [{ membership, log }, other] = [one(), two().membership];
+    return { harness: { membership, other, log, leaseMs: LEASE_MS, pass } };
+  });
+
   runContract("shard log", shardLogContract, async () => {
-    await client.query(
-      `TRUNCATE prepared_${prepared}.log; UPDATE prepared_${prepared}.shards SET epoch = 1, trimmed_below = 1`,
-    );
+    await empty(1);
     return { harness: { log: one().log, other: two().log, newEpoch } };
   });
 
