@@ -1,9 +1,11 @@
 import type { Membership } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
+import type { ShardSnapshots } from "../ports/shard-snapshots.ts";
 import { openSchema } from "./cluster-schema.ts";
 import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./connections.ts";
 import { PostgresMembership } from "./postgres-membership.ts";
 import { PostgresShardLog } from "./postgres-shard-log.ts";
+import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
   /** The number of shards: the same for all nodes, and for good. */
@@ -20,6 +22,7 @@ export interface ClusterDatabase {
   readonly id: string;
   readonly log: ShardLog;
   readonly membership: Membership;
+  readonly snapshots: ShardSnapshots;
   close(): Promise<void>;
 }
 
@@ -36,8 +39,9 @@ export async function openClusterDatabase(
   const { schema = "heddle", leaseMs = LEASE_MS } = options;
   const connections = await PostgresConnections.create(options, deps);
   const leaseConnections = await PostgresConnections.create({ ...options, connections: 1 }, deps);
+  const snapshotConnections = await PostgresConnections.create({ ...options, connections: 1 }, deps);
   const close = async (): Promise<void> => {
-    await Promise.all([connections.close(), leaseConnections.close()]);
+    await Promise.all([connections.close(), leaseConnections.close(), snapshotConnections.close()]);
   };
   try {
     const { id } = await openSchema(connections, schema, options.shards);
@@ -45,6 +49,7 @@ export async function openClusterDatabase(
       id,
       log: new PostgresShardLog(connections, schema),
       membership: new PostgresMembership(leaseConnections, schema, leaseMs),
+      snapshots: new PostgresShardSnapshots(snapshotConnections, schema),
       close,
     };
   } catch (error) {

@@ -111,5 +111,19 @@ CREATE TABLE IF NOT EXISTS ${schema}.log (
   toast.autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_cost_delay = 0
 );
 ALTER TABLE ${schema}.log ALTER COLUMN batch SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS ${schema}.snapshots (
+  id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  shard int NOT NULL,
+  seq bigint NOT NULL,
+  parts int,
+  bytes bigint
+);
+CREATE TABLE IF NOT EXISTS ${schema}.snapshot_parts (
+  snapshot uuid NOT NULL,
+  part int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (snapshot, part)
+);
+ALTER TABLE ${schema}.snapshot_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 `;
 }

@@ -29,6 +29,10 @@ export interface Statement {
 
 export type Row = { readonly [column: string]: unknown };
 
+/** Bytes as `pg` sends them. It would send a Uint8Array that is no Buffer as text. */
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
 const CONNECTIONS = 4;
 const TIMEOUT_MS = 5_000;
 /** Bytes per millisecond that a connection should carry at least: 2 MiB a second. */

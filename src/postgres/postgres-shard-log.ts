@@ -1,6 +1,6 @@
 import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
 import { quoteName } from "./cluster-schema.ts";
-import type { PostgresConnections, Statement } from "./connections.ts";
+import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
 /** The SQLSTATE of a key that exists. */
@@ -56,11 +56,9 @@ export class PostgresShardLog implements ShardLog {
   }
 
   async append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void> {
-    // A Uint8Array that is no Buffer would be sent as text.
-    const bytes = Buffer.from(batch.buffer, batch.byteOffset, batch.byteLength);
     let stored: readonly unknown[];
     try {
-      stored = await this.#connections.run(this.#append, [shard, seq, epoch, bytes], bytes.length);
+      stored = await this.#connections.run(this.#append, [shard, seq, epoch, asBuffer(batch)], batch.length);
     } catch (error) {
       if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppend(shard, seq, epoch, error);
       throw unavailableDatabase(error);

@@ -6,7 +6,7 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 import { type ClusterDatabase, openClusterDatabase } from "../../src/postgres/cluster-database.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { membershipContract, shardLogContract } from "../../src/testing.ts";
+import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
 import { keyValueStoreContract } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
@@ -59,7 +59,8 @@ describe.each([
   };
 
   const empty = (epoch: number) =>
-    client.query(`TRUNCATE prepared_${prepared}.log, prepared_${prepared}.nodes;
+    client.query(`
+      TRUNCATE prepared_${prepared}.log, prepared_${prepared}.nodes, prepared_${prepared}.snapshots, prepared_${prepared}.snapshot_parts;
       UPDATE prepared_${prepared}.shards SET epoch = ${epoch}, trimmed_below = 1, owner = NULL, lease_until = NULL`);
 
   runContract("membership", membershipContract, async () => {
@@ -72,6 +73,11 @@ describe.each([
     };
     const [{ membership, log }, other] = [one(), two().membership];
     return { harness: { membership, other, log, leaseMs: LEASE_MS, pass } };
+  });
+
+  runContract("snapshots", shardSnapshotsContract, async () => {
+    await empty(0);
+    return { harness: { snapshots: one().snapshots, other: two().snapshots } };
   });
 
   runContract("shard log", shardLogContract, async () => {

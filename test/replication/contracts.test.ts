@@ -5,10 +5,11 @@ import { systemScheduler } from "../../src/platform/scheduler.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
 import { MemoryMembership } from "../../src/replication/memory-membership.ts";
+import { MemoryShardSnapshots } from "../../src/replication/memory-shard-snapshots.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { membershipContract, shardLogContract } from "../../src/testing.ts";
+import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
 import { keyValueStoreContract } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { temporary } from "../storage/support.ts";
@@ -24,6 +25,11 @@ runContract("membership: memory", membershipContract, async () => {
   const membership = new MemoryMembership(log, { now: () => now, mono: () => now }, 1_000);
   const pass = async (ms: number): Promise<void> => void (now += ms);
   return { harness: { membership, other: membership, log, leaseMs: 1_000, pass } };
+});
+
+runContract("snapshots: memory", shardSnapshotsContract, async () => {
+  const snapshots = new MemoryShardSnapshots();
+  return { harness: { snapshots, other: snapshots } };
 });
 
 const deps = { clock: systemClock, scheduler: systemScheduler, random: systemRandom() };
