@@ -93,6 +93,53 @@ describe("connections that break", () => {
     },
   );
 
+  test("owners that take over from each other, over connections that are cut, lose and repeat nothing", async () => {
+    const schema = newSchema();
+    const reader = await openDatabase({ schema });
+    const cuts: readonly Cut[] = ["before-answer", "after-request", "before-request"];
+    const acknowledged: string[] = [];
+    /** Writes until another owner has taken the shard. */
+    const write = async (owner: number): Promise<void> => {
+      const proxy = await CuttingProxy.to(server.port);
+      onTestFinished(() => proxy.close());
+      const database = await openDatabase({ schema, url: urlOf(proxy.port), timeoutMs: 2_000 });
+      const store = replicated(database.log, await newEpoch(schema, 0), 30_000);
+      await store.open();
+      for (let i = 0; ; i++) {
+        if (i % 5 === 0) proxy.next = cuts[(i / 5 + owner) % cuts.length];
+        const key = `${owner}/${i}`;
+        try {
+          await store.batch([{ key, value: Buffer.from(key) }]);
+        } catch (error) {
+          expect(error).toMatchObject({ code: "log.fenced" });
+          return store.close();
+        }
+        acknowledged.push(key);
+        if (i === 10) written();
+      }
+    };
+    let written = (): void => {};
+    const writers: Promise<void>[] = [];
+    for (let owner = 0; owner < 5; owner++) {
+      const enough = new Promise<void>((resolve) => (written = resolve));
+      const writer = write(owner);
+      writers.push(writer);
+      await Promise.race([enough, writer]);
+    }
+    await newEpoch(schema, 0);
+    await Promise.all(writers);
+
+    const keys = await loggedKeys(reader.log);
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(keys.filter((key) => acknowledged.includes(key)).toSorted()).toEqual(acknowledged.toSorted());
+    const entries = await reader.log.read(0, 1, 10_000_000);
+    const epochs = entries.map(({ epoch }) => epoch);
+    expect(epochs).toEqual(epochs.toSorted((a, b) => a - b));
+    // What an owner has written is in its order, and before all that the next one has written.
+    const order = keys.map((key) => key.split("/").map(Number) as [number, number]);
+    expect(order).toEqual(order.toSorted((a, b) => a[0] - b[0] || a[1] - b[1]));
+  });
+
   test("a restart of the database is waited for", async () => {
     const schema = newSchema();
     const database = await openDatabase({ schema });
