@@ -4,6 +4,10 @@
  *     for (const { title, run } of shardLogContract) test(title, async () => run(await makeHarness()));
  */
 export type { ContractCheck } from "./contracts/contract.ts";
+export { membershipContract, type MembershipHarness } from "./contracts/membership.ts";
 export { shardLogContract, type ShardLogHarness } from "./contracts/shard-log.ts";
+export { shardSnapshotsContract, type ShardSnapshotsHarness } from "./contracts/shard-snapshots.ts";
+export type { ClusterNode, ClusterView, Membership, ShardLease } from "./ports/membership.ts";
+export type { ShardSnapshot, ShardSnapshots } from "./ports/shard-snapshots.ts";
 export type { LogEntry, ShardLog } from "./ports/shard-log.ts";
 export { ServiceError, type ErrorCode } from "./model/errors.ts";

@@ -29,6 +29,7 @@ const FIRST = [
   "stream/large-output",
   "langgraph/kill",
   "storage/contracts",
+  "postgres/",
   "config/",
   "e2e/conformance",
   "e2e/auth-sweep",

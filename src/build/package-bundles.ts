@@ -45,6 +45,7 @@ export const EXTERNAL_PACKAGES = [
   "croner",
   "ipaddr.js",
   "jose",
+  "pg",
   "prom-client",
   "@langchain/langgraph-sdk",
 ];

@@ -54,6 +54,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
   "classic-level": ["src/storage/"],
   "abstract-level": ["src/storage/"],
   "memory-level": ["src/storage/"],
+  pg: ["src/postgres/connections.ts"],
   msgpackr: ["src/codec/msgpack.ts"],
   jose: ["src/access/jwt-auth.ts"],
   esbuild: ["src/build/", "src/config/ui-bundler.ts", "src/graph-loader/describe-load-error.ts"],

@@ -4,10 +4,12 @@ import { systemRandom } from "../../src/platform/random.ts";
 import { systemScheduler } from "../../src/platform/scheduler.ts";
 import type { KeyValueStore } from "../../src/ports/key-value-store.ts";
 import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
+import { MemoryMembership } from "../../src/replication/memory-membership.ts";
+import { MemoryShardSnapshots } from "../../src/replication/memory-shard-snapshots.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { LevelDbKeyValueStore } from "../../src/storage/leveldb-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
-import { shardLogContract } from "../../src/testing.ts";
+import { membershipContract, shardLogContract, shardSnapshotsContract } from "../../src/testing.ts";
 import { keyValueStoreContract } from "../contracts/key-value-store.ts";
 import { runContract } from "../contracts/run-contract.ts";
 import { temporary } from "../storage/support.ts";
@@ -15,6 +17,19 @@ import { temporary } from "../storage/support.ts";
 runContract("shard log: memory", shardLogContract, async () => {
   const log = new MemoryShardLog();
   return { harness: { log, other: log, newEpoch: async (shard) => log.newEpoch(shard) } };
+});
+
+runContract("membership: memory", membershipContract, async () => {
+  let now = 0;
+  const log = new MemoryShardLog();
+  const membership = new MemoryMembership(log, { now: () => now, mono: () => now }, 1_000);
+  const pass = async (ms: number): Promise<void> => void (now += ms);
+  return { harness: { membership, other: membership, log, leaseMs: 1_000, pass } };
+});
+
+runContract("snapshots: memory", shardSnapshotsContract, async () => {
+  const snapshots = new MemoryShardSnapshots();
+  return { harness: { snapshots, other: snapshots } };
 });
 
 const deps = { clock: systemClock, scheduler: systemScheduler, random: systemRandom() };

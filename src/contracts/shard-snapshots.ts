@@ -1,0 +1,149 @@
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import type { ShardSnapshot, ShardSnapshots } from "../ports/shard-snapshots.ts";
+import { defineContract } from "./contract.ts";
+
+/** Snapshots under test, of a new cluster with at least two shards: 0 and 1. */
+export interface ShardSnapshotsHarness {
+  readonly snapshots: ShardSnapshots;
+  /** The same as another node has them. */
+  readonly other: ShardSnapshots;
+}
+
+const DELETED = { name: "ServiceError", code: "log.trimmed" };
+
+async function* texts(...parts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) yield new TextEncoder().encode(part);
+}
+
+async function read(snapshots: ShardSnapshots, snapshot: ShardSnapshot | undefined): Promise<string[]> {
+  const found: string[] = [];
+  if (snapshot === undefined) return ["none"];
+  for await (const part of snapshots.read(snapshot)) found.push(new TextDecoder().decode(part));
+  return found;
+}
+
+/** A snapshot that is being put: it has stored its first part, and waits. */
+async function begun(
+  snapshots: ShardSnapshots,
+  seq: number,
+): Promise<{ readonly put: Promise<ShardSnapshot>; finish(): void }> {
+  let finish = (): void => {};
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  let put: Promise<ShardSnapshot> | undefined;
+  await new Promise<void>((resolve) => {
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      yield* texts("first");
+      resolve();
+      await finished;
+      yield* texts("second");
+    }
+    put = snapshots.put(0, seq, parts());
+  });
+  return { put: put as Promise<ShardSnapshot>, finish };
+}
+
+/** The contract of {@link ShardSnapshots}. */
+export const shardSnapshotsContract = defineContract<ShardSnapshotsHarness>({
+  "a new cluster has no snapshots": async ({ snapshots }) => {
+    equal(await snapshots.newest(0), undefined);
+    await snapshots.prune(0);
+  },
+
+  "gives back what was put, through another node": async ({ snapshots, other }) => {
+    const put = await snapshots.put(0, 7, texts("one", "", "three"));
+    deepEqual({ ...put, id: "" }, { id: "", shard: 0, seq: 7, parts: 3, bytes: 8 });
+    deepEqual(await other.newest(0), put);
+    deepEqual(await read(other, put), ["one", "", "three"]);
+    equal(await other.newest(1), undefined);
+  },
+
+  "keeps a snapshot without parts": async ({ snapshots }) => {
+    const put = await snapshots.put(1, 1, texts());
+    deepEqual(await snapshots.newest(1), put);
+    deepEqual(await read(snapshots, put), []);
+  },
+
+  "keeps parts of any bytes, of some megabytes": async ({ snapshots, other }) => {
+    const part = Uint8Array.from({ length: 1024 * 1024 }, (_, i) => (i * 31) % 256);
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      for (let i = 0; i < 3; i++) yield part;
+    }
+    const put = await snapshots.put(0, 1, parts());
+    let count = 0;
+    for await (const found of other.read(put)) {
+      equal(Buffer.compare(found, part), 0);
+      count++;
+    }
+    equal(count, 3);
+  },
+
+  "the newest is the one with the highest position, in whatever order they are put": async ({
+    snapshots,
+  }) => {
+    const second = await snapshots.put(0, 20, texts("b"));
+    await snapshots.put(0, 10, texts("a"));
+    deepEqual(await snapshots.newest(0), second);
+    const third = await snapshots.put(0, 30, texts("c"));
+    deepEqual(await snapshots.newest(0), third);
+  },
+
+  "two nodes may put a snapshot at one position": async ({ snapshots, other }) => {
+    await Promise.all([snapshots.put(0, 5, texts("a", "b")), other.put(0, 5, texts("a", "b"))]);
+    await snapshots.prune(0);
+    deepEqual(await read(other, await other.newest(0)), ["a", "b"]);
+  },
+
+  "is seen only when it is complete": async ({ snapshots, other }) => {
+    const before = await snapshots.put(0, 1, texts("before"));
+    const { put, finish } = await begun(snapshots, 2);
+    deepEqual(await other.newest(0), before);
+    finish();
+    const after = await put;
+    deepEqual(await other.newest(0), after);
+    deepEqual(await read(other, after), ["first", "second"]);
+  },
+
+  "passes on an error of its source, and then there is no such snapshot": async ({ snapshots, other }) => {
+    async function* parts(): AsyncGenerator<Uint8Array> {
+      yield* texts("a");
+      throw new Error("the copy cannot be read");
+    }
+    await rejects(snapshots.put(0, 1, parts()), /the copy cannot be read/);
+    equal(await other.newest(0), undefined);
+  },
+
+  "pruning keeps the newest": async ({ snapshots, other }) => {
+    const parts = Array.from({ length: 40 }, (_, i) => `part ${i}`);
+    const old = await snapshots.put(0, 1, texts(...parts));
+    const elsewhere = await snapshots.put(1, 1, texts("elsewhere"));
+    const newest = await snapshots.put(0, 2, texts(...parts));
+    await other.prune(0);
+    await other.prune(0);
+    deepEqual(await snapshots.newest(0), newest);
+    deepEqual(await read(snapshots, newest), parts);
+    deepEqual(await read(snapshots, elsewhere), ["elsewhere"]);
+    await rejects(read(snapshots, old), DELETED);
+  },
+
+  "a reader whose snapshot is pruned gets an error, not a part of it": async ({ snapshots, other }) => {
+    const old = await snapshots.put(0, 1, texts("a", "b", "c"));
+    const reader = snapshots.read(old)[Symbol.asyncIterator]();
+    await reader.next();
+    await other.put(0, 2, texts("new"));
+    await other.prune(0);
+    await rejects(async () => {
+      while ((await reader.next()).done !== true);
+    }, DELETED);
+  },
+
+  "pruning ends snapshots that are put below the newest, and only those": async ({ snapshots, other }) => {
+    const [late, next] = [await begun(snapshots, 1), await begun(snapshots, 3)];
+    await other.put(0, 2, texts("new"));
+    await other.prune(0);
+    late.finish();
+    next.finish();
+    await rejects(late.put, DELETED);
+    deepEqual(await read(other, await next.put), ["first", "second"]);
+    deepEqual(await other.newest(0), await next.put);
+  },
+});

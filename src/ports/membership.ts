@@ -1,0 +1,50 @@
+/** A node of a cluster. */
+export interface ClusterNode {
+  /** Unique for each start of a process. */
+  readonly id: string;
+  /** Where the other nodes reach it. */
+  readonly address: string;
+}
+
+/** A shard that a node owns. */
+export interface ShardLease {
+  readonly shard: number;
+  /** Higher than that of every lease of the shard before. */
+  readonly epoch: number;
+}
+
+/** A cluster at one moment. */
+export interface ClusterView {
+  /** The living nodes, in the order of their ids. */
+  readonly nodes: readonly ClusterNode[];
+  /** The leases that have not ended, by shard. */
+  readonly owners: readonly (ShardLease & { readonly node: string })[];
+  /** Those of the renewed leases that the node still has. */
+  readonly kept: readonly ShardLease[];
+}
+
+/**
+ * Which nodes live, and which shards they own. Time is measured by the clock of the engine alone: a node that has not renewed for the length of a
+ * lease no longer counts as living, and its shards can be taken.
+ *
+ * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of every earlier owner. So two nodes can
+ * believe for a moment that they own a shard, but only one can write.
+ *
+ * Every failure MUST be a ServiceError `storage.unavailable`. Then it is unknown whether the call had an effect.
+ */
+export interface Membership {
+  /**
+   * Registers a node, or extends its registration, and extends its leases, all from the same moment on. A lease that has ended is extended too if nobody has
+   * taken the shard. MUST be one step: with a step for each shard, leases would end while the node is still working through them.
+   */
+  renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<ClusterView>;
+  /**
+   * Takes a shard that has no owner, or whose lease has ended, or that the node itself owns. Returns the new epoch; undefined if another node owns
+   * it. MUST give a shard to one node only, however many ask at once.
+   */
+  take(node: string, shard: number): Promise<number | undefined>;
+  /** Ends a lease. Does nothing if the shard has been taken again since. */
+  give(node: string, lease: ShardLease): Promise<void>;
+  /** Removes a node, and ends its leases. */
+  leave(node: string): Promise<void>;
+}

@@ -1,0 +1,37 @@
+import { ServiceError } from "../model/errors.ts";
+
+/** A copy of the database of a shard. */
+export interface ShardSnapshot {
+  readonly id: string;
+  readonly shard: number;
+  /** The position in the log up to which the copy has applied it. */
+  readonly seq: number;
+  readonly parts: number;
+  readonly bytes: number;
+}
+
+/**
+ * Copies of the databases of shards, from which a node starts that has none, or one that is older than the log reaches back.
+ *
+ * Every failure MUST be a ServiceError: `storage.unavailable`, or `log.trimmed` for a snapshot that was deleted in the meantime.
+ */
+export interface ShardSnapshots {
+  /**
+   * Stores a snapshot, of parts of at most some megabytes. MUST NOT be seen by {@link newest} before all of them are stored. If it rejects, or the
+   * process ends, there is no such snapshot, and {@link prune} deletes its parts once there is a newer one. Errors of `parts` are passed on.
+   */
+  put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot>;
+  /** The complete snapshot of a shard with the highest position; undefined if there is none. */
+  newest(shard: number): Promise<ShardSnapshot | undefined>;
+  /** The parts of a snapshot, as they were put. */
+  read(snapshot: ShardSnapshot): AsyncIterable<Uint8Array>;
+  /** Deletes the snapshots of a shard below the newest complete one, also unfinished ones: their `put` rejects. In small steps. */
+  prune(shard: number): Promise<void>;
+}
+
+/** The error for a snapshot that was deleted while it was read or put. */
+export const deletedSnapshot = (shard: number, seq: number): ServiceError =>
+  new ServiceError(
+    "log.trimmed",
+    `The snapshot of shard ${shard} at position ${seq} was deleted, because there is a newer one`,
+  );

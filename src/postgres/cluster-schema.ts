@@ -1,0 +1,129 @@
+import { ServiceError } from "../model/errors.ts";
+import type { PostgresConnections } from "./connections.ts";
+
+/** The version of the tables. */
+const FORMAT = 1;
+/** PostgreSQL 14. */
+const OLDEST_VERSION = 140_000;
+/** The key of the lock that is held while tables are created: `heddle` in ASCII. */
+const CREATION_LOCK = 0x686564646c65;
+
+/** A cluster, as its database has it. */
+export interface StoredCluster {
+  /** A UUID that was made with the tables. */
+  readonly id: string;
+  readonly shards: number;
+}
+
+/** A name in double quotes, as an identifier. */
+export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * Creates the tables of a cluster where there are none, also if several nodes do so at the same time, and checks those that are there.
+ * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version` for tables of another
+ *   version; `storage.unavailable`
+ */
+export async function openSchema(
+  connections: PostgresConnections,
+  schema: string,
+  shards: number,
+): Promise<StoredCluster> {
+  const [server] = await connections.runScript(
+    "SELECT current_setting('server_version_num')::int AS version, current_setting('transaction_read_only') AS read_only, " +
+      `to_regclass('${`${quoteName(schema)}.cluster`.replaceAll("'", "''")}') IS NOT NULL AS exists`,
+  );
+  checkVersion(server?.["version"] as number);
+  if (server?.["read_only"] === "on") {
+    throw new ServiceError(
+      "storage.unavailable",
+      "The PostgreSQL database is read-only: it may be a standby",
+    );
+  }
+  if (server?.["exists"] !== true) await connections.runScript(creation(schema, shards));
+  const [stored] = await connections.runScript(
+    `SELECT id::text, shards, format FROM ${quoteName(schema)}.cluster`,
+  );
+  const format = stored?.["format"] as number;
+  if (format !== FORMAT) {
+    throw new ServiceError(
+      "storage.version",
+      `The tables of the cluster in the schema ${schema} have the version ${format}; this version of Heddle reads ${FORMAT}`,
+    );
+  }
+  const cluster = { id: stored?.["id"] as string, shards: stored?.["shards"] as number };
+  if (cluster.shards !== shards) {
+    throw new ServiceError(
+      "config.invalid",
+      `The cluster in the schema ${schema} was made with ${cluster.shards} shards, not ${shards}: the number cannot change. ` +
+        "For a second cluster in the same database, choose another schema",
+    );
+  }
+  return cluster;
+}
+
+/** @throws ServiceError `config.invalid` */
+export function checkVersion(version: number): void {
+  if (version >= OLDEST_VERSION) return;
+  throw new ServiceError(
+    "config.invalid",
+    `The cluster's database is PostgreSQL ${Math.floor(version / 10_000)}; version ${OLDEST_VERSION / 10_000} or later is needed`,
+  );
+}
+
+/**
+ * One transaction. Vacuuming is set to run often: the rows of `shards` change all the time, and trimming deletes from `log` as much as is
+ * appended.
+ */
+function creation(name: string, shards: number): string {
+  const schema = quoteName(name);
+  return `
+SELECT pg_advisory_xact_lock(${CREATION_LOCK});
+CREATE SCHEMA IF NOT EXISTS ${schema};
+CREATE TABLE IF NOT EXISTS ${schema}.cluster (
+  single boolean PRIMARY KEY DEFAULT true CHECK (single),
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  shards int NOT NULL,
+  format int NOT NULL
+);
+INSERT INTO ${schema}.cluster (shards, format) VALUES (${shards}, ${FORMAT}) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS ${schema}.shards (
+  shard int PRIMARY KEY,
+  epoch bigint NOT NULL DEFAULT 0,
+  trimmed_below bigint NOT NULL DEFAULT 1,
+  owner text,
+  lease_until timestamptz
+) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+INSERT INTO ${schema}.shards (shard)
+  SELECT generate_series(0, shards - 1) FROM ${schema}.cluster ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS ${schema}.nodes (
+  id text PRIMARY KEY,
+  address text NOT NULL,
+  lives_until timestamptz NOT NULL
+);
+CREATE TABLE IF NOT EXISTS ${schema}.log (
+  shard int NOT NULL,
+  seq bigint NOT NULL,
+  epoch bigint NOT NULL,
+  batch bytea NOT NULL,
+  PRIMARY KEY (shard, seq)
+) WITH (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+  toast.autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_cost_delay = 0
+);
+ALTER TABLE ${schema}.log ALTER COLUMN batch SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS ${schema}.snapshots (
+  id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  shard int NOT NULL,
+  seq bigint NOT NULL,
+  parts int,
+  bytes bigint
+);
+CREATE TABLE IF NOT EXISTS ${schema}.snapshot_parts (
+  snapshot uuid NOT NULL,
+  part int NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (snapshot, part)
+);
+ALTER TABLE ${schema}.snapshot_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
+`;
+}

@@ -1,0 +1,136 @@
+import type { Pool, PoolClient } from "pg";
+import { ServiceError } from "../model/errors.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import { postgresError } from "./postgres-error.ts";
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
+  readonly url: string;
+  /** Connections at most. Default: 4. */
+  readonly connections?: number;
+  /**
+   * False: statements are parsed each time, for poolers in transaction mode that do not keep prepared statements (PgBouncer before 1.21, or with
+   * `max_prepared_statements = 0`). Default: true.
+   */
+  readonly prepared?: boolean;
+  /** Milliseconds until a connection that does not answer is closed. Default: 5,000. Large values get more. */
+  readonly timeoutMs?: number;
+}
+
+export interface PostgresDeps {
+  readonly scheduler: Scheduler;
+}
+
+/** A statement, with the name under which it is prepared. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Row = { readonly [column: string]: unknown };
+
+/** Bytes as `pg` sends them. It would send a Uint8Array that is no Buffer as text. */
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+const CONNECTIONS = 4;
+const TIMEOUT_MS = 5_000;
+/** Bytes per millisecond that a connection should carry at least: 2 MiB a second. */
+const SLOWEST_BYTES_PER_MS = 2_048;
+/** Milliseconds after which an unused connection is closed. */
+const IDLE_MS = 60_000;
+
+/**
+ * Connections to a PostgreSQL database. Each statement is a transaction of its own and leaves nothing in its session, so that a pooler may give
+ * each one another session.
+ */
+export class PostgresConnections {
+  readonly #pool: Pool;
+  readonly #scheduler: Scheduler;
+  readonly #isPrepared: boolean;
+  readonly #timeoutMs: number;
+  /** `host:port`, for messages. */
+  readonly #address: string;
+
+  private constructor(pool: Pool, address: string, options: PostgresOptions, { scheduler }: PostgresDeps) {
+    this.#pool = pool;
+    this.#address = address;
+    this.#scheduler = scheduler;
+    this.#isPrepared = options.prepared ?? true;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    // A connection that breaks is replaced when the next one is needed. Without listeners, the error would end the process: the pool listens to
+    // unused connections only.
+    pool.on("error", () => undefined);
+    pool.on("connect", (client) => client.on("error", () => undefined));
+  }
+
+  /** Makes connections, which are opened when they are needed. @throws ServiceError `config.invalid` if the URL is wrong */
+  static async create(options: PostgresOptions, deps: PostgresDeps): Promise<PostgresConnections> {
+    // Loaded only where it is used.
+    const { default: pg } = await import("pg");
+    const config = {
+      connectionString: options.url,
+      max: options.connections ?? CONNECTIONS,
+      connectionTimeoutMillis: options.timeoutMs ?? TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      allowExitOnIdle: true,
+      application_name: "heddle",
+    };
+    try {
+      const { host, port } = new pg.Client(config);
+      return new PostgresConnections(new pg.Pool(config), `${host}:${port}`, options, deps);
+    } catch (cause) {
+      throw new ServiceError("config.invalid", "The address of the PostgreSQL database is no valid URL", {
+        cause,
+      });
+    }
+  }
+
+  /** Runs a statement. `bytes`: the size of its values or of its result, if it may be large. @throws ServiceError see `postgres-error.ts`; the cause has the SQLSTATE */
+  async run({ name, text }: Statement, values: readonly unknown[], bytes = 0): Promise<readonly Row[]> {
+    const query = { text, values: [...values], ...(this.#isPrepared ? { name } : {}) };
+    return this.#use(bytes, async (client) => (await client.query<Row>(query)).rows);
+  }
+
+  /** Runs several statements without values as one transaction. Resolves with the rows of the last one. */
+  async runScript(text: string): Promise<readonly Row[]> {
+    return this.#use(0, async (client) => {
+      const results: unknown = await client.query<Row>(text);
+      const last = (Array.isArray(results) ? results.at(-1) : results) as { readonly rows: readonly Row[] };
+      return last.rows;
+    });
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #use<R>(bytes: number, use: (client: PoolClient) => Promise<R>): Promise<R> {
+    let client: PoolClient | undefined;
+    try {
+      client = await this.#pool.connect();
+      const result = await this.#answer(use(client), this.#timeoutMs + bytes / SLOWEST_BYTES_PER_MS);
+      client.release();
+      return result;
+    } catch (cause) {
+      const error = postgresError(cause, this.#address);
+      // Closes the connection, unless the database has only refused the statement's values.
+      client?.release(!error.isConnectionUsable);
+      throw error.serviceError;
+    }
+  }
+
+  /** Rejects when the database does not answer in time. */
+  #answer<R>(result: Promise<R>, ms: number): Promise<R> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#scheduler.after(
+        ms,
+        () => reject(new Error(`no answer within ${Math.round(ms)} ms`)),
+        true,
+      );
+      result.then(resolve, reject).finally(cancel);
+    });
+  }
+}

@@ -1,0 +1,77 @@
+import { type ErrorCode, ServiceError } from "../model/errors.ts";
+
+/** What the failures mean of which a person has to know more than the database's own message. */
+const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meaning: string] } = {
+  "28000": ["config.invalid", "refuses the user"],
+  "28P01": ["config.invalid", "refuses the user or the password"],
+  "3D000": ["config.invalid", "has no such database"],
+  "42501": [
+    "config.invalid",
+    "does not give the user the rights that a cluster needs: create a schema, and own its tables",
+  ],
+  "25006": ["storage.unavailable", "is read-only: it may be a standby"],
+  "53100": ["storage.unavailable", "has a full disk: free some space there"],
+  "53300": [
+    "storage.unavailable",
+    "has no connections left: raise max_connections, or put a pooler before it",
+  ],
+  "57P01": ["storage.unavailable", "is shutting down"],
+  "57P02": ["storage.unavailable", "has crashed and restarts"],
+  "57P03": ["storage.unavailable", "is starting"],
+  "57014": ["storage.unavailable", "took too long for a statement"],
+  "26000": [
+    "storage.unavailable",
+    "is behind a pooler that does not keep prepared statements: set cluster.prepared to false",
+  ],
+  "42P05": [
+    "storage.unavailable",
+    "is behind a pooler that does not keep prepared statements: set cluster.prepared to false",
+  ],
+};
+
+/** Classes of SQLSTATE after which a connection can be used again: the database has refused the data of a statement. */
+const USABLE = /^(22|23|40|42|54)/;
+
+export interface PostgresFailure {
+  readonly serviceError: ServiceError;
+  readonly isConnectionUsable: boolean;
+}
+
+/** Maps a failure of a statement or of a connection. Its message has neither the user nor the password. */
+export function postgresError(cause: unknown, address: string): PostgresFailure {
+  const sqlState = sqlStateOf(cause);
+  const known = sqlState === undefined ? undefined : MEANINGS[sqlState];
+  const [code, meaning] =
+    known ??
+    (sqlState === undefined
+      ? (["storage.unavailable", `cannot be reached, or does not answer: ${reasonOf(cause)}`] as const)
+      : (["storage.unavailable", `refuses a statement: ${reasonOf(cause)}`] as const));
+  return {
+    serviceError: new ServiceError(code, `PostgreSQL at ${address} ${meaning}`, { cause }),
+    isConnectionUsable: sqlState !== undefined && sqlState !== "42P05" && USABLE.test(sqlState),
+  };
+}
+
+/** The SQLSTATE with which the database has answered; undefined if there was no answer. */
+export function sqlStateOf(error: unknown): string | undefined {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { code, severity } = one as { readonly code?: unknown; readonly severity?: unknown };
+    if (severity !== undefined && typeof code === "string") return code;
+  }
+  return undefined;
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  // Of an address with several IP addresses, Node collects the errors, and gives the collection no message.
+  if (cause instanceof AggregateError) return cause.errors.map(reasonOf).join(", ");
+  return cause.message;
+}
+
+/** The error of a database in use: then, also a refused password is a failure of the moment. */
+export const unavailableDatabase = (error: unknown): ServiceError =>
+  error instanceof ServiceError && error.code === "storage.unavailable"
+    ? error
+    : new ServiceError("storage.unavailable", error instanceof Error ? error.message : String(error), {
+        cause: error,
+      });

@@ -1,0 +1,93 @@
+import { fencedAppend, type LogEntry, type ShardLog, trimmedLog } from "../ports/shard-log.ts";
+import { quoteName } from "./cluster-schema.ts";
+import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
+import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
+
+/** The SQLSTATE of a key that exists. */
+const UNIQUE_VIOLATION = "23505";
+/** The most entries of one read. */
+const READ_ENTRIES = 1_000;
+/** Entries that one statement deletes. */
+const TRIM_ENTRIES = 500;
+
+/** The log of all shards in one table of PostgreSQL. Its key refuses a second entry at a position; its statement, a stale epoch. */
+export class PostgresShardLog implements ShardLog {
+  readonly #connections: PostgresConnections;
+  readonly #append: Statement;
+  readonly #read: Statement;
+  readonly #last: Statement;
+  readonly #trim: Statement;
+
+  constructor(connections: PostgresConnections, schemaName: string) {
+    this.#connections = connections;
+    const schema = quoteName(schemaName);
+    const last = `coalesce((SELECT max(seq) FROM ${schema}.log WHERE shard = $1), 0)`;
+    this.#append = {
+      name: "heddle-append",
+      text: `INSERT INTO ${schema}.log (shard, seq, epoch, batch)
+        SELECT $1::int, $2::bigint, $3::bigint, $4::bytea FROM ${schema}.shards
+        WHERE shard = $1 AND epoch = $3 AND trimmed_below <= $2
+          AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
+        RETURNING 1`,
+    };
+    // The subquery reads the lengths of batches without the batches, which are stored apart when they are large.
+    this.#read = {
+      name: "heddle-read",
+      text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (
+          SELECT seq, epoch, batch, sum(octet_length(batch)) OVER (ORDER BY seq) AS bytes
+          FROM (SELECT * FROM ${schema}.log WHERE shard = $1 AND seq >= $2 ORDER BY seq LIMIT ${READ_ENTRIES}) AS next
+        ) AS e ON e.bytes <= $3 OR e.seq = $2
+        WHERE s.shard = $1 ORDER BY e.seq`,
+    };
+    this.#last = { name: "heddle-last", text: `SELECT ${last} AS last` };
+    this.#trim = {
+      name: "heddle-trim",
+      text: `WITH step AS (
+          UPDATE ${schema}.shards AS s SET trimmed_below = n.below
+          FROM (SELECT trimmed_below AS since, least($2::bigint, trimmed_below + ${TRIM_ENTRIES}, ${last}) AS below
+            FROM ${schema}.shards WHERE shard = $1) AS n
+          WHERE shard = $1 AND trimmed_below = n.since AND n.below > n.since
+          RETURNING n.since, n.below
+        ), deleted AS (
+          DELETE FROM ${schema}.log USING step WHERE shard = $1 AND seq >= step.since AND seq < step.below
+        )
+        SELECT FROM step`,
+    };
+  }
+
+  async append(shard: number, seq: number, epoch: number, batch: Uint8Array): Promise<void> {
+    let stored: readonly unknown[];
+    try {
+      stored = await this.#connections.run(this.#append, [shard, seq, epoch, asBuffer(batch)], batch.length);
+    } catch (error) {
+      if (sqlStateOf(error) === UNIQUE_VIOLATION) throw fencedAppend(shard, seq, epoch, error);
+      throw unavailableDatabase(error);
+    }
+    if (stored.length === 0) throw fencedAppend(shard, seq, epoch);
+  }
+
+  async read(shard: number, from: number, limitBytes: number): Promise<readonly LogEntry[]> {
+    const rows = await this.#run(this.#read, [shard, from, limitBytes], limitBytes);
+    if (from < Number(rows[0]?.["trimmed_below"])) throw trimmedLog(shard, from);
+    return rows.flatMap(({ seq, epoch, batch }) =>
+      seq === null ? [] : [{ seq: Number(seq), epoch: Number(epoch), batch: batch as Buffer }],
+    );
+  }
+
+  async last(shard: number): Promise<number> {
+    const [row] = await this.#run(this.#last, [shard]);
+    return Number(row?.["last"]);
+  }
+
+  async trim(shard: number, below: number): Promise<void> {
+    while ((await this.#run(this.#trim, [shard, below])).length > 0);
+  }
+
+  async #run(statement: Statement, values: readonly unknown[], bytes = 0) {
+    try {
+      return await this.#connections.run(statement, values, bytes);
+    } catch (error) {
+      throw unavailableDatabase(error);
+    }
+  }
+}

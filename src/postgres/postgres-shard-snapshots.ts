@@ -1,0 +1,101 @@
+import { deletedSnapshot, type ShardSnapshot, type ShardSnapshots } from "../ports/shard-snapshots.ts";
+import { quoteName } from "./cluster-schema.ts";
+import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
+import { unavailableDatabase } from "./postgres-error.ts";
+
+/** Parts that one statement deletes. */
+const PRUNED_PARTS = 16;
+
+/** Snapshots in two tables of PostgreSQL: the number of its parts is stored with a snapshot when it is complete. */
+export class PostgresShardSnapshots implements ShardSnapshots {
+  readonly #connections: PostgresConnections;
+  readonly #begin: Statement;
+  readonly #putPart: Statement;
+  readonly #complete: Statement;
+  readonly #newest: Statement;
+  readonly #readPart: Statement;
+  readonly #prune: Statement;
+  readonly #pruneParts: Statement;
+
+  /** `connections`: not those of the log, because parts are large. */
+  constructor(connections: PostgresConnections, schemaName: string) {
+    this.#connections = connections;
+    const schema = quoteName(schemaName);
+    const newest = `SELECT id, seq, parts, bytes FROM ${schema}.snapshots
+      WHERE shard = $1 AND parts IS NOT NULL ORDER BY seq DESC, id LIMIT 1`;
+    this.#begin = {
+      name: "heddle-begin-snapshot",
+      text: `INSERT INTO ${schema}.snapshots (shard, seq) VALUES ($1, $2) RETURNING id`,
+    };
+    this.#putPart = {
+      name: "heddle-put-part",
+      text: `INSERT INTO ${schema}.snapshot_parts (snapshot, part, bytes)
+        SELECT $1::uuid, $2::int, $3::bytea FROM ${schema}.snapshots WHERE id = $1 RETURNING 1`,
+    };
+    this.#complete = {
+      name: "heddle-complete-snapshot",
+      text: `UPDATE ${schema}.snapshots SET parts = $2, bytes = $3 WHERE id = $1 RETURNING 1`,
+    };
+    this.#newest = { name: "heddle-newest-snapshot", text: newest };
+    this.#readPart = {
+      name: "heddle-read-part",
+      text: `SELECT bytes FROM ${schema}.snapshot_parts WHERE snapshot = $1 AND part = $2`,
+    };
+    this.#prune = {
+      name: "heddle-prune-snapshots",
+      text: `DELETE FROM ${schema}.snapshots AS s USING (${newest}) AS n
+        WHERE s.shard = $1 AND s.id <> n.id AND (s.seq < n.seq OR s.parts IS NOT NULL)`,
+    };
+    this.#pruneParts = {
+      name: "heddle-prune-parts",
+      text: `DELETE FROM ${schema}.snapshot_parts WHERE (snapshot, part) IN (
+          SELECT snapshot, part FROM ${schema}.snapshot_parts AS p
+          WHERE NOT EXISTS (SELECT FROM ${schema}.snapshots WHERE id = p.snapshot) LIMIT ${PRUNED_PARTS}
+        ) RETURNING 1`,
+    };
+  }
+
+  async put(shard: number, seq: number, parts: AsyncIterable<Uint8Array>): Promise<ShardSnapshot> {
+    const [begun] = await this.#run(this.#begin, [shard, seq]);
+    const id = begun?.["id"] as string;
+    let count = 0;
+    let bytes = 0;
+    for await (const part of parts) {
+      const stored = await this.#run(this.#putPart, [id, count, asBuffer(part)], part.length);
+      if (stored.length === 0) throw deletedSnapshot(shard, seq);
+      count++;
+      bytes += part.length;
+    }
+    const completed = await this.#run(this.#complete, [id, count, bytes]);
+    if (completed.length === 0) throw deletedSnapshot(shard, seq);
+    return { id, shard, seq, parts: count, bytes };
+  }
+
+  async newest(shard: number): Promise<ShardSnapshot | undefined> {
+    const [row] = await this.#run(this.#newest, [shard]);
+    if (row === undefined) return undefined;
+    const { id, seq, parts, bytes } = row;
+    return { id: id as string, shard, seq: Number(seq), parts: Number(parts), bytes: Number(bytes) };
+  }
+
+  async *read({ id, shard, seq, parts, bytes }: ShardSnapshot): AsyncGenerator<Uint8Array> {
+    for (let part = 0; part < parts; part++) {
+      const [row] = await this.#run(this.#readPart, [id, part], bytes / parts);
+      if (row === undefined) throw deletedSnapshot(shard, seq);
+      yield row["bytes"] as Buffer;
+    }
+  }
+
+  async prune(shard: number): Promise<void> {
+    await this.#run(this.#prune, [shard]);
+    while ((await this.#run(this.#pruneParts, [])).length > 0);
+  }
+
+  async #run(statement: Statement, values: readonly unknown[], bytes = 0) {
+    try {
+      return await this.#connections.run(statement, values, bytes);
+    } catch (error) {
+      throw unavailableDatabase(error);
+    }
+  }
+}
