@@ -126,7 +126,7 @@ export const getPossibleEvents = (
   id: string,
 ): Promise<{ readonly events: readonly { readonly type: string }[] }> =>
   fetchJson(`threads/${part(id)}/events/possible`);
-export const sendEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
+export const postMachineEvent = (id: string, event: unknown): Promise<{ readonly run_id: string }> =>
   fetchJson(`threads/${part(id)}/events`, { body: event });
 export const getState = (id: string, signal?: AbortSignal): Promise<ThreadState> =>
   fetchJson(`threads/${part(id)}/state`, { signal });

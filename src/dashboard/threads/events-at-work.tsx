@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { getPossibleEvents, sendEvent } from "../api/client.ts";
+import { getPossibleEvents, postMachineEvent } from "../api/client.ts";
 import { isDone, isJsonRecord, type JsonRecord, type Run } from "../api/records.ts";
 import { useResource } from "../components/use-resource.ts";
 import { useSubmit } from "../components/use-submit.ts";
@@ -38,7 +38,7 @@ export function EventsAtWork({ watch, values, run }: EventsAtWorkProps) {
   const chosen = choice?.of === key ? choice.event : undefined;
   if (events.length === 0 && sent.length === 0) return null;
   const send = async () => {
-    const { run_id } = await sendEvent(watch.id, chosen);
+    const { run_id } = await postMachineEvent(watch.id, chosen);
     setSent((before) => [...before, { type: String((chosen as JsonRecord)["type"]), run: run_id }]);
   };
   const fateOf = (id: string) => {
