@@ -84,7 +84,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     const oldest = this.#oldest?.liveThread;
     // Does not remove the thread that was just added: it may be about to get a request.
     if (this.#size > this.#limits.maxIdle && oldest !== liveThread) this.#removeFromMemory(oldest);
-    this.#timer ??= this.#scheduler.after(this.#limits.idle, () => this.#sweep());
+    if (this.#timer === null) this.#sweepAfter(this.#limits.idle);
     this.#measureTimer ??= this.#scheduler.after(MEASURE, () => this.#measure());
   }
 
@@ -160,6 +160,12 @@ export class IdleThreads<C extends MaybeIdle<C>> {
     return this.#bytes > this.#limits.maxIdleBytes;
   }
 
+  /** Sets the timer. Cancels the one that is set, if during a sweep a thread went to the end of the list. */
+  #sweepAfter(ms: number): void {
+    this.#timer?.();
+    this.#timer = this.#scheduler.after(ms, () => this.#sweep());
+  }
+
   #sweep(): void {
     this.#timer = null;
     const now = this.#clock.mono();
@@ -170,8 +176,7 @@ export class IdleThreads<C extends MaybeIdle<C>> {
         // Rounded up to whole milliseconds: adding a smaller fraction to the clock may not change it, and the timer
         // would fire again and again.
         const left = Math.ceil(this.#limits.idle - rested);
-        this.#timer = this.#scheduler.after(left, () => this.#sweep());
-        return;
+        return this.#sweepAfter(left);
       }
       this.#removeFromMemory(liveThread);
       // The thread had a write in flight: it goes to the end of the list and is checked again later.

@@ -38,7 +38,7 @@ export class DeletionSweeper {
   /** The marks of threads that are being written in pieces. They hide such a thread until it is complete. */
   readonly #reserved = new Set<string>();
 
-  /** Called when a thread or run has been hidden, before its data is deleted. */
+  /** Called when a thread or run has been hidden, before its data is deleted, and when the marks were read. */
   onHide: () => void = () => undefined;
 
   constructor(kv: KeyValueStore, committer: Committer, order: WriteOrder, logger: Logger) {
@@ -132,6 +132,7 @@ export class DeletionSweeper {
    */
   async readMarks(): Promise<void> {
     for await (const [mark] of this.#kv.entries(SWEEPS_RANGE)) this.#marks.add(mark);
+    this.onHide();
   }
 
   /**

@@ -89,6 +89,39 @@ describe("a write that fails", () => {
   });
 });
 
+test("what a failed write has deleted all the same is not found among the large records that readers share", async () => {
+  const one = writer(1);
+  const run = aRun(one.key, 1, { kwargs: { ...aRun(one.key, 1).kwargs, input: "x".repeat(300 * 1024) } });
+  let die = false;
+  await storage.close();
+  storage = await openStorage(
+    { kind: "key-value", store: kv },
+    {
+      ...deps,
+      scheduler: timers,
+      failpoints: {
+        hit: (p) => (p === "commit.after" && die ? Promise.reject(new Error("after")) : undefined),
+      },
+    },
+  );
+  await one.append();
+  await one.start(run);
+  const read = () => storage.journal.sharedRun(one.key, run.run_id);
+  const held = [await read(), await read()];
+  die = true;
+  await expect(one.append({ forget: [run.run_id], thread: { active: null } })).rejects.toThrow(
+    "a write failed",
+  );
+  die = false;
+  await timers.fire();
+  await turns(20);
+  const again = aRun(one.key, 1, { order: 2 });
+  const next = new Writer(() => storage.journal, one.key, await storage.journal.thread(one.key));
+  await next.append({ runs: [again], thread: { queue: [again.run_id] } });
+  expect(await read()).toEqual(again);
+  expect(held).toHaveLength(2);
+});
+
 describe("appends in flight", () => {
   test("are seen by what is derived from them, batch by batch", async () => {
     const one = writer(1);
