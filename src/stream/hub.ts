@@ -271,19 +271,13 @@ class StreamHub implements Hub, LogOwner {
    */
   #confirm(log: RunLog): void {
     const confirm = async () => {
-      // Continues in a later turn in any case. Otherwise `dismiss` would remove the log before its first reader has joined.
+      // An `await` continues after the caller in any case. Otherwise `dismiss` would remove the log before its first reader has joined.
       const run = await this.#deps.journal.sharedRun(log.key, log.run);
       const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";
       if (run === undefined || isTerminal(run.status)) log.dismiss(run === undefined ? 0 : boundOf(run));
     };
-<<<<<<< HEAD
-    // `settle` is always called in a later turn of the event loop. Otherwise `dismiss` would remove the log before its
-    // first reader has joined.
-    void Promise.resolve(this.#deps.journal.sharedRun(log.key, log.run)).then(settle, (cause: unknown) => {
-=======
     confirm().catch((cause: unknown) => {
->>>>>>> h-read1
       this.#deps.logger.warn("a run to be followed could not be read", {
         run: log.run,
         error: String(cause),
