@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import type { App, AppOptions } from "../app.ts";
 import type { Config } from "../config/config.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import { loadEmbedder } from "../graph-loader/embedder.ts";
 import { loadAuth, loadKeySet } from "../graph-loader/load-auth.ts";
 import { type LoadedGraphs, loadGraphs, type LoadOptions } from "../graph-loader/load-graphs.ts";
@@ -124,8 +124,8 @@ export class DevServer {
       this.#add(file);
     };
     const load = <T>(
-      part: (config: string, file: ExportLocation, options: LoadOptions) => Promise<T>,
-      file: ExportLocation,
+      part: (config: string, file: ModuleExport, options: LoadOptions) => Promise<T>,
+      file: ModuleExport,
     ) => {
       onFile(file.file);
       return part(path, file, { ...options, onFile });

@@ -1,4 +1,4 @@
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -22,7 +22,7 @@ import { fillTemplates, readWebhookPolicy } from "./webhooks.ts";
 export interface Config {
   /** The path of the file, absolute. */
   readonly path: string;
-  readonly graphs: { readonly [name: string]: ExportLocation };
+  readonly graphs: { readonly [name: string]: ModuleExport };
   /** Environment variables for the graphs. */
   readonly env: { readonly [name: string]: string };
   /** Initial settings of default assistants, from the variable `LANGGRAPH_CONFIG`. */
@@ -35,7 +35,7 @@ export interface Config {
   readonly notes?: readonly string[];
   readonly maxBody?: number;
   /** The project's own HTTP application. */
-  readonly httpApp?: ExportLocation;
+  readonly httpApp?: ModuleExport;
   readonly sync?: (typeof STREAM_SYNC_MODES)[number];
   readonly threadTtl?: ThreadTtlConfig;
   /** Milliseconds that the events of an ended run are kept. */
@@ -56,9 +56,9 @@ export interface Config {
   /** The sections `ui` and `ui_config`. */
   readonly components?: UiConfig;
   /** The section `store`. */
-  readonly store?: StoreConfig<ExportLocation>;
+  readonly store?: StoreConfig<ModuleExport>;
   /** The section `auth`; absent: the server has no users. */
-  readonly auth?: AuthConfig<ExportLocation>;
+  readonly auth?: AuthConfig<ModuleExport>;
 }
 
 /** Limits of runs: how many may be in progress, how many may be queued, and what each gets. `actors/` uses the same field names. */
@@ -138,7 +138,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const threadTtl = section(root, "checkpointer", refuse)["ttl"] ?? undefined;
   const graphs = readGraphs(root["graphs"], dirname(path), Object.keys(root).find(isLikeGraphs), refuse);
   const env = readEnv(root["env"], dirname(path), refuse);
-  const embedder = (text: string): ExportLocation =>
+  const embedder = (text: string): ModuleExport =>
     parseModuleExport(text, dirname(path), (what) => refuse(`store.index.embed ${what}`));
   const store = readStore(section(root, "store", refuse), embedder, refuse);
   const httpApp = readHttpApp(http, dirname(path), refuse);
@@ -203,7 +203,7 @@ function readSchemaTimeout(text: string | undefined, refuse: Refuse): number | u
   return refuse(`${SCHEMA_TIMEOUT_VARIABLE} must be a whole number of milliseconds, 1 or more`);
 }
 
-function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ExportLocation | undefined {
+function readHttpApp({ app }: JsonObject, base: string, refuse: Refuse): ModuleExport | undefined {
   if (app === undefined || app === null) return undefined;
   if (typeof app !== "string" || app === "")
     return refuse('http.app must name an application, as "./http.ts:app"');
@@ -329,7 +329,7 @@ function readGraphs(
     );
   if (!isObject(value)) return refuse(`graphs must be ${example}`);
   const refusals = new Refusals();
-  const read = ([name, entry]: readonly [string, unknown]): readonly [string, ExportLocation] => {
+  const read = ([name, entry]: readonly [string, unknown]): readonly [string, ModuleExport] => {
     if (name === "") refuse('graphs."" must have a name, by which clients call it');
     // LangGraph also accepts { "path": ..., "description": ... }.
     const entryPath = isObject(entry) ? entry["path"] : entry;
@@ -359,7 +359,7 @@ const namesOf = (object: JsonObject): string =>
     .join(", ") || "nothing in it";
 
 /** Parses the path of a module's export, `./file.ts:export`. The export is `default` unless it is named. */
-export function parseModuleExport(entryPath: string, base: string, refuse: Refuse): ExportLocation {
+export function parseModuleExport(entryPath: string, base: string, refuse: Refuse): ModuleExport {
   // Splits at the last colon, unless it belongs to a Windows drive.
   const colon = entryPath.lastIndexOf(":");
   const [path, name] =

@@ -1,4 +1,4 @@
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import type { LoadOptions } from "./load-graphs.ts";
 import { loadProjectExport } from "./load-export.ts";
 
@@ -9,7 +9,7 @@ export type Embed = (texts: string[]) => unknown;
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */
-export function loadEmbedder(config: string, file: ExportLocation, options: LoadOptions): Promise<Embed> {
+export function loadEmbedder(config: string, file: ModuleExport, options: LoadOptions): Promise<Embed> {
   return loadProjectExport(
     config,
     file,

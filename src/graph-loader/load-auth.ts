@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type AuthHandlers, whyNotAuth } from "../access/custom-auth.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { LoadOptions } from "./load-graphs.ts";
@@ -11,7 +11,7 @@ import { loadProjectExport } from "./load-export.ts";
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`, with the file and the export
  */
-export function loadAuth(config: string, file: ExportLocation, options: LoadOptions): Promise<AuthHandlers> {
+export function loadAuth(config: string, file: ModuleExport, options: LoadOptions): Promise<AuthHandlers> {
   const needed = "Auth of @langchain/langgraph-sdk/auth with an authenticate handler";
   return loadProjectExport(config, file, { setting: "auth.path", needed, read: authOf }, options);
 }

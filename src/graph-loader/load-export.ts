@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import { ServiceError } from "../model/errors.ts";
 import {
   exportNamed,
@@ -21,7 +21,7 @@ import { nodeModuleLoader, typescriptModuleLoader } from "./module-loader.ts";
  */
 export async function loadProjectExport<T>(
   config: string,
-  { file, name }: ExportLocation,
+  { file, name }: ModuleExport,
   {
     setting,
     needed,

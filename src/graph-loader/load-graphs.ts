@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config/config.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "../langgraph/factory-runtime.ts";
 import { loadLangGraph, type LoadedLangGraph } from "../langgraph/exported-graph.ts";
 import { type GraphDefinition, isDefinition } from "../graph/definition.ts";
@@ -88,7 +88,7 @@ export async function forEachGraph<T>(
 type Refuse = (what: string, cause?: unknown) => never;
 
 async function loadGraph(
-  { file, name }: ExportLocation,
+  { file, name }: ModuleExport,
   modules: ModuleLoader,
   options: LoadOptions,
   refuse: Refuse,

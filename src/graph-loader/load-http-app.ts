@@ -1,4 +1,4 @@
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import type { Fetch, HttpApp } from "../ports/http-app.ts";
 import { loadProjectExport } from "./load-export.ts";
 import type { LoadOptions } from "./load-graphs.ts";
@@ -8,7 +8,7 @@ import type { LoadOptions } from "./load-graphs.ts";
  * @param config the absolute path of the configuration file
  * @throws ServiceError `config.invalid`
  */
-export function loadHttpApp(config: string, file: ExportLocation, options: LoadOptions): Promise<HttpApp> {
+export function loadHttpApp(config: string, file: ModuleExport, options: LoadOptions): Promise<HttpApp> {
   const needed = "function of requests, nor an object with fetch";
   return loadProjectExport(config, file, { setting: "http.app", needed, read: httpAppOf }, options);
 }

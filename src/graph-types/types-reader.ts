@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import type { GraphTypes, TypeSchemas } from "../ports/graph-types.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import type { Logger } from "../ports/logger.ts";
 import type { Cancel, Scheduler } from "../ports/scheduler.ts";
 import type { WorkerThread } from "../ports/worker-thread.ts";
@@ -25,7 +25,7 @@ export interface TypesReaderDeps {
 type Schemas = ReadonlyMap<string, TypeSchemas> | null;
 
 interface Reading {
-  readonly graph: ExportLocation;
+  readonly graph: ModuleExport;
   /** Hashes of the project's own files that contain its types; null until they are known. */
   hashes: Hashes | null;
   readonly schemas: Promise<Schemas>;
@@ -52,7 +52,7 @@ export class TypesReader implements GraphTypes {
     this.#deps = deps;
   }
 
-  async read(graph: ExportLocation): Promise<Schemas> {
+  async read(graph: ModuleExport): Promise<Schemas> {
     const file = await typedFile(graph.file);
     if (file === undefined) return null;
     const key = JSON.stringify([file, graph.name]);

@@ -1,8 +1,8 @@
 import type { TypeSchemas } from "../ports/graph-types.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 
 /** A request to the worker: one graph at a time. */
-export type GraphTypesRequest = ExportLocation;
+export type GraphTypesRequest = ModuleExport;
 
 export type GraphTypesMessage =
   /** Hashes of the project's own files that the program has read, by path. Sent before their types are looked at. */

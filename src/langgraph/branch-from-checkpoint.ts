@@ -42,8 +42,8 @@ export function branchStartOf({ kwargs }: RunRecord, { head }: Position): Branch
 }
 
 /**
- * Returns the planned tasks of a branch. The task whose subgraph is branched gets `from`, the checkpoints at which its
- * subgraphs begin.
+ * Returns the planned tasks of a branch that starts at a checkpoint of a subgraph. The task that calls this subgraph gets
+ * the property `from`: the checkpoints from which the subgraph, and those within it, start.
  */
 export function withBranchSubgraphStarts(
   { ns, next: before, within }: BranchStart,

@@ -4,7 +4,7 @@ import { uuid5 } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type FactoryRuntime, READ_ONLY_RUNTIME } from "./factory-runtime.ts";
 import type { Eventually } from "../ports/eventually.ts";
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import type { HostedGraph } from "../ports/hosted-graph.ts";
 import { resolveLibrary, type Library } from "./user-library.ts";
 
@@ -25,7 +25,7 @@ export interface LoadedLangGraph extends HostedGraph {
   /** A hash of the graph's nodes, channels and fixed edges. */
   readonly hash: string;
   /** Where the graph's types are declared; absent for a graph that a program passed. */
-  readonly source?: ExportLocation;
+  readonly source?: ModuleExport;
 }
 
 /**

@@ -12,7 +12,10 @@ const shown = new WeakMap<object, unknown>();
 /** Objects that were serialised during the current call of `inOneTurn`; null outside of it. */
 let turn: Set<object> | null = null;
 
-/** Runs `work`, during which each object is compared with its copy at most once. User code must not run in it: changes would be missed. */
+/**
+ * Runs `work` synchronously. During the call, each object is compared only once with the copy that was made when it was last serialised.
+ * `work` must not run user code, because changes after that comparison would be missed.
+ */
 export function inOneTurn(work: () => void): void {
   const before = turn;
   turn ??= new Set();

@@ -34,7 +34,7 @@ import {
   INPUT_KEY,
   isWork,
   OUTPUT_KEY,
-  OWN,
+  MACHINE_KEYS,
   type Pending,
   SNAPSHOT_KEY,
   type StoredChild,
@@ -299,7 +299,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     apply({ before: snapshot, message: { to: actor, result } });
   }
   const { context, rest, value: stateValue } = snapshot as StoredSnapshot;
-  const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(context, key));
+  const unset = Object.keys(state).filter((key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(context, key));
   const kept: StoredMachine = {
     rest,
     work,

@@ -82,7 +82,7 @@ export const SNAPSHOT_KEY = "__snapshot__";
 export const EVENTS_KEY = "__events__";
 /** The version of the machine that made the state. Absent if no version is declared. */
 export const VERSION_KEY = "__version__";
-export const OWN: ReadonlySet<string> = new Set([
+export const MACHINE_KEYS: ReadonlySet<string> = new Set([
   STATE_KEY,
   OUTPUT_KEY,
   SNAPSHOT_KEY,
@@ -133,7 +133,7 @@ export function timersOf(state: JsonObject): readonly SetTimer[] {
 export function snapshotOf(state: JsonObject): StoredSnapshot {
   const { rest, unset } = storedMachineOf(state);
   const context = Object.entries(state).filter(
-    ([key, held]) => !OWN.has(key) && !(held === null && unset.includes(key)),
+    ([key, held]) => !MACHINE_KEYS.has(key) && !(held === null && unset.includes(key)),
   );
   return { value: state[STATE_KEY], context: Object.fromEntries(context), rest };
 }

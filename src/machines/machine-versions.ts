@@ -3,7 +3,7 @@ import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineDriver } from "./machine-driver.ts";
 import {
   stateMismatch,
-  OWN,
+  MACHINE_KEYS,
   snapshotOf,
   SNAPSHOT_KEY,
   STATE_KEY,
@@ -91,7 +91,9 @@ export class MachineVersions {
         context: newContext,
         ...newRest
       } = made as JsonObject & { context: JsonObject };
-      const unset = Object.keys(state).filter((key) => !OWN.has(key) && !Object.hasOwn(newContext, key));
+      const unset = Object.keys(state).filter(
+        (key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(newContext, key),
+      );
       const migrated = {
         ...state,
         ...Object.fromEntries(unset.map((key) => [key, null])),

@@ -35,7 +35,7 @@ export interface EngineReport {
   readonly emissions: readonly Emission[];
   /** Further tasks to start now, in the same way as the tasks of a plan. */
   readonly tasks: readonly JoiningTask[];
-  /** True: a task ends in this turn of the event loop too. Its end is stored together with this report. */
+  /** True if a task also ends in the turn of the event loop in which this is reported. Its end is then stored in the same write. */
   readonly ending?: true;
 }
 

@@ -1,4 +1,4 @@
-import type { ExportLocation } from "../model/export-location.ts";
+import type { ModuleExport } from "../model/export-location.ts";
 import type { JsonObject } from "../model/json.ts";
 
 /** JSON Schemas (draft 7) of one graph, made from its TypeScript types; null for a part that has no type. */
@@ -15,5 +15,5 @@ export interface GraphTypes {
    * The schemas of a graph and of its subgraphs, by the path of nodes to each (`node|node`; the graph itself has the empty path). Null when
    * the types cannot be read: the file is JavaScript, its project has no compiler, or reading took too much time or memory. MUST NOT throw.
    */
-  read(graph: ExportLocation): Promise<ReadonlyMap<string, TypeSchemas> | null>;
+  read(graph: ModuleExport): Promise<ReadonlyMap<string, TypeSchemas> | null>;
 }

@@ -9,7 +9,7 @@ import { fencedAppend, type ShardLog } from "../ports/shard-log.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import { LogApplier, OPENING_ENTRY } from "./log-applier.ts";
 
-/** Milliseconds for which an append without an answer is repeated, by default: as long as a restart of the engine takes. */
+/** Milliseconds for which an append that got no answer is repeated, by default. A restart of the log's database takes about as long. */
 const PATIENCE_MS = 5_000;
 /** Milliseconds before an append is repeated for the first time; doubled each time up to the longest. */
 const FIRST_DELAY_MS = 20;

@@ -22,7 +22,7 @@ import type { KeyRange } from "./leveldb/table-check.ts";
 const WHY =
   'something that was stored has been lost, and this may be an older state of it; restore a backup, or accept the loss with "heddle repair --accept"';
 
-/** The quarantined data: it may be older than what was acknowledged, because a part of the database was lost. */
+/** Decides for each key whether it is quarantined: its value may be older than the last acknowledged write, because part of the database was lost. */
 export class QuarantinedData {
   /** Prefixes of threads, and keys that belong to no thread. */
   readonly #touched = new Set<string>();

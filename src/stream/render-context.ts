@@ -18,7 +18,7 @@ export interface RenderContext {
   readonly subgraphs: boolean;
   /** The streamed message whose fact has this id. */
   head(m: number): Eventually<MessageHead>;
-  /** The streamed message `m` as received so far, with the current fact. Only for the mode `messages`. */
+  /** The streamed message `m` as received so far, including the fact that is being rendered. Only for the mode `messages`. */
   partial(m: number): JsonObject;
   /** The state at a checkpoint; null if it is not stored, or not any more. */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null>;

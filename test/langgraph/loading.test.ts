@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { ExportLocation } from "../../src/model/export-location.ts";
+import type { ModuleExport } from "../../src/model/export-location.ts";
 import type { LoadedLangGraph } from "../../src/langgraph/exported-graph.ts";
 import { type Library, NEWEST_TESTED, versionWarnings } from "../../src/langgraph/user-library.ts";
 import { loadGraphs } from "../../src/graph-loader/load-graphs.ts";
@@ -31,7 +31,7 @@ async function load(name: string, file: string, text: string, manifest: object =
   return loaded(path, { file: join(home.path, name, file), name: "graph" });
 }
 
-function loaded(path: string, place: ExportLocation) {
+function loaded(path: string, place: ModuleExport) {
   return loadGraphs({ path, graphs: { g: place } }, { random: systemRandom(), scheduler: systemScheduler });
 }
 

@@ -6,7 +6,7 @@ import {
   indexesByPath,
   type ActiveStateValue,
 } from "../inspector/chart-model.ts";
-import { ChartDrawing, markArrows } from "../inspector/chart-drawing.ts";
+import { ChartRenderer, markArrows } from "../inspector/chart-drawing.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "../inspector/taken-transitions.ts";
 import { Zoom } from "../inspector/chart-zoom.ts";
 import type { Task } from "../live/trace.ts";
@@ -14,9 +14,9 @@ import { errorMessage } from "../app/notices.ts";
 import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 
 /** Layouts are computed once and shared by all figures of the page. */
-const drawing = new ChartDrawing("dashboard/elk-worker.js");
+const drawing = new ChartRenderer("dashboard/elk-worker.js");
 
-/** Called by pages that will show a chart once they have read it. */
+/** Starts to load the layout worker. Pages call this while they still read the chart that they will show, so that both load at the same time. */
 export const useChartDrawing = (): void => useEffect(() => void drawing.start(), []);
 
 const NOWHERE: readonly NodePath[] = [];

@@ -24,7 +24,7 @@ const OPTIONS = {
 };
 
 /** Draws charts. Each layout is computed once, in a worker, which is large and starts when it is needed. */
-export class ChartDrawing {
+export class ChartRenderer {
   readonly #worker: string;
   readonly #laid = new Map<string, Promise<ElkNode>>();
   #elk: InstanceType<typeof elk.default> | null = null;

@@ -1,5 +1,5 @@
 import { activeStates } from "./chart-model.ts";
-import { ChartDrawing, markArrows } from "./chart-drawing.ts";
+import { ChartRenderer, markArrows } from "./chart-drawing.ts";
 import { createTextElement } from "./text-element.ts";
 import { type Actor, actorLabel, actorState } from "./feed-model.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
@@ -28,7 +28,7 @@ export class ChartPanel {
   readonly #root: HTMLElement;
   readonly #wide: HTMLElement;
   readonly #events: Events;
-  readonly #drawing = new ChartDrawing("inspector/elk-worker.js");
+  readonly #drawing = new ChartRenderer("inspector/elk-worker.js");
   readonly #figures = new Map<ChartSlotKey, ChartSlot>();
 
   /** `wide`: the element for the thread's chart, which is much wider than the others. */
