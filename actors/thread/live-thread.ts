@@ -18,7 +18,7 @@ import type { BeginQueue } from "../begin-queue.ts";
 import type { RunTotals } from "../run-totals.ts";
 import { CheckpointIds } from "./checkpoint-ids.ts";
 import { findInconsistency, INCONSISTENT_WRITE_MESSAGE } from "./write-check.ts";
-import { StateSize } from "./state-size.ts";
+import { StateSizeEstimate } from "./state-size-estimate.ts";
 
 /** The changes of one append, without the thread's record. */
 export type AppendChange = Omit<Append, "key" | "fence" | "thread">;
@@ -92,7 +92,7 @@ export class LiveThread {
   /** The thread's entry in the list of idle threads; null while it is busy. */
   idleEntry: IdleEntry<LiveThread> | null = null;
   /** The size of the thread's state, whether it is in memory or not. */
-  readonly stateSize: StateSize;
+  readonly stateSize: StateSizeEstimate;
   #cachedPosition: Position | null = null;
   readonly #ids: CheckpointIds;
 
@@ -101,7 +101,7 @@ export class LiveThread {
     this.record = record;
     this.deps = deps;
     this.owner = owner;
-    this.stateSize = new StateSize(record.state_bytes, deps.limits.largeState);
+    this.stateSize = new StateSizeEstimate(record.state_bytes, deps.limits.largeState);
     this.#ids = new CheckpointIds(deps.clock, deps.random);
     if (record.checkpoint !== null) this.#ids.saw(record.checkpoint);
   }

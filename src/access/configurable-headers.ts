@@ -1,7 +1,7 @@
 import { invalidField, type ServiceError } from "../model/errors.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
 import type { HttpRequest } from "../ports/transport.ts";
-import { readHeaderValues } from "./config.ts";
+import { readHeaderValues } from "./http-config.ts";
 
 /**
  * Which request headers runs find in `config.configurable`. A pattern is a header name, in which `*` stands for any characters; case is

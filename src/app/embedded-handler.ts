@@ -1,5 +1,5 @@
 import { isLoopback } from "../access/hosts.ts";
-import { readPathPrefix } from "../access/config.ts";
+import { readPathPrefix } from "../access/http-config.ts";
 import { respondToWebRequest } from "../http/web-exchange.ts";
 import { ServiceError } from "../model/errors.ts";
 import type { Handlers, HttpRequest } from "../ports/transport.ts";

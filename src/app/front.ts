@@ -26,7 +26,7 @@ import { openTransport } from "../transport/open-transport.ts";
 import { bodyOpener } from "../transport/request-body.ts";
 import type { UpgradeDeps } from "../websocket/deps.ts";
 import { InspectorFeeds } from "../websocket/inspector/feeds.ts";
-import { OpenSockets } from "../websocket/open-sockets.ts";
+import { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
 import { createUpgrade } from "../websocket/upgrade.ts";
 import { builtPages } from "./dashboard-files.ts";
 import { createMetrics, type MetricsDeps } from "./metrics.ts";
@@ -94,7 +94,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
   });
   const watch: UpgradeDeps["inspect"] = (socket, { tenant, budgetOwner, service }, query) =>
     feeds.open(socket, { tenant, budgetOwner, inspection: service.inspection }, query);
-  const [traffic, sockets] = [new Traffic(), new OpenSockets()];
+  const [traffic, sockets] = [new Traffic(), new OpenSocketCounter()];
   const metrics = createMetrics({
     ...totals,
     about: { version: VERSION, transport: chosen.kind },

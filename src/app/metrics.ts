@@ -1,7 +1,7 @@
 import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { Traffic } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
-import type { OpenSockets } from "../websocket/open-sockets.ts";
+import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
 import { Exposition } from "../metrics/exposition.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
 import { cachedFor } from "../metrics/cached-reading.ts";
@@ -36,7 +36,7 @@ export interface MetricsDeps {
   readonly outbox: Pick<Outbox, "count">;
   readonly hub: Pick<Hub, "counts">;
   readonly traffic: Traffic;
-  readonly sockets: Pick<OpenSockets, "open">;
+  readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
   readonly clock: Clock;

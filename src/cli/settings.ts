@@ -6,7 +6,7 @@ import {
   isStreamSync,
   STREAM_SYNC_MODES,
 } from "../config/config.ts";
-import { readPathPrefix } from "../access/config.ts";
+import { readPathPrefix } from "../access/http-config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
 import { parseUrl } from "../model/url.ts";

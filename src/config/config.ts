@@ -2,7 +2,7 @@ import type { ModuleExport } from "../model/export-location.ts";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { type AccessConfig, readAccess } from "../access/config.ts";
+import { type HttpConfig, readHttpConfig } from "../access/http-config.ts";
 import { type HeaderPatterns, readHeaderPatterns } from "../access/configurable-headers.ts";
 import { type AuthConfig, readAuth } from "./auth.ts";
 import { DEFAULTS_VARIABLE, readAssistantDefaults } from "./assistant-defaults.ts";
@@ -43,7 +43,7 @@ export interface Config {
   /** Whether the stream mode `logs` includes the stack of a node's failure. */
   readonly stacks?: boolean;
   /** Access control settings. */
-  readonly access?: AccessConfig;
+  readonly access?: HttpConfig;
   /** Which request headers runs find in `configurable`. */
   readonly configurableHeaders?: HeaderPatterns;
   /** The section `webhooks`, checked, with its templates filled in. */
@@ -122,7 +122,7 @@ export function readConfig(file: string, environment: Env = process.env): Config
   const notes = checkKeys(root, refuse);
   const http = section(root, "http", refuse);
   const streams = section(root, "streams", refuse);
-  const access = readAccess(http, refuse);
+  const access = readHttpConfig(http, refuse);
   const configurableHeaders = readHeaderPatterns(http, refuse);
   const maxBody = http["max_body"];
   if (maxBody !== undefined && !isPositiveInteger(maxBody))

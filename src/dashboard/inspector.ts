@@ -1,6 +1,6 @@
 import { applyTheme, chooseNextTheme, readTheme, THEME_SYMBOLS, type Theme } from "./app/stored-theme.ts";
 import { stateLabel, type ActiveStateValue } from "./inspector/chart-model.ts";
-import { createTextElement } from "./inspector/text-element.ts";
+import { createElementWithText } from "./inspector/text-element.ts";
 import { ChartPanel } from "./inspector/chart-panel.ts";
 import { FeedForwarder } from "./inspector/feed-forwarder.ts";
 import {
@@ -113,8 +113,8 @@ function rowOf(actor: Actor): HTMLElement {
   button.title = actor.id;
   button.setAttribute("aria-pressed", String(actor.id === chosen));
   button.append(
-    createTextElement("span", actorLabel(actor)),
-    createTextElement("span", actorState(actor), "state"),
+    createElementWithText("span", actorLabel(actor)),
+    createElementWithText("span", actorState(actor), "state"),
   );
   button.addEventListener("click", () => {
     chosen = chosen === actor.id ? null : actor.id;
@@ -153,7 +153,7 @@ function showSteps(): void {
     ...steps.toReversed().map(({ at, actor, event, words }) => {
       const item = document.createElement("li");
       item.append(
-        createTextElement("time", new Date(at).toLocaleTimeString()),
+        createElementWithText("time", new Date(at).toLocaleTimeString()),
         `${actor}: ${short(event)} → ${words}`,
       );
       return item;
@@ -205,7 +205,7 @@ async function list(): Promise<void> {
     link.href = `inspector?thread_id=${id}`;
     link.textContent = id;
     row.className = runs > 0 ? "lives" : "";
-    row.append(link, " ", createTextElement("span", stateLabel(value as ActiveStateValue), "state"));
+    row.append(link, " ", createElementWithText("span", stateLabel(value as ActiveStateValue), "state"));
     return row;
   });
   const focused = (document.activeElement as HTMLAnchorElement | null)?.href;

@@ -31,7 +31,7 @@ import {
 } from "../graph/superstep.ts";
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
-import { childCheckpoints, type ChildMachineStep } from "./machine-children.ts";
+import { childMachineCheckpoints, type ChildMachineStep } from "./child-machine-checkpoints.ts";
 import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
@@ -277,7 +277,7 @@ export class SuperstepState {
   commitChildren(changed: readonly ChangedChild[]): Omit<ChildMachineStep, "positions"> {
     const { definition, head, source } = this;
     if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };
-    const made = childCheckpoints(changed, {
+    const made = childMachineCheckpoints(changed, {
       definition,
       head,
       source,

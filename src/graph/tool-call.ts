@@ -1,5 +1,5 @@
 import { isObject, toStorable, type JsonObject } from "../model/json.ts";
-import { copiedObjectField, refuseField, optionalStringField } from "./read-fields.ts";
+import { copiedObjectField, refuseField, optionalStringField } from "./field-validation.ts";
 
 /** A tool call that a model requests. */
 export interface ToolCall {

@@ -18,7 +18,7 @@ export function pickFields(
 }
 
 /** Applies `map` to each item when the item is requested. */
-export async function* mapItems<T, U>(
+export async function* mapIterable<T, U>(
   items: AsyncIterable<T> | Iterable<T>,
   map: (item: T) => U,
 ): AsyncGenerator<U> {

@@ -4,7 +4,7 @@ import type { Interrupt } from "./interrupt.ts";
 import type { RunKwargs } from "./run.ts";
 
 /** The results of a planned task in an earlier run. The event of the checkpoint shows them. */
-export interface EarlierTaskResult {
+export interface CheckpointTaskResult {
   readonly interrupts?: readonly Interrupt[];
   readonly error?: PlainError;
   readonly result?: { readonly value: unknown };
@@ -12,7 +12,7 @@ export interface EarlierTaskResult {
   readonly subgraph?: true;
 }
 
-export type EarlierTaskResults = { readonly [task: string]: EarlierTaskResult };
+export type EarlierTaskResults = { readonly [task: string]: CheckpointTaskResult };
 
 /** True when the run's stream modes show the earlier results of planned tasks. Only the facts of such runs contain them. */
 export const showsEarlierTaskResults = ({ stream_mode }: Pick<RunKwargs, "stream_mode">): boolean =>
@@ -24,12 +24,12 @@ export function earlierTaskResultsOf(
   writesOf: (task: string) => TaskWrites | undefined,
   isSubgraph: (task: PlannedTask) => boolean,
 ): EarlierTaskResults | undefined {
-  const all: Record<string, EarlierTaskResult> = {};
+  const all: Record<string, CheckpointTaskResult> = {};
   let isEmpty = true;
   for (const task of next) {
     const { result, error = null, interrupts = [], answered = [] } = writesOf(task.id) ?? {};
     const asked = [...answered, ...interrupts];
-    const known: EarlierTaskResult = {
+    const known: CheckpointTaskResult = {
       ...(asked.length > 0 && { interrupts: asked }),
       ...(error !== null && { error }),
       ...(result !== undefined && { result: { value: result.value } }),

@@ -67,6 +67,6 @@ export function newOutboxItem(content: DeliveryContent, webhook: string, now: nu
 }
 
 /** The target of a URL: its host, or "" for a path on this server. A delivery waits only for other deliveries to the same target. */
-export function webhookTargetOf(url: string): string {
+export function webhookHostOf(url: string): string {
   return parseUrl(url)?.host ?? "";
 }

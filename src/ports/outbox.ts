@@ -22,7 +22,7 @@ export type DeliveryUpdater = (now: Delivery) => Delivery | null | undefined;
 
 /**
  * The outbox of webhook deliveries. The append that ends a run adds its delivery; `change` updates or deletes it. Deliveries are queued by
- * target (see {@link webhookTargetOf}), so that a target that does not answer does not delay others.
+ * target (see {@link webhookHostOf}), so that a target that does not answer does not delay others.
  */
 export interface Outbox {
   /** Registers the one listener. It is called with a target each time a pending delivery has been stored in it. */

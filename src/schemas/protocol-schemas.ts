@@ -1,5 +1,5 @@
 import { invalidField } from "../model/errors.ts";
-import { protocolChannels, type EventFilter } from "../model/thread-protocol.ts";
+import { protocolChannels, type EventFilter } from "../model/protocol-event-filter.ts";
 import type { RawBody } from "./body.ts";
 import { PAGE_LIMITS } from "./request-schemas.ts";
 import { Type } from "./typebox.ts";

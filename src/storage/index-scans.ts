@@ -28,7 +28,7 @@ import type { KeyValueStore } from "../ports/key-value-store.ts";
 import { HIDDEN_MARK } from "./records.ts";
 import { memberKey } from "./metadata-keys.ts";
 import { type PostingList, PostingLists } from "./posting-lists.ts";
-import { MANY_MEMBERS } from "./thread-index.ts";
+import { MANY_MEMBERS_KEY } from "./thread-index.ts";
 
 /** A scan of an index that finds all threads that match a search, and perhaps others. */
 export interface IndexScan {
@@ -88,7 +88,7 @@ export class IndexScans {
     // True if the index keys alone decide which threads match.
     const isSure = members.length === asked && !isPartial && status === undefined;
     // Each match has a key in each of these lists. A busy thread is listed under its last status.
-    const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS);
+    const wide = threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY);
     const lists: PostingList[] = members.map((member) => [
       threadsByMetadataPrefix(this.#tenant, member),
       wide,
@@ -164,7 +164,10 @@ export class IndexScans {
 
   async *#withMember(member: string): CandidatePages {
     const own = this.#range(threadsByMetadataPrefix(this.#tenant, member));
-    yield* this.#merged(own, asDoubtful(this.#range(threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS))));
+    yield* this.#merged(
+      own,
+      asDoubtful(this.#range(threadsByMetadataPrefix(this.#tenant, MANY_MEMBERS_KEY))),
+    );
   }
 
   /** Threads with a status. Settled threads are found in the index; busy threads are few, and all of them are read. */

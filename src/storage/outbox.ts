@@ -1,5 +1,5 @@
 import {
-  webhookTargetOf,
+  webhookHostOf,
   type Delivery,
   type DeliveryContent,
   type OutboxItem,
@@ -49,7 +49,7 @@ export class KeyValueOutbox implements Outbox {
 
   /** Called when an append with these deliveries is stored. */
   appendStored(items: readonly OutboxItem[]): void {
-    for (const { delivery } of items) this.#listener(webhookTargetOf(delivery.url));
+    for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
   }
 
   async *targets(): AsyncGenerator<string> {
@@ -179,7 +179,7 @@ export class KeyValueOutbox implements Outbox {
       if (this.#changing.get(name) === done.mine) this.#changing.delete(name);
     }
     const after = done.mine.delivery;
-    if (after?.status === "pending") this.#listener(webhookTargetOf(after.url));
+    if (after?.status === "pending") this.#listener(webhookHostOf(after.url));
     return after ?? undefined;
   }
 
@@ -212,7 +212,7 @@ function unmark(key: DeliveryKey, delivery: Delivery): WriteOperation[] {
 
 function markKey({ tenant, id }: DeliveryKey, { status, due, url }: Delivery): string {
   return status === "pending"
-    ? pendingDeliveryKey(webhookTargetOf(url), due, tenant, id)
+    ? pendingDeliveryKey(webhookHostOf(url), due, tenant, id)
     : deadLetterKey(due, tenant, id);
 }
 

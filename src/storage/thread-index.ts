@@ -30,11 +30,11 @@ import { PRESENT_MARK } from "./records.ts";
  */
 
 /**
- * The most members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS} instead; every search by
+ * The most members that are indexed for one thread. A thread with more members is listed under {@link MANY_MEMBERS_KEY} instead; every search by
  * members reads that list too.
  */
 const MAX_INDEXED_MEMBERS = 32;
-export const MANY_MEMBERS = "*";
+export const MANY_MEMBERS_KEY = "*";
 
 function membersOf(metadata: JsonObject): readonly string[] {
   const members: string[] = [];
@@ -42,7 +42,7 @@ function membersOf(metadata: JsonObject): readonly string[] {
     const member = memberKey(name, metadata[name]);
     if (member === undefined) continue;
     members.push(member);
-    if (members.length > MAX_INDEXED_MEMBERS) return [MANY_MEMBERS];
+    if (members.length > MAX_INDEXED_MEMBERS) return [MANY_MEMBERS_KEY];
   }
   return members;
 }
@@ -136,7 +136,7 @@ function moveMembers(
 
 function isWide(metadata: JsonObject): boolean {
   const names = Object.keys(metadata);
-  return names.length > MAX_INDEXED_MEMBERS && membersOf(metadata)[0] === MANY_MEMBERS;
+  return names.length > MAX_INDEXED_MEMBERS && membersOf(metadata)[0] === MANY_MEMBERS_KEY;
 }
 
 function move(ops: WriteOperation[], from: string, to: string): void {

@@ -4,7 +4,7 @@ import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { EarlierTaskResult } from "../model/earlier-task-results.ts";
+import type { CheckpointTaskResult } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
@@ -58,7 +58,7 @@ function plannedOf(
   run: RunRecord,
   ns: string,
   { id, name, path }: PlannedTask,
-  { interrupts = [], error, result, subgraph }: EarlierTaskResult = {},
+  { interrupts = [], error, result, subgraph }: CheckpointTaskResult = {},
 ): JsonObject {
   const place = { thread_id: run.thread_id, checkpoint_ns: taskNs(ns, name, id) };
   return {

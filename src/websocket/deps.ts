@@ -12,7 +12,7 @@ import type { Runs } from "../service/runs.ts";
 import type { MachineEvents } from "../service/machine-events.ts";
 import type { ThreadProtocol } from "../service/thread-protocol.ts";
 import type { Threads } from "../service/threads.ts";
-import type { OpenSockets } from "./open-sockets.ts";
+import type { OpenSocketCounter } from "./open-socket-counter.ts";
 
 /** The parts of the service that sockets use. */
 export interface SocketService {
@@ -48,7 +48,7 @@ export interface UpgradeDeps {
   /** Which headers of a handshake are passed to the runs that its socket starts. */
   readonly configurableHeaders: HeaderSelector;
   /** Counts open sockets, except those of `inspect`. */
-  readonly sockets: OpenSockets;
+  readonly sockets: OpenSocketCounter;
   /** Serves a socket that shows live actors. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;
   /** The level at which connections and commands are logged. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StateSize } from "../../actors/thread/state-size.ts";
+import { StateSizeEstimate } from "../../actors/thread/state-size-estimate.ts";
 
 const LARGE = 1_000;
 
@@ -8,8 +8,8 @@ const LARGE = 1_000;
  */
 type Step = number | { readonly measured: number };
 
-function after(stored: number | null, steps: readonly Step[]): StateSize {
-  const size = new StateSize(stored, LARGE);
+function after(stored: number | null, steps: readonly Step[]): StateSizeEstimate {
+  const size = new StateSizeEstimate(stored, LARGE);
   for (const step of steps) {
     expect(size.isOutdated).toBe(typeof step !== "number");
     if (typeof step === "number") size.grow(step);

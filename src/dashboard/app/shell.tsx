@@ -19,7 +19,7 @@ import { isUuid, currentLocation, hrefOf } from "./page-location.ts";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { isKeyMissing, currentNotice } from "./notices.ts";
 import { KeyHelp } from "./key-help.tsx";
-import { PageHeader } from "./page-header.tsx";
+import { SiteHeader } from "./site-header.tsx";
 import { type DashboardPageName, DASHBOARD_PAGES } from "./dashboard-pages.ts";
 
 /** The frame of the page: the navigation, and the current view. */
@@ -39,7 +39,7 @@ export function Shell() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <PageHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
+      <SiteHeader current="Dashboard" home={hrefOf([])} buttons={<KeyHelp />}>
         <nav aria-label="Main">
           {DASHBOARD_PAGES.map(({ name, title }) => (
             <a key={name} href={hrefOf([name])} aria-current={name === place ? "page" : undefined}>
@@ -48,7 +48,7 @@ export function Shell() {
           ))}
         </nav>
         <Notice />
-      </PageHeader>
+      </SiteHeader>
       <div
         key={entered.value}
         class={`body ${isList ? "split" : ""} ${id !== undefined || place === "new" ? "deep" : ""}`}

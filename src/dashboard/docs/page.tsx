@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { PageHeader } from "../app/page-header.tsx";
+import { SiteHeader } from "../app/site-header.tsx";
 import { LoadFailure } from "../components/empty-state.tsx";
 import { fragmentOf, guide, overview } from "./guide-contents.ts";
 import { GuidePageView } from "./guide-page.tsx";
@@ -32,7 +32,7 @@ export function DocsPage() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
-      <PageHeader current="Docs" home={`#${fragmentOf(overview)}`} onHome={leaveSearch}>
+      <SiteHeader current="Docs" home={`#${fragmentOf(overview)}`} onHome={leaveSearch}>
         <span class="dim">{api?.info.version}</span>
         <button
           type="button"
@@ -50,7 +50,7 @@ export function DocsPage() {
           value={wanted}
           onInput={(event) => setWanted(event.currentTarget.value)}
         />
-      </PageHeader>
+      </SiteHeader>
       <div class="docs">
         <div id="contents" class={isMenuOpen ? "open" : ""}>
           <nav aria-labelledby="guide-pages">

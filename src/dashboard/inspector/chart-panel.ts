@@ -1,6 +1,6 @@
 import { activeStates } from "./chart-model.ts";
 import { ChartRenderer, markArrows } from "./chart-drawing.ts";
-import { createTextElement } from "./text-element.ts";
+import { createElementWithText } from "./text-element.ts";
 import { type Actor, actorLabel, actorState } from "./feed-model.ts";
 import { addedArrowsKey, markTakenTransitions, type NodePath } from "./taken-transitions.ts";
 import { Zoom } from "./chart-zoom.ts";
@@ -54,8 +54,8 @@ export class ChartPanel {
     element
       .querySelector("figcaption")
       ?.replaceChildren(
-        createTextElement("strong", actorLabel(actor)),
-        createTextElement("span", says, "state"),
+        createElementWithText("strong", actorLabel(actor)),
+        createElementWithText("span", says, "state"),
       );
     element.dataset["actor"] = actor.id;
     const gone = markTakenTransitions(actor.chart, ways);
@@ -84,7 +84,7 @@ export class ChartPanel {
     const scroll = document.createElement("div");
     scroll.className = "scroll";
     scroll.tabIndex = 0;
-    scroll.append(createTextElement("p", "Drawing…", "state"));
+    scroll.append(createElementWithText("p", "Drawing…", "state"));
     const zoom = new Zoom(scroll);
     const head = document.createElement("div");
     head.className = "bar";

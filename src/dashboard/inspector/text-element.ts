@@ -1,5 +1,5 @@
 /** Creates an element that contains a text. */
-export function createTextElement(tag: string, content: string, className = ""): HTMLElement {
+export function createElementWithText(tag: string, content: string, className = ""): HTMLElement {
   const element = document.createElement(tag);
   element.textContent = content;
   element.className = className;

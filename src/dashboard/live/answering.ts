@@ -91,7 +91,7 @@ export async function findAnswer(thread: string, ids: readonly string[]): Promis
     ([, resume]) => isJsonRecord(resume) && ids.some((id) => Object.hasOwn(resume, id)),
   );
   // Other clients may answer without the ids of questions.
-  const [run] = byId ?? answers.find(([, resume]) => answersWithIds(resume) === null) ?? [];
+  const [run] = byId ?? answers.find(([, resume]) => extractAnswersById(resume) === null) ?? [];
   return run;
 }
 
@@ -100,7 +100,7 @@ export const answerOfRun = ({ kwargs: { command } }: Run): unknown =>
   isJsonRecord(command) ? (command["resume"] ?? undefined) : undefined;
 
 /** Returns the answers in a `resume` value that maps ids of questions to answers; null for any other value. */
-export function answersWithIds(resume: unknown): readonly unknown[] | null {
+export function extractAnswersById(resume: unknown): readonly unknown[] | null {
   const isById = isJsonRecord(resume) && Object.keys(resume).every((id) => /^[0-9a-f]{32}$/.test(id));
   return isById && Object.keys(resume).length > 0 ? Object.values(resume) : null;
 }

@@ -5,7 +5,7 @@ import { now } from "../app/clock.ts";
 import { runHref, threadHref } from "../app/page-location.ts";
 import { runAction, showNotice } from "../app/notices.ts";
 import type { ThreadSubscription } from "../live/thread-subscription.ts";
-import { answerOfRun, answersWithIds, userOfRun } from "../live/answering.ts";
+import { answerOfRun, extractAnswersById, userOfRun } from "../live/answering.ts";
 import { pausedRunOf, pauseLabel } from "../live/paused-run.ts";
 import { Confirm } from "../components/dialogs.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
@@ -134,7 +134,7 @@ const placeOf = (index: number): string => ["next", "2nd", "3rd"][index] ?? `${i
 /** Formats the input of a run as one line. */
 export function inputSummary(run: Run): string {
   const { input, command } = run.kwargs;
-  const [answer, ...others] = answersWithIds(isJsonRecord(command) ? command["resume"] : null) ?? [];
+  const [answer, ...others] = extractAnswersById(isJsonRecord(command) ? command["resume"] : null) ?? [];
   const answered = answer !== undefined && others.length === 0 ? answer : answerOfRun(run);
   const given = answered ?? command ?? input;
   if (given === null || given === undefined) return "goes on";

@@ -2,7 +2,7 @@ import type { Channel } from "../channel.ts";
 import { refuseGraph, describeType } from "../definition-checks.ts";
 import { isSchema, parse, type Schema } from "../standard-schema.ts";
 import { schemaRules, readerOf } from "./last-value.ts";
-import { onlyWrite } from "./single-write.ts";
+import { requireSingleWrite } from "./require-single-write.ts";
 
 /**
  * A key whose value lasts until the end of the step after the write. Two writes in one superstep are an error.
@@ -18,7 +18,7 @@ export function ephemeral<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     ...(schema && schemaRules(schema)),
     read: readerOf(schema),
     update(_current, writes, key) {
-      const value = onlyWrite(writes, key);
+      const value = requireSingleWrite(writes, key);
       return { value, change: { kind: "set", value } };
     },
   };
@@ -38,7 +38,7 @@ export function untracked<T = unknown>(schema?: Schema<unknown, T>): Channel<T |
     initial: undefined,
     read: (write, at) => (schema === undefined ? write : parse(schema, write, at)),
     update(_current, writes, key) {
-      const value = onlyWrite(writes, key);
+      const value = requireSingleWrite(writes, key);
       return { value, change: { kind: "set", value } };
     },
   };

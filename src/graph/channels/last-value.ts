@@ -2,10 +2,10 @@ import { toStorable } from "../../model/json.ts";
 import type { Channel, ChannelRule } from "../channel.ts";
 import { fieldErrors, parse, schemaFingerprint, validate, type Schema } from "../standard-schema.ts";
 import { jsonSchemaOf } from "../json-schema.ts";
-import { onlyWrite } from "./single-write.ts";
+import { requireSingleWrite } from "./require-single-write.ts";
 
 const set: ChannelRule["update"] = (_current, writes, key) => {
-  const value = onlyWrite(writes, key);
+  const value = requireSingleWrite(writes, key);
   return { value, change: { kind: "set", value } };
 };
 

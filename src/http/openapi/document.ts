@@ -2,7 +2,7 @@ import { responseSchemas } from "../../schemas/record-schemas.ts";
 import { Type } from "../../schemas/typebox.ts";
 import type { Route } from "../router.ts";
 import { requestBodies } from "./request-bodies.ts";
-import { resourceRouteDescriptions } from "./resources.ts";
+import { resourceRouteDescriptions } from "./assistant-cron-store-routes.ts";
 import type { RouteResponse, RouteDescription, RouteDescriptions, QueryParam } from "./route-description.ts";
 import { runRouteDescriptions } from "./runs.ts";
 import { serverRouteDescriptions } from "./server.ts";

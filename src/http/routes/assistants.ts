@@ -2,7 +2,7 @@ import { parseUuid } from "../../model/ids.ts";
 import { apiAssistant, apiAssistantVersion } from "../../service/api-records.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { dropNulls, type RawBody } from "../../schemas/body.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
@@ -83,7 +83,7 @@ export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): 
           offset,
           ...rest,
         });
-        const shown = mapItems(found, (assistant) => pickFields(apiAssistant(assistant), select));
+        const shown = mapIterable(found, (assistant) => pickFields(apiAssistant(assistant), select));
         await sendList(call, shown, { headers: paginationHeaders(offset + limit, total) });
       },
     },
@@ -106,7 +106,7 @@ export function assistantRoutes({ sendList, sendJson, sendStored }: RouteDeps): 
         const query = { limit, offset, ...rest };
         await sendList(
           call,
-          mapItems(
+          mapIterable(
             await call.service.assistants.versions(call.tenant, call.param(0), query),
             apiAssistantVersion,
           ),

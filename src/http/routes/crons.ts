@@ -8,7 +8,7 @@ import {
 } from "../../schemas/cron-request.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 const FIELDS: ReadonlySet<string> = new Set(cronFields);
@@ -42,7 +42,7 @@ export function cronRoutes({ sendList, sendJson, sendStored }: RouteDeps): reado
         const { query, select } = parseCronSearch(await call.body());
         const { crons: found, total } = await call.service.crons.search(call.tenant, query);
         const fields = select.filter((field) => FIELDS.has(field));
-        const shown = mapItems(found, (cron) => pickFields(apiCron(cron), fields));
+        const shown = mapIterable(found, (cron) => pickFields(apiCron(cron), fields));
         await sendList(call, shown, { headers: paginationHeaders(query.offset + query.limit, total) });
       },
     },

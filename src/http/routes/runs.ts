@@ -6,7 +6,7 @@ import { memorySizeOf } from "../../model/memory-size.ts";
 import { JSON_HEADERS } from "../../schemas/error-to-response.ts";
 import { parseRunSearch } from "../../schemas/run-search-request.ts";
 import { checkFilter } from "../../schemas/filter.ts";
-import { mapItems, paginationHeaders, pickFields } from "../pagination.ts";
+import { mapIterable, paginationHeaders, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 import { PAGE_LIMITS, PAGE_OFFSETS, RUN_FILTER_STATUSES } from "../../schemas/request-schemas.ts";
 import { startBatch, startThreadlessRun, type StartedRun, startRun } from "../start-run.ts";
@@ -73,7 +73,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
         };
         const { runs } = call.service;
         const { runs: found, total } = await runs.list(key, page);
-        const shown = mapItems(found, (run) => pickFields(runs.show(key, run), select));
+        const shown = mapIterable(found, (run) => pickFields(runs.show(key, run), select));
         await sendList(call, shown, { headers: paginationHeaders(page.offset + page.limit, total) });
       },
     },

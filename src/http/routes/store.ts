@@ -9,7 +9,7 @@ import {
 } from "../../schemas/store-schemas.ts";
 import type { RouteCall } from "../request-context.ts";
 import type { RouteDeps } from "../deps.ts";
-import { mapItems } from "../pagination.ts";
+import { mapIterable } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route[] {
@@ -67,7 +67,7 @@ export function storeRoutes({ sendList, sendStored }: RouteDeps): readonly Route
         const { filter, query, limit, offset, refresh_ttl } = rest;
         const page = { limit, offset, refresh_ttl };
         const found = await ask(call, { kind: "search", namespace_prefix, filter, query, ...page });
-        await sendList(call, mapItems(found, foundOf), { open: '{"items":[', close: "]}" });
+        await sendList(call, mapIterable(found, foundOf), { open: '{"items":[', close: "]}" });
       },
     },
     {

@@ -10,7 +10,7 @@ import {
   threadUpdateSchema,
 } from "../../schemas/request-schemas.ts";
 import { toThreadLifetime, parseThreadSearch } from "../../schemas/thread-request.ts";
-import { mapItems, pickFields } from "../pagination.ts";
+import { mapIterable, pickFields } from "../pagination.ts";
 import type { Route } from "../router.ts";
 
 type NewThreadBody = Omit<NewThread, "ttl"> & Pick<ReturnType<typeof threadCreateSchema.parse>, "ttl">;
@@ -57,7 +57,7 @@ export function threadRoutes({ sendList, sendJson, sendStored }: RouteDeps): rea
         const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
         await sendList(
           call,
-          mapItems(found, (thread) => pickFields(thread, fields)),
+          mapIterable(found, (thread) => pickFields(thread, fields)),
           { headers: next === undefined ? headers : { ...headers, "x-pagination-next": String(next) } },
         );
       },

@@ -1,4 +1,4 @@
-import type { EventFilter } from "../../model/thread-protocol.ts";
+import type { EventFilter } from "../../model/protocol-event-filter.ts";
 import type { ProtocolEvent } from "./protocol-event.ts";
 
 /** A tree of namespace prefixes, with one level for each segment. */

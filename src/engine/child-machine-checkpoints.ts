@@ -28,7 +28,7 @@ interface Parts {
  * The checkpoints of child machines after a step, each in a namespace of its own, and the facts that show them. They are for readers: a run
  * continues from the snapshots that the machine above all has.
  */
-export function childCheckpoints(changed: readonly ChangedChild[], parts: Parts): ChildMachineStep {
+export function childMachineCheckpoints(changed: readonly ChangedChild[], parts: Parts): ChildMachineStep {
   const { definition, head, run, metadata, source } = parts;
   const positions = new Map(childPositionsAt(head).map((one) => [one.start, one]));
   const checkpoints: NewCheckpoint[] = [];

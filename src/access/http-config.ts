@@ -4,7 +4,7 @@ import type { CorsOptions } from "./cors.ts";
 import { type RouteGroup, ROUTE_GROUPS } from "./disabled-routes.ts";
 
 /** Access settings from the section `http` of a configuration file. */
-export interface AccessConfig {
+export interface HttpConfig {
   readonly hosts?: readonly string[];
   readonly cors?: CorsOptions;
   readonly mount?: string;
@@ -12,7 +12,7 @@ export interface AccessConfig {
 }
 
 /** Reads the section `http`. `refuse` is called with the invalid key and what is wrong with it. */
-export function readAccess(http: JsonObject, refuse: (what: string) => never): AccessConfig {
+export function readHttpConfig(http: JsonObject, refuse: (what: string) => never): HttpConfig {
   const at = (key: string, what: string): never => refuse(`http.${key} ${what}`);
   const hosts = readHeaderValues(http["allowed_hosts"], (what) => at("allowed_hosts", what));
   const mount = readPathPrefix(http["mount_prefix"], (what) => at("mount_prefix", what));

@@ -1,7 +1,7 @@
 import type { Socket } from "../ports/transport.ts";
 
 /** Counts the open WebSockets. */
-export class OpenSockets {
+export class OpenSocketCounter {
   #open = 0;
 
   get open(): number {

@@ -4,7 +4,7 @@ import { ServiceError } from "../../model/errors.ts";
  * Returns the only write of a superstep.
  * @throws ServiceError `state.concurrent_update` if there are several, because no rule says which of them wins
  */
-export function onlyWrite(writes: readonly unknown[], key: string): unknown {
+export function requireSingleWrite(writes: readonly unknown[], key: string): unknown {
   if (writes.length > 1) {
     throw new ServiceError(
       "state.concurrent_update",

@@ -6,7 +6,7 @@ const GROWTH = 1 / 4;
  * the sum of the changes that made it, until that sum is large. A large state is measured again whenever it has grown by a
  * quarter; {@link measured} is called with the result.
  */
-export class StateSize {
+export class StateSizeEstimate {
   readonly #large: number;
   /** The bytes at the last measurement. While `#isExact` is false, the stored size. */
   #measured = 0;

@@ -18,7 +18,7 @@ interface HeaderProps {
 }
 
 /** The header of a page: the way to its start, what it puts there, and the other pages. The inspector's is written like it. */
-export function PageHeader({ current, home, children, buttons, onHome }: HeaderProps) {
+export function SiteHeader({ current, home, children, buttons, onHome }: HeaderProps) {
   return (
     <header class="top">
       <a class="brand" href={home} onClick={onHome}>
