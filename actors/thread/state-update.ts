@@ -167,7 +167,8 @@ async function storeWithin(
   { checkpoints, head }: Updated,
   above: readonly TaskWrites[],
 ): Promise<CheckpointHead> {
-  // The state is not measured here, because the states of the other graphs are not in memory. The next run measures all.
+  // Only the size of the changes is added to the estimate. The whole state is measured by the next run, because the states of the thread's other
+  // graphs are not in memory here.
   for (const { changes } of checkpoints) liveThread.stateSize.grow(memorySizeOf(changes, Infinity));
   const stored = liveThread.write(
     { kind: "updated", durable: true, checkpoints, writes: above },

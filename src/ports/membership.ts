@@ -24,7 +24,7 @@ export interface ClusterView {
 }
 
 /**
- * Which nodes live, and which shards they own. Time is measured by the clock of the engine alone: a node that has not renewed for the length of a
+ * Which nodes live, and which shards they own. Time is measured only by the clock of the database behind this port, never by that of a node: a node that has not renewed for the length of a
  * lease no longer counts as living, and its shards can be taken.
  *
  * Taking a shard gives it a new epoch in the log of shards (`shard-log.ts`), which from then on refuses the appends of every earlier owner. So two nodes can

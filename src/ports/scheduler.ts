@@ -4,9 +4,9 @@ export type Cancel = () => void;
 /** The only way to defer work and to start timers. */
 export interface Scheduler {
   /**
-   * Runs `task` after the current turn of the event loop and its promise callbacks, in the order of the calls. With
-   * `isLast`, a task that is passed in a promise callback should also run after the tasks that the other promise
-   * callbacks of this turn pass.
+   * Runs `task` after the current turn of the event loop and its promise callbacks, in the order of the calls. `isLast`: if
+   * this is called in a promise callback, `task` should also run after all tasks that other promise callbacks of the same
+   * turn schedule.
    */
   soon(task: () => void, isLast?: boolean): void;
   /**

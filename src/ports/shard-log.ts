@@ -20,7 +20,7 @@ export interface LogEntry {
  */
 export interface ShardLog {
   /**
-   * Appends an entry. MUST NOT resolve before it would survive the loss of the machine, as far as the engine is set up for that. MUST reject with
+   * Appends an entry. MUST NOT resolve before it would survive the loss of the machine, as far as the database behind the log is set up for that. MUST reject with
    * `log.fenced`, and change nothing, if there is or was an entry at `seq`, if `seq` is not the next position, or if `epoch` is not the
    * shard's. The caller does not change `batch` afterwards.
    */

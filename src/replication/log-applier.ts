@@ -46,7 +46,7 @@ export class LogApplier {
   }
 
   /**
-   * Checks that the log has the entry up to which the database has applied it. It may not, if the engine has lost what it had acknowledged: after
+   * Checks that the log has the entry up to which the database has applied it. It may not, if the database of the log has lost what it had acknowledged: after
    * a failover to a standby that was behind, or a restored backup.
    * @throws ServiceError `journal.damaged`
    */

@@ -15,7 +15,7 @@ export class MemoryMembership implements Membership {
   readonly #nodes = new Map<string, { readonly node: ClusterNode; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
-  /** `clock`: that of the engine. */
+  /** `clock`: the one clock by which leases end. */
   constructor(log: MemoryShardLog, clock: Clock, leaseMs: number) {
     this.#log = log;
     this.#clock = clock;

@@ -241,7 +241,7 @@ class Members {
 
   /** Adds a long member. `head`: its name and the colon. */
   add(head: string, value: unknown): void {
-    // Anything else in `head`, such as a sign, makes this a syntax error.
+    // Parsing checks `head`: anything besides one name and a colon, such as a minus sign, makes this a syntax error.
     const [name, ...others] = Object.keys(this.#parse(`{${head}null}`) as object);
     if (name === undefined || others.length > 0) throw new SyntaxError("a name is missing");
     this.#put(name, value);

@@ -86,7 +86,8 @@ export class KeyValueOutbox implements Outbox {
     for await (const [at] of this.#kv.entries({ ...range, limit })) {
       const key = parseDeliveryKey(at);
       const delivery = await this.#readable(key);
-      // A delivery that is being changed is left out: the caller reads the target again when the change is stored.
+      // `#readable` returns a delivery with its changes in flight. One whose status is about to change is left out: when the change is stored, the
+      // caller reads the deliveries of this target again.
       if (delivery?.status === status) found.push({ tenant: key.tenant, id: key.id, delivery });
     }
     return found;

@@ -179,7 +179,7 @@ export class RunReader implements Reader {
       if (record !== undefined) return undefined;
       return andThen(this.#journal.thread(key), (thread) => {
         if (thread === undefined) return "thread_deleted";
-        // If the run has a log, it was rolled back, which is an ordinary end.
+        // A run with a log in memory has just ended here: its record is gone because it was rolled back, which is an ordinary end.
         return this.#log === undefined ? "run_deleted" : undefined;
       });
     });

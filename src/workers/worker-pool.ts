@@ -7,8 +7,9 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
-/** Milliseconds before a new worker replaces one that ended. */
+/** Milliseconds before a new worker replaces one that ended; doubled after each that ended before it was ready, up to the longest. */
 const RESTART_DELAY = 200;
+const LONGEST_RESTART_DELAY = 10_000;
 
 export interface WorkerPoolDeps {
   readonly count: number;
@@ -40,6 +41,8 @@ class WorkerPool implements Host {
   readonly #slots = new Set<WorkerSlot>();
   #waiting: WorkerCall[] = [];
   #closed = false;
+  /** Workers that ended before they were ready, since the last one that was. */
+  #failedStarts = 0;
 
   constructor(deps: WorkerPoolDeps) {
     this.#deps = deps;
@@ -97,11 +100,14 @@ class WorkerPool implements Host {
 
   #addSlot(ready: () => void, refused: () => void): WorkerSlot {
     const { scheduler, logger, spawn } = this.#deps;
+    let isStarted = false;
     const slot = new WorkerSlot(spawn(), {
       scheduler,
       logger,
       ready: () => {
         ready();
+        this.#failedStarts = 0;
+        isStarted = true;
         const waiting = this.#waiting;
         this.#waiting = [];
         for (const call of waiting) this.#assign(call);
@@ -111,8 +117,14 @@ class WorkerPool implements Host {
         refused();
         for (const call of notBegun) this.#assign(call);
         if (this.#closed) return;
-        logger.warn("a worker thread ended; a new one is starting", { left: this.#slots.size });
-        scheduler.after(RESTART_DELAY, () => this.#restart());
+        const delay = Math.min(RESTART_DELAY * 2 ** this.#failedStarts, LONGEST_RESTART_DELAY);
+        if (!isStarted) this.#failedStarts++;
+        logger.warn("a worker thread ended; a new one will start", {
+          left: this.#slots.size,
+          delay_ms: delay,
+          ...(slot.failure !== undefined && { error: slot.failure }),
+        });
+        scheduler.after(delay, () => this.#restart());
       },
     });
     this.#slots.add(slot);
