@@ -190,10 +190,10 @@ describe.skipIf(isMissing)("what a new user does", { timeout: 60_000 }, () => {
   });
 
   test("finds who answered a question, and when", async () => {
-    ahead = -7_200_000;
+    ahead = -7_260_000;
     const app = await server();
     const thread = await run(app.url, "approve", { topic: "tea" });
-    ahead = -3_600_000;
+    ahead = -3_660_000;
     await post(`${app.url}/threads/${thread}/runs/wait`, {
       assistant_id: "approve",
       command: { resume: { ok: true } },
