@@ -4,7 +4,7 @@ import { resolvesToHeddle } from "./native-resolution-check.ts";
 import { entryUrl, packageUrl } from "./heddle-package-paths.ts";
 
 /** The package's main module: built, or in the sources. */
-const MACHINE_KEYS = entryUrl("index").href;
+const HEDDLE_URL = entryUrl("index").href;
 
 /** The main module in the sources. The demo imports it, even if the program is built. */
 const SOURCE_INDEX = packageUrl("src/index.ts").href;
@@ -38,7 +38,7 @@ type RegisterHooks = ((hooks: { resolve: SyncResolve }) => unknown) | undefined;
 export function resolveHeddle(namespace: string | undefined, files?: readonly string[]): void {
   const cjs = Module as unknown as { _resolveFilename: ResolveFilename; registerHooks: RegisterHooks };
   const before = cjs._resolveFilename;
-  const file = fileURLToPath(MACHINE_KEYS);
+  const file = fileURLToPath(HEDDLE_URL);
   cjs._resolveFilename = function (this: unknown, request, ...rest) {
     return request === "heddle" ? file : plain(before.call(this, request, ...rest), namespace);
   };
@@ -56,7 +56,7 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
   if (files?.every((name) => resolvesToHeddle(name, file)) === true) return;
   // The hook thread cannot access this module, so the code is passed to it as text.
   const hook = `
-    const MACHINE_KEYS = ${JSON.stringify(MACHINE_KEYS)}, SOURCE_INDEX = ${JSON.stringify(SOURCE_INDEX)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
+    const HEDDLE_URL = ${JSON.stringify(HEDDLE_URL)}, SOURCE_INDEX = ${JSON.stringify(SOURCE_INDEX)}, MARK = ${MARK}, TYPESCRIPT = ${TYPESCRIPT};
     ${String(plain)}
     ${String(isSourceIndex)}
     ${String(ours)}
@@ -69,7 +69,7 @@ export function resolveHeddle(namespace: string | undefined, files?: readonly st
 }
 
 function ours(): Resolved {
-  return { url: MACHINE_KEYS, format: "module", shortCircuit: true };
+  return { url: HEDDLE_URL, format: "module", shortCircuit: true };
 }
 
 function isSourceIndex(url: string): boolean {

@@ -6,7 +6,7 @@ import { PUSH } from "./graph-progress.ts";
 import { serialise } from "./serialisation.ts";
 
 /** Members of a message chunk that are left out of each piece, because its `message` fact has them or every chunk has the same. */
-const MACHINE_KEYS: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
+const OMITTED_MEMBERS: ReadonlySet<string> = new Set(["id", "type", "name", "example"]);
 
 /** Converts the messages that a run's nodes stream to facts. */
 export class TokenStream {
@@ -51,7 +51,7 @@ export class TokenStream {
       this.#begun.set(id, m);
     }
     const { content } = piece;
-    const more = Object.entries(piece).filter(([key, value]) => !MACHINE_KEYS.has(key) && !isEmpty(value));
+    const more = Object.entries(piece).filter(([key, value]) => !OMITTED_MEMBERS.has(key) && !isEmpty(value));
     if (typeof content === "string" && more.every(([key]) => key === "content")) {
       this.#emit({ t: "token", m, text: content });
     } else this.#emit({ t: "piece", m, chunk: Object.fromEntries(more) });

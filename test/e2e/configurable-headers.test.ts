@@ -8,7 +8,7 @@ import { newThread } from "./support/wire.ts";
 
 const sent = { "X-Team": "red", "my-room": "4", "my-own": "no", "x-other": "no", authorization: "Basic no" };
 const taken = { "x-team": "red", "my-room": "4" };
-const patterns: HeaderPatterns = { includes: ["x-team", "my-*"], excludes: ["MY-MACHINE_KEYS"] };
+const patterns: HeaderPatterns = { includes: ["x-team", "my-*"], excludes: ["MY-OWN"] };
 
 /** A server with a graph that waits on request, and records what its node finds in `configurable`. */
 async function start(configurableHeaders?: HeaderPatterns) {

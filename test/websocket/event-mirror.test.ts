@@ -71,9 +71,9 @@ let gate: GatedJournal;
 let hub: Hub;
 let writer: Writer;
 let sink: Sink;
-const MACHINE_KEYS: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
+const OWN: readonly StreamMode[] = ["values", "updates", "messages-tuple", "custom"];
 const { kwargs } = runRecord();
-const run: RunRecord = runRecord({ event_mark: 1000, kwargs: { ...kwargs, stream_mode: MACHINE_KEYS } });
+const run: RunRecord = runRecord({ event_mark: 1000, kwargs: { ...kwargs, stream_mode: OWN } });
 
 describe.each(journals)("over $name", ({ name: journalName, open: openJournal, patience }) => {
   beforeEach(async () => {
