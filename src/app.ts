@@ -5,9 +5,11 @@ import { isStopping, openFront } from "./app/front.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
+import { type ShardPlace, ShardProcess } from "./app/shard-process.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store.ts";
 import { createUserServices } from "./authorization/service.ts";
+import type { CalledParts } from "./cluster/process-calls.ts";
 import { createShardIds } from "./cluster/shard-ids.ts";
 import { createShardedService } from "./cluster/sharded-service.ts";
 import { shardedItems } from "./cluster/sharded-items.ts";
@@ -28,8 +30,10 @@ import { TimeBudget } from "./ports/time-budget.ts";
 import { noFailpoints } from "./ports/failpoints.ts";
 import type { HostedGraph } from "./ports/hosted-graph.ts";
 import type { HttpApp } from "./ports/http-app.ts";
+import type { KnownClient } from "./ports/peers.ts";
 import type { StoreItems } from "./ports/store-items.ts";
-import type { Transport } from "./ports/transport.ts";
+import type { Handlers, Transport } from "./ports/transport.ts";
+import type { AuthUser } from "./model/auth-user.ts";
 import { monotonicIds } from "./model/ids.ts";
 import { bootId } from "./platform/boot-id.ts";
 import { systemClock } from "./platform/clock.ts";
@@ -40,6 +44,7 @@ import { quietAfterStop, silentLogger } from "./platform/log.ts";
 import { systemRandom } from "./platform/random.ts";
 import { systemScheduler } from "./platform/scheduler.ts";
 import { registerSdkLogger } from "./platform/sdk-logger.ts";
+import type { Assistants } from "./service/assistants.ts";
 import type { ServerService } from "./service/service.ts";
 import { createStore } from "./service/store/store.ts";
 import { DEFAULT_THREAD_EXPIRY_INTERVAL } from "./service/thread-expiry.ts";
@@ -48,6 +53,9 @@ import { DEFAULT_EVENT_TTL } from "./stream/event-expiry.ts";
 import { bodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
+export { nextFreePort } from "./app/next-port.ts";
+export type { ShardPlace } from "./app/shard-process.ts";
+export { probePort } from "./transport/probe-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";
 
@@ -63,10 +71,17 @@ export function createApp(options: AppOptions = {}): Promise<App> {
   return keepAliveDuring(openWithSdkLogger(options));
 }
 
-async function openWithSdkLogger(options: AppOptions): Promise<App> {
+/**
+ * Like {@link createApp}, for one of several processes that share a port: each has one shard, over its own data, and answers for all.
+ */
+export function createShardApp(options: AppOptions, place: ShardPlace): Promise<App> {
+  return keepAliveDuring(openWithSdkLogger(options, place));
+}
+
+async function openWithSdkLogger(options: AppOptions, place?: ShardPlace): Promise<App> {
   const release = registerSdkLogger(options.logger ?? silentLogger);
   try {
-    return await open(options, release);
+    return await open(options, release, place);
   } catch (cause) {
     release();
     throw cause;
@@ -74,7 +89,7 @@ async function openWithSdkLogger(options: AppOptions): Promise<App> {
 }
 
 /** `onClose` is called when the app has closed. */
-async function open(options: AppOptions, onClose: () => void): Promise<App> {
+async function open(options: AppOptions, onClose: () => void, place: ShardPlace | undefined): Promise<App> {
   checkOptions(options, KNOWN_OPTIONS, "createApp");
   const {
     clock = systemClock,
@@ -88,7 +103,8 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
   const stop = new AbortController();
   const auth = await setUpAuth(options.auth, config, { clock, random, scheduler, logger, stop: stop.signal });
   const users = auth && { auth, studioUser: config?.auth?.studioUser ?? true };
-  const access = new AccessControl({ ...accessOptions(options, config), ...users }, { clock, random });
+  const accessSettings = { ...accessOptions(options, config), ...users };
+  const access = new AccessControl(accessSettings, { clock, random });
   const givenPolicy = readWebhookPolicy({ ...config?.webhooks, ...options.webhooks });
   const policy = {
     ...givenPolicy,
@@ -169,8 +185,11 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
       () => clock.now(),
       (count) => random.bytes(count),
     );
-    const ids = createShardIds(anyId, storages.length);
-    const items = itemsOf(storages);
+    const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
+    const process = place && new ShardProcess({ place, newId: anyId, clock, random, scheduler });
+    if (process !== undefined) opened.add(() => process.close());
+    const ownItems = itemsOf(storages);
+    const items = process?.items(ownItems) ?? ownItems;
     const store = createStore({ items, policy: setup.policy, clock, scheduler, logger, budget });
     const settings = {
       store,
@@ -198,18 +217,39 @@ async function open(options: AppOptions, onClose: () => void): Promise<App> {
     };
     const shards: Shard[] = [];
     for (const [i, storage] of storages.entries()) {
-      const newId = ids.ofShards[i] as () => string;
-      const shard = createShard({ ...settings, storage, newId, assistants: shards[0]?.service.assistants });
+      const newId = ids.ofShards[place?.number ?? i] as () => string;
+      const home = shards[0]?.service.assistants;
+      const assistants = (own: Assistants): Assistants => process?.assistants(own) ?? home ?? own;
+      const shard = createShard({ ...settings, storage, newId, assistants });
       shards.push(shard);
       opened.add(() => shard.close());
     }
     await Promise.all(shards.map((shard) => shard.recover()));
 
-    const service = serviceOfShards(shards);
+    const own = serviceOfShards(shards);
+    const ownOf = auth && createUserServices({ service: own, authorizer: auth, engine, newId: ids.newId });
+    const serviceOf = process && ownOf ? (user: AuthUser) => process.serviceOf(ownOf(user), user) : ownOf;
+    /** What another process may call, on behalf of a client. */
+    const partsOf = ({ user }: KnownClient): Omit<CalledParts, "metrics"> => {
+      const { threads, runs, crons, webhooks, inspection, assistants } = user && ownOf ? ownOf(user) : own;
+      return { threads, runs, crons, webhooks, inspection, assistants, items: ownItems };
+    };
     const totals = createShardTotals(shards);
     const front = await openFront({
-      service,
-      serviceOf: auth && createUserServices({ service, authorizer: auth, engine, newId: ids.newId }),
+      service: process?.service(own) ?? own,
+      serviceOf,
+      ...(process !== undefined && {
+        process: {
+          forwarding: process.forwarding,
+          access: process.access(accessSettings),
+          metrics: process.metrics,
+          listen: (
+            handlers: Handlers,
+            metrics: CalledParts["metrics"],
+            limits: Parameters<ShardProcess["listen"]>[2],
+          ) => process.listen(handlers, (client) => ({ ...partsOf(client), metrics }), limits),
+        },
+      }),
       totals,
       checkStorage: () => checkStorages(storages),
       access,

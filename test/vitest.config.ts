@@ -32,6 +32,7 @@ const FIRST = [
   "postgres/",
   "config/",
   "e2e/conformance",
+  "e2e/shard-processes",
   "e2e/auth-sweep",
   "e2e/webhooks",
   "hammer/",

@@ -1,5 +1,6 @@
 import type { AccessControl } from "../access/access-control.ts";
 import { createHeaderSelector } from "../access/configurable-headers.ts";
+import type { CalledParts } from "../cluster/process-calls.ts";
 import type { Config } from "../config/config.ts";
 import { DEFAULT_VIEWER } from "../config/inspector.ts";
 import { bundledComponents } from "../config/ui-bundler.ts";
@@ -16,12 +17,13 @@ import type { Logger } from "../ports/logger.ts";
 import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
-import type { Transport } from "../ports/transport.ts";
+import type { Handlers, Transport } from "../ports/transport.ts";
 import { maxFileDescriptors } from "../platform/file-descriptors.ts";
 import { systemProcessMetrics } from "../platform/process-metrics.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service, ServerService } from "../service/service.ts";
 import { maxConnectionsOf } from "../transport/limits.ts";
+import type { PeerServer } from "../transport/node-peer-server.ts";
 import { openTransport } from "../transport/open-transport.ts";
 import { bodyOpener } from "../transport/request-body.ts";
 import type { UpgradeDeps } from "../websocket/deps.ts";
@@ -32,6 +34,7 @@ import { builtPages } from "./dashboard-files.ts";
 import { createMetrics, type MetricsDeps } from "./metrics.ts";
 import { withNextPort } from "./next-port.ts";
 import type { App, AppOptions, HandlerDeps } from "./options.ts";
+import type { ShardProcess } from "./shard-process.ts";
 
 export interface FrontDeps {
   readonly service: ServerService;
@@ -42,6 +45,8 @@ export interface FrontDeps {
   /** Checks that the storage takes writes. @throws ServiceError `storage.unavailable` */
   readonly checkStorage: () => Promise<ReadyDetails>;
   readonly access: AccessControl;
+  /** Connects this process with those that have the other shards; absent: it has all. */
+  readonly process?: ProcessLinks;
   readonly httpApp: HttpAppHandler | undefined;
   readonly langGraphVersion: HttpDeps["about"]["langGraphVersion"];
   /** Bytes: the largest request body. */
@@ -57,6 +62,18 @@ export interface FrontDeps {
   readonly logger: Logger;
   /** For what concerns clients: it logs nothing once the server has stopped. */
   readonly servingLogger: Logger;
+}
+
+/** How a process serves together with others. */
+export interface ProcessLinks extends Pick<ShardProcess, "forwarding" | "metrics"> {
+  /** The access control for what other processes forward. */
+  readonly access: AccessControl;
+  /** Serves other processes. */
+  listen(
+    handlers: Handlers,
+    metrics: CalledParts["metrics"],
+    limits: Parameters<ShardProcess["listen"]>[2],
+  ): Promise<PeerServer>;
 }
 
 /** What clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */
@@ -78,7 +95,7 @@ export interface Front {
 /** @throws ServiceError `config.invalid`, `unsupported`, `server.address` */
 export async function openFront(deps: FrontDeps): Promise<Front> {
   const { service, serviceOf, totals, access, options, config, httpApp, maxBody } = deps;
-  const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger } = deps;
+  const { newId, budget, streamMemory, clock, scheduler, logger, servingLogger, process: links } = deps;
   const bodies = createBodyLimits({ maxBody, scheduler });
   const openBody = bodyOpener(bodies);
   const chosen = await openTransport(options.transport);
@@ -102,6 +119,7 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     sockets,
     feeds,
     process: systemProcessMetrics,
+    ...(links && { shared: links.metrics }),
     clock,
     scheduler,
     logger,
@@ -118,38 +136,55 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
     logger: servingLogger,
     requestLog,
   };
-  const handlers = {
-    request: createRequestHandler({
-      ...shared,
-      clock,
-      // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
-      memory: new ResponseMemoryBudget(scheduler),
-      newId,
-      ready: async () => {
-        if (isDraining) throw isStopping();
-        return deps.checkStorage();
-      },
-      inspect,
-      dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
-      pages: builtPages(),
-      ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
-      ...(httpApp !== undefined && { httpApp }),
-      traffic,
-      metrics: metrics.render,
-      metricsHistory: metrics.history,
-      about: {
-        version: VERSION,
-        transport: { kind: chosen.kind, why: chosen.why },
-        ...(deps.langGraphVersion && { langGraphVersion: deps.langGraphVersion }),
-      },
-    }),
-    upgrade: createUpgrade({ ...shared, sockets, inspect: watch }),
+  const requests = {
+    ...shared,
+    clock,
+    // Streams have a budget of their own, so that a tenant's unread streams do not hold up its other responses.
+    memory: new ResponseMemoryBudget(scheduler),
+    newId,
+    ready: async () => {
+      if (isDraining) throw isStopping();
+      return deps.checkStorage();
+    },
+    inspect,
+    dashboard: { prices: {}, ...config?.dashboard, ...options.dashboard },
+    pages: builtPages(),
+    ...(config?.components !== undefined && { components: bundledComponents(config.components) }),
+    traffic,
+    metrics: metrics.render,
+    metricsHistory: metrics.history,
+    about: {
+      version: VERSION,
+      transport: { kind: chosen.kind, why: chosen.why },
+      ...(deps.langGraphVersion && { langGraphVersion: deps.langGraphVersion }),
+    },
   };
+  const forwarding = links && { forwarding: links.forwarding };
+  const handlers = {
+    request: createRequestHandler({ ...requests, ...forwarding, ...(httpApp !== undefined && { httpApp }) }),
+    upgrade: createUpgrade({ ...shared, ...forwarding, sockets, inspect: watch }),
+  };
+  // What is forwarded is counted where clients are connected.
+  const uncounted = {
+    access: links?.access ?? access,
+    traffic: new Traffic(),
+    sockets: new OpenSocketCounter(),
+  };
+  const peerServer = await links?.listen(
+    {
+      request: createRequestHandler({ ...requests, ...uncounted }),
+      upgrade: createUpgrade({ ...shared, ...uncounted, inspect: watch }),
+    },
+    metrics,
+    // A call may be larger than the request that it is made for.
+    { maxBody: 2 * maxBody, bodyMemory: bodies.memory, scheduler },
+  );
   const descriptors = maxFileDescriptors();
   const open = options.takeNextPort === true ? withNextPort(chosen) : chosen;
   const transport = await open(handlers, {
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
+    sharesPort: links !== undefined,
     maxBody,
     bodyMemory: bodies.memory,
     ...(descriptors !== undefined && { maxConnections: maxConnectionsOf(descriptors) }),
@@ -176,12 +211,16 @@ export async function openFront(deps: FrontDeps): Promise<Front> {
       isDraining = true;
       metrics.close();
       for (const part of [transport, ...embedded]) part.startDraining();
+      peerServer?.startDraining();
     },
     endRequests() {
       webRequests.close();
       for (const part of embedded) part.close();
     },
-    close: () => transport.close(),
+    async close() {
+      await transport.close();
+      await peerServer?.close();
+    },
   };
 }
 

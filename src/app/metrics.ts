@@ -2,7 +2,7 @@ import type { ActorMetrics } from "../../actors/run-totals.ts";
 import type { Traffic } from "../http/response-counts.ts";
 import type { InspectorFeeds } from "../websocket/inspector/feeds.ts";
 import type { OpenSocketCounter } from "../websocket/open-socket-counter.ts";
-import { Exposition } from "../metrics/exposition.ts";
+import { Exposition, type SharedMetrics } from "../metrics/exposition.ts";
 import { counter, type MetricFamily, gauge, type MetricSample } from "../metrics/metric-family.ts";
 import { cachedFor } from "../metrics/cached-reading.ts";
 import { EventLoopLag } from "../metrics/event-loop-lag.ts";
@@ -39,12 +39,14 @@ export interface MetricsDeps {
   readonly sockets: Pick<OpenSocketCounter, "open">;
   readonly feeds: Pick<InspectorFeeds, "watching">;
   readonly process: ReadProcessMetrics;
+  /** Absent: this process is the whole server. */
+  readonly shared?: SharedMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly logger: Logger;
 }
 
-export interface Metrics extends Pick<Exposition, "render"> {
+export interface Metrics extends Pick<Exposition, "render" | "snapshot"> {
   history(): MetricsHistoryRecord;
   /** Begins the history. */
   start(): void;
@@ -62,10 +64,11 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     ...ofStorage(deps, stored),
     ...processFamilies(deps.process, lag),
   ];
-  const exposition = new Exposition(families, deps.logger);
+  const exposition = new Exposition(families, deps.logger, deps.shared);
   const history = new MetricsHistory({ clock, scheduler, read: historyReader(deps, stored) });
   return {
     render: () => exposition.render(),
+    snapshot: () => exposition.snapshot(),
     history: () => history.toRecord(),
     start: () => history.start(),
     close() {

@@ -65,8 +65,8 @@ export interface ShardDeps extends ShardSettings {
   readonly authorizer: Authorizer | undefined;
   /** Makes ids that fall into this shard. */
   readonly newId: () => string;
-  /** The assistants, if another shard keeps them. */
-  readonly assistants?: Assistants | undefined;
+  /** The assistants, if others than the shard's own are to be used. */
+  readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly boot: string;
   readonly httpClient: HttpClient;
   readonly budget: TimeBudget;

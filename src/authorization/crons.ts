@@ -81,7 +81,7 @@ export function authorizedCrons({ crons, assistants, newId, rules }: Deps): Cron
     },
 
     // Functions that only the server itself calls, never a client.
-    deleteWhere: () => Promise.reject(new TypeError("a user deletes crons one by one")),
+    deleteOfAssistant: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     deleteOfThread: () => Promise.reject(new TypeError("a user deletes crons one by one")),
     isUseless: () => Promise.reject(new TypeError("a user asks no such thing")),
     watch: () => {

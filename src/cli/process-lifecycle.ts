@@ -9,18 +9,30 @@ const DRAIN_MS = 8_000;
 /** Milliseconds for the whole shutdown. */
 const STOP_MS = 9_500;
 
+/** A server that can be stopped. */
+export interface Running extends Pick<App, "close"> {
+  readonly system: { readonly figures: { readonly running: number; readonly queued: number } };
+}
+
+/** Calls `stop` when the process is asked to stop. */
+type OnStop = (stop: (signal: NodeJS.Signals) => void) => void;
+
 /**
  * Handles uncaught errors, signals, and graphs that end the process, also while graphs are loaded. The returned function MUST be called
  * before Heddle itself ends the process: otherwise the end is logged as one caused by a graph.
  */
-export function guardProcess(logger: Logger, running: () => App | undefined): () => void {
+export function guardProcess(
+  logger: Logger,
+  running: () => Running | undefined,
+  onStop: OnStop = onSignals,
+): () => void {
   let leaving = false;
   const exit = (code: number): never => {
     leaving = true;
     process.exit(code);
   };
   logUncaughtErrors(logger);
-  stopOnSignals(logger, running, exit);
+  onStop(stopper(logger, running, exit));
   process.on("exit", (code) => {
     if (leaving) return;
     // The stack contains the caller of process.exit.
@@ -40,9 +52,13 @@ export function guardProcess(logger: Logger, running: () => App | undefined): ()
   };
 }
 
-function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (code: number) => never): void {
+function stopper(
+  logger: Logger,
+  current: () => Running | undefined,
+  exit: (code: number) => never,
+): (signal: NodeJS.Signals) => void {
   let stopping = false;
-  const stop = (signal: NodeJS.Signals) => {
+  return (signal) => {
     const app = current();
     // On a second signal, or before the server is up, the process ends at once. Stored data is consistent at any moment.
     if (stopping || app === undefined) {
@@ -71,11 +87,14 @@ function stopOnSignals(logger: Logger, current: () => App | undefined, exit: (co
       },
     );
   };
+}
+
+const onSignals: OnStop = (stop) => {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   // SIGHUP: the terminal was closed.
   process.on("SIGHUP", stop);
-}
+};
 
 function waitingFor(runs: number, signal: NodeJS.Signals): string {
   const runCount = runs === 1 ? "1 run" : `${runs} runs`;

@@ -5,7 +5,9 @@ import { parseKeyList } from "../access/api-keys.ts";
 import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
-import { guardProcess } from "./process-lifecycle.ts";
+import { guardProcess, type Running } from "./process-lifecycle.ts";
+import { prepareShards, shardDirectory } from "./shard-data.ts";
+import { onStopOfParent, reportToParent, ShardProcesses, takeShardTask } from "./shard-processes.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
 import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
@@ -13,6 +15,7 @@ import { DEFAULT_PORT, type Invocation, type Settings } from "./settings.ts";
 import { warningsOfVariables } from "./known-variables.ts";
 import { registerInProcessServer } from "../platform/in-process-server.ts";
 import { registerSdkLogger } from "../platform/sdk-logger.ts";
+import { systemRandom } from "../platform/random.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import { ProgressDisplay } from "./progress-display.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -23,6 +26,7 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 /** Serves until the process gets a signal to stop. */
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
+  const task = takeShardTask(process.env);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = options.config ?? findConfig(process.cwd());
@@ -52,31 +56,63 @@ export async function serve(options: Serving): Promise<void> {
   for (const warning of warningsOfVariables(process.env)) logger.warn(warning);
   // Set before any file is loaded, because graphs read it at their top level.
   registerSdkLogger(logger);
-  let running: () => App | undefined = () => undefined;
-  const leave = guardProcess(logger, () => running());
+  let running: () => Running | undefined = () => undefined;
+  const onStop = task && ((stop: (signal: NodeJS.Signals) => void) => onStopOfParent(() => stop("SIGTERM")));
+  const leave = guardProcess(logger, () => running(), onStop);
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
-    const { level: _, log: __, ...settings } = options.settings(process.env, data);
+    const { level: _, log: __, shards: ___, ...settings } = options.settings(process.env, data);
     checkDataDirectory(settings.data, config.path);
-    const { createApp } = await import("../app.ts");
+    if (task === undefined) prepareShards(settings.data, undefined);
+    const { createApp, createShardApp } = await import("../app.ts");
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
     const port = isPortAsked ? {} : { port: DEFAULT_PORT, takeNextPort: true };
     const access = secrets(process.env);
     const { onProgress } = progress;
-    const app = await createApp({
-      ...settings,
-      ...port,
-      ...access,
-      config,
-      logger,
-      onProgress,
-      ...more,
-    }).finally(() => progress.end());
-    removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
+    const given = { ...settings, ...port, ...access, config, logger, onProgress, ...more };
+    if (task !== undefined) {
+      const { port, tokenSecret } = task;
+      const own = {
+        ...given,
+        port,
+        tokenSecret,
+        takeNextPort: false,
+        data: shardDirectory(settings.data, task.number),
+      };
+      const app = await createShardApp(own, task).finally(() => progress.end());
+      registerInProcessServer((request) => app.fetch(request), app.url);
+      reportToParent({ address: app.address, url: app.url, transport: app.transport });
+      return app;
+    }
+    const app = await createApp(given).finally(() => progress.end());
     registerInProcessServer((request) => app.fetch(request), app.url);
+    announce(app, config, settings, more);
+    return app;
+  };
+  /** Starts the processes of all shards. */
+  const startShards = async (count: number): Promise<Running> => {
+    const { level: _, log: __, shards: ___, ...settings } = options.settings(process.env, data);
+    const { host, port } = settings;
+    checkDataDirectory(settings.data, config.path);
+    const { nextFreePort, probePort } = await import("../app.ts");
+    const free = await (port === undefined ? nextFreePort(host, DEFAULT_PORT) : probePort(host, port));
+    prepareShards(settings.data, count);
+    const { tokenSecret = Buffer.from(systemRandom().bytes(32)).toString("hex") } = secrets(process.env);
+    const processes = new ShardProcesses({ count, port: free, tokenSecret }, logger);
+    announce(await processes.start(), config, settings, {});
+    return { close: () => processes.close(), system: { figures: { running: 0, queued: 0 } } };
+  };
+  const announce = (
+    app: Listening,
+    config: Config,
+    settings: Omit<Settings, "level" | "log">,
+    more: AppOptions,
+  ): void => {
+    const isPortAsked = settings.port !== undefined || more.port !== undefined;
+    removeAddress = writeAddress(resolve(settings.data), urlOf(app, settings.mount, config), logger);
     const graphs = graphsOf(config, more);
     // Not logged if a banner shows the same.
     if (!isText(stdout) || !isLogText) {
@@ -86,25 +122,20 @@ export async function serve(options: Serving): Promise<void> {
     const isNext = !isPortAsked && app.address.port !== DEFAULT_PORT;
     if (isText(stdout)) {
       const allowsStudio = options.command === "dev";
-      const started = {
-        app,
-        graphs,
-        settings,
-        config,
-        isNext,
-        hasKeys: access.keys !== undefined,
-        allowsStudio,
-      };
+      const hasKeys = secrets(process.env).keys !== undefined;
+      const started = { app, graphs, settings, config, isNext, hasKeys, allowsStudio };
       stdout.write(banner(describeStart(started), applyStyleFor(stdout, process.env)));
     } else {
       const reason = isNext ? `Port ${DEFAULT_PORT} is taken: ` : "";
       stdout.write(`${reason}Heddle ${VERSION} listens on ${app.url}\n`);
     }
-    return app;
   };
   const open = async () => {
     if (options.command === "start") {
-      const app = await start(config, {});
+      const { shards } = options.settings(process.env, data);
+      const app = await (shards === undefined || task !== undefined
+        ? start(config, {})
+        : startShards(shards));
       running = () => app;
       return;
     }
@@ -124,6 +155,7 @@ export async function serve(options: Serving): Promise<void> {
   } catch (cause) {
     // The command itself prints the error and ends.
     leave();
+    if (task !== undefined) return reportToParent({ failure: messageOf(cause) }, () => process.exit(1));
     throw cause;
   }
 }
@@ -142,11 +174,19 @@ function graphsOf(config: Config, { graphs, langGraphs = new Map() }: AppOptions
   return graphs === undefined ? Object.keys(config.graphs) : [...Object.keys(graphs), ...langGraphs.keys()];
 }
 
-const urlOf = (app: App, mount: string | undefined, config: Config): string =>
+function messageOf(cause: unknown): string {
+  if (cause instanceof ServiceError) return cause.message;
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+}
+
+/** What is told about a server that listens. */
+type Listening = Pick<App, "address" | "url" | "transport">;
+
+const urlOf = (app: Listening, mount: string | undefined, config: Config): string =>
   app.url + (mount ?? config.access?.mount ?? "");
 
 interface Start {
-  readonly app: App;
+  readonly app: Listening;
   readonly graphs: readonly string[];
   readonly settings: Omit<Settings, "level" | "log">;
   readonly config: Config;

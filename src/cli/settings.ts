@@ -32,6 +32,8 @@ export interface Settings {
   readonly transport?: "uws" | "node";
   readonly maxBody?: number;
   readonly workers?: number;
+  /** Processes that serve together, each with a shard. Absent: one process. */
+  readonly shards?: number;
   readonly sync?: NonNullable<Config["sync"]>;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: true;
@@ -126,6 +128,8 @@ Options
   --data DIR         Data directory; default .heddle in this directory (dev: next to the configuration file)
   --transport KIND   uws or node; default: uws if its binary loads on this machine
   --workers N        Run nodes in N worker threads; default 0: on the main thread (start only)
+  --shards N         Serve with N processes that share the port, each with a part of the data; the number of a data directory
+                     stays the same for good (start only)
   --insecure         Listen on other addresses without a key or users
   --log FORMAT       text (for people) or json (lines); default: text on a terminal, json elsewhere (dev, start)
   --help, --version
@@ -138,7 +142,8 @@ Exit codes
 Environment
   An option wins over a variable, and a variable over the configuration file.
   HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA, HEDDLE_TRANSPORT, HEDDLE_WORKERS,
-  HEDDLE_INSECURE=1            The options above
+  HEDDLE_SHARDS, HEDDLE_INSECURE=1
+                               The options above
   HEDDLE_API_KEYS              API keys, separated by commas, each KEY or TENANT:KEY
   HEDDLE_TOKEN_SECRET          Secret that signs WebSocket tokens, 32 bytes or more; default: a new one at each start
   HEDDLE_ALLOWED_HOSTS         Host names, separated by commas, that a server without a key accepts besides loopback
@@ -160,6 +165,7 @@ const OPTIONS = {
   data: { type: "string" },
   transport: { type: "string" },
   workers: { type: "string" },
+  shards: { type: "string" },
   insecure: { type: "boolean" },
   log: { type: "string" },
   relay: { type: "string" },
@@ -180,7 +186,7 @@ const COMMANDS = {
   init: [],
   build: ["config", "compose", "force"],
   dev: ["config", "host", "port", "data", "transport", "insecure", "log"],
-  start: ["config", "host", "port", "data", "transport", "workers", "insecure", "log"],
+  start: ["config", "host", "port", "data", "transport", "workers", "shards", "insecure", "log"],
   check: ["data"],
   repair: ["data", "accept"],
   backup: ["data"],
@@ -355,6 +361,7 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     isWorkerCount,
     "is not a whole number from 0 to 64",
   );
+  const shards = number(find("shards", "HEDDLE_SHARDS"), isShardCount, "is not a whole number from 2 to 64");
   const log = read(
     find("log", "HEDDLE_LOG_FORMAT"),
     isLogFormat,
@@ -376,6 +383,7 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     ...(transport === undefined ? {} : { transport }),
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(workers === undefined ? {} : { workers }),
+    ...(shards === undefined ? {} : { shards }),
     ...(sync === undefined ? {} : { sync }),
     ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };
@@ -405,6 +413,8 @@ function number(given: Given | undefined, is: (value: number) => boolean, what: 
 const isTransport = (text: string): text is "uws" | "node" => text === "uws" || text === "node";
 
 const isLogFormat = (text: string): text is LogFormat => text === "json" || text === "text";
+
+const isShardCount = (value: number): boolean => value >= 2 && value <= 64;
 
 const isPort = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 65_535;
 

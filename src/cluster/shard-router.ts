@@ -11,10 +11,13 @@ type Call = (key: ThreadKey, ...rest: readonly unknown[]) => unknown;
 /** Finds the shard of a name (see {@link shardOf}) among all shards, which are in the order of their numbers. */
 export class ShardRouter<Shard> {
   readonly all: readonly Shard[];
+  readonly #own: number | undefined;
   #last = -1;
 
-  constructor(shards: readonly Shard[]) {
+  /** @param own the number of the shard for everything new; without it, shards take turns */
+  constructor(shards: readonly Shard[], own?: number) {
     this.all = shards;
+    this.#own = own;
   }
 
   /** The shard of shared records, such as assistants. */
@@ -55,7 +58,7 @@ export class ShardRouter<Shard> {
 
   /** The shard for something new that may be in any shard. */
   next(): Shard {
-    this.#last = (this.#last + 1) % this.all.length;
+    this.#last = this.#own ?? (this.#last + 1) % this.all.length;
     return this.all[this.#last] as Shard;
   }
 

@@ -1,19 +1,19 @@
 import type { JsonObject } from "../model/json.ts";
 import type { Runs } from "../service/runs.ts";
-import type { ServerService } from "../service/service.ts";
+import type { Service } from "../service/service.ts";
 import { ascending } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
-export function shardedRuns(router: ShardRouter<ServerService>): Runs {
+export function shardedRuns(router: ShardRouter<Pick<Service, "runs">>): Runs {
   /** The shard of a run without a thread: that of the id that it gets, else that of its idempotency key. */
-  const shardFor = (id: string | undefined, key?: string): ServerService => {
+  const shardFor = (id: string | undefined, key?: string): Pick<Service, "runs"> => {
     const name = id ?? key;
     return name === undefined ? router.next() : router.of(name);
   };
 
   return {
     ...router.byThread(
-      ({ runs }: ServerService) => runs,
+      ({ runs }: Pick<Service, "runs">) => runs,
       [
         "start",
         "find",

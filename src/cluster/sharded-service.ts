@@ -1,7 +1,7 @@
 import { type ErrorCode, ServiceError } from "../model/errors.ts";
-import type { ServerInspection } from "../service/actor-inspection.ts";
+import type { ActorInspection } from "../service/actor-inspection.ts";
 import { compareCrons, type Crons } from "../service/crons/crons.ts";
-import { type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
+import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
 import type { Webhooks } from "../service/webhooks/webhooks.ts";
 import { readAll, ascending, firstEntries, mergedPage, offsetsInLists, sumOf } from "./merged-pages.ts";
 import { ShardRouter } from "./shard-router.ts";
@@ -36,14 +36,18 @@ export function createShardedService(shards: readonly ServerService[]): ServerSe
     drawings: home.drawings,
     crons,
     webhooks: shardedWebhooks(router),
-    inspection: shardedInspection(router),
+    inspection: {
+      ...shardedInspection(router),
+      machines: () => home.inspection.machines(),
+      machine: (id) => home.inspection.machine(id),
+    },
     store: home.store,
   };
 }
 
-function shardedCrons(router: ShardRouter<ServerService>): Crons {
+export function shardedCrons(router: ShardRouter<Pick<Service, "crons">>): Crons {
   return {
-    ...router.byThread(({ crons }: ServerService) => crons, ["createOn", "deleteOfThread"]),
+    ...router.byThread(({ crons }: Pick<Service, "crons">) => crons, ["createOn", "deleteOfThread"]),
 
     create(tenant, settings, owner) {
       const shard = owner === undefined ? router.next() : router.of(owner.cron_id);
@@ -77,8 +81,8 @@ function shardedCrons(router: ShardRouter<ServerService>): Crons {
       return sumOf(await Promise.all(router.all.map(({ crons }) => crons.count(tenant, filter))));
     },
 
-    async deleteWhere(tenant, is) {
-      await Promise.all(router.all.map(({ crons }) => crons.deleteWhere(tenant, is)));
+    async deleteOfAssistant(tenant, assistant) {
+      await Promise.all(router.all.map(({ crons }) => crons.deleteOfAssistant(tenant, assistant)));
     },
 
     isUseless: (tenant, cron) => router.of(cron.cron_id).crons.isUseless(tenant, cron),
@@ -96,7 +100,7 @@ const isMissing =
 
 const DELIVERY_STATUSES = ["pending", "dead"];
 
-function shardedWebhooks(router: ShardRouter<ServerService>): Webhooks {
+export function shardedWebhooks(router: ShardRouter<Pick<Service, "webhooks">>): Webhooks {
   // The id of a delivery is that of its run, which does not say in which shard its thread is.
   const find = <T>(ask: (webhooks: Webhooks) => Promise<T>): Promise<T> =>
     router.find(({ webhooks }) => ask(webhooks), isMissing("delivery.not_found"));
@@ -122,17 +126,25 @@ function shardedWebhooks(router: ShardRouter<ServerService>): Webhooks {
   };
 }
 
-function shardedInspection(router: ShardRouter<ServerService>): ServerInspection {
+export function shardedInspection(router: ShardRouter<Pick<Service, "inspection">>): ActorInspection {
   const { home } = router;
   return {
-    ...router.byThread(({ inspection }: ServerService) => inspection, ["storedActors", "actors"]),
+    ...router.byThread(
+      ({ inspection }: Pick<Service, "inspection">) => inspection,
+      ["storedActors", "actors"],
+    ),
     machines: () => home.inspection.machines(),
     machine: (id) => home.inspection.machine(id),
 
-    liveThreads(tenant, limit, permits) {
-      const found = router.all.flatMap(({ inspection }) => inspection.liveThreads(tenant, limit, permits));
+    async liveThreads(tenant, limit, permits) {
+      const found = await Promise.all(
+        router.all.map(({ inspection }) => inspection.liveThreads(tenant, limit, permits)),
+      );
       const isIdle = (runs: number) => Number(runs === 0);
-      return found.sort((a, b) => isIdle(a.runs) - isIdle(b.runs)).slice(0, limit);
+      return found
+        .flat()
+        .sort((a, b) => isIdle(a.runs) - isIdle(b.runs))
+        .slice(0, limit);
     },
 
     threadOf: (tenant, run, permits) =>

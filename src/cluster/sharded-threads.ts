@@ -1,18 +1,18 @@
 import type { JsonObject } from "../model/json.ts";
 import type { ThreadOrder } from "../model/thread-search.ts";
-import type { ServerService } from "../service/service.ts";
+import type { Service } from "../service/service.ts";
 import type { ThreadStates } from "../service/thread-states.ts";
 import type { Threads } from "../service/threads.ts";
 import { ascending, type Compare, firstEntries, offsetsInLists, sumOf } from "./merged-pages.ts";
 import type { ShardRouter } from "./shard-router.ts";
 
-export function shardedThreads(router: ShardRouter<ServerService>): Threads {
+export function shardedThreads(router: ShardRouter<Pick<Service, "threads">>): Threads {
   const everywhere = <T>(ask: (threads: Threads, shard: number) => Promise<T>): Promise<T[]> =>
     Promise.all(router.all.map(({ threads }, shard) => ask(threads, shard)));
 
   return {
     ...router.byThread(
-      ({ threads }: ServerService) => threads,
+      ({ threads }: Pick<Service, "threads">) => threads,
       ["record", "get", "update", "remove", "copy", "storage", "state", "stateText"],
     ),
 
@@ -56,9 +56,9 @@ export function shardedThreads(router: ShardRouter<ServerService>): Threads {
   };
 }
 
-export function shardedStates(router: ShardRouter<ServerService>): ThreadStates {
+export function shardedStates(router: ShardRouter<Pick<Service, "states">>): ThreadStates {
   return router.byThread(
-    ({ states }: ServerService) => states,
+    ({ states }: Pick<Service, "states">) => states,
     ["at", "history", "update", "pendingInterrupts"],
   );
 }

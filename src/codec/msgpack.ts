@@ -77,6 +77,13 @@ export function packValue(value: unknown, head: number): Buffer {
   return bytes;
 }
 
+/** Encodes what processes of one server say to each other, which may contain maps and typed arrays too. */
+const callPackr = new Packr({ structuredClone: true });
+
+export const packCall = (value: unknown): Uint8Array => callPackr.pack(value);
+
+export const unpackCall = (bytes: Uint8Array): unknown => callPackr.unpack(bytes);
+
 /** Encodes JSON data as standard MessagePack, which any reader understands. */
 export function packForClients(value: unknown): Uint8Array {
   return packr.pack(value);

@@ -5,6 +5,7 @@ import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
+import type { Forwarding } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Service } from "../service/service.ts";
@@ -63,6 +64,8 @@ export interface HttpDeps {
     | undefined;
   /** The project's own HTTP application; it comes before Heddle's routes. */
   readonly httpApp?: HttpAppHandler;
+  /** Forwards what other processes of this server answer; absent: there are none. */
+  readonly forwarding?: Forwarding;
   /** Counts of requests and streams. */
   readonly traffic: Traffic;
   /** The server's metrics as text, with its content type. */

@@ -2,6 +2,7 @@ import { type ErrorCode, ServiceError, withCauses } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import { budgetOwnerOf } from "../model/auth-user.ts";
 import type { LogLevel } from "../ports/logger.ts";
+import type { Forwarding } from "../ports/peers.ts";
 import type { Handlers, Headers, HttpRequest, Reply } from "../ports/transport.ts";
 import type { AccessDecision } from "../access/access-control.ts";
 import { type CallClient, RouteCall } from "./request-context.ts";
@@ -11,6 +12,7 @@ import { failureResponseOf } from "../schemas/error-to-response.ts";
 import { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
 import { TimeBudget } from "../ports/time-budget.ts";
 import { type LoggedClient, loggedReply } from "./request-log.ts";
+import { shardNameOf, startsRun } from "./request-shard.ts";
 import { requestId } from "./request-id.ts";
 import { type Match, type Route, Router } from "./router.ts";
 import { assistantRoutes } from "./routes/assistants.ts";
@@ -92,12 +94,36 @@ export function createRequestHandler(given: HttpDeps): Handlers["request"] {
     const { route } = found;
     if (client.user !== undefined && route.access === undefined)
       return refuse(deps, reply, client.headers, onlyWithKey);
+    if (deps.forwarding !== undefined && isForwarded(deps.forwarding, request, reply, found, client)) return;
     const call = new RouteCall(request, reply, client, found.params, traffic.of(route), deps.budget);
     try {
       route.handle(call)?.then(undefined, (cause: unknown) => fail(deps, call, cause));
     } catch (cause) {
       fail(deps, call, cause);
     }
+  }
+
+  /** Lets another process answer, if it has the shard of the request. Returns false if this process has it. */
+  function isForwarded(
+    forwarding: Forwarding,
+    request: HttpRequest,
+    reply: Reply,
+    found: Match,
+    client: CallClient,
+  ): boolean {
+    const name = shardNameOf(found, request);
+    if (name === undefined) return false;
+    const count = (status: number) => countResponse(traffic.of(found.route), status);
+    const forwarded = forwarding.request(name, request, reply, {
+      client,
+      startsRun: startsRun(found),
+      count,
+    });
+    forwarded?.catch((cause: unknown) => {
+      logFailure(deps, request, client.id, cause);
+      if (!reply.aborted) refuse(deps, reply, client.headers, cause);
+    });
+    return forwarded !== undefined;
   }
 
   /** Responds to a client. `isKnown`: it is authenticated, or needs no credentials on this server. */

@@ -76,8 +76,11 @@ function requestKey(call: RouteCall, routePath: string, body: RawBody): Idempote
   if (key.length > LONGEST_KEY) {
     throw invalidField("idempotency-key", `must have at most ${LONGEST_KEY} characters`);
   }
-  return { key: `request ${key}`, content: `${routePath}\n${JSON.stringify(body)}` };
+  return { key: startKeyOf(key), content: `${routePath}\n${JSON.stringify(body)}` };
 }
+
+/** The name under which the key of a request is kept. */
+export const startKeyOf = (key: string): string => `request ${key}`;
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;

@@ -7,16 +7,33 @@ export interface MetricsResponse {
   readonly body: string;
 }
 
+/** The metrics of a process among several. */
+export interface SharedMetrics {
+  /** The number of the process's shard, which becomes a label. */
+  readonly shard: number;
+  /** The snapshots of those other processes that answer. */
+  others(): Promise<readonly unknown[]>;
+}
+
 /** Renders metrics in the text format of Prometheus. */
 export class Exposition {
   readonly #families: readonly MetricFamily[];
   readonly #logger: Logger;
+  readonly #shared: SharedMetrics | undefined;
   #registry: Promise<Registry> | undefined;
   #rendering: Promise<MetricsResponse> | undefined;
 
-  constructor(families: readonly MetricFamily[], logger: Logger) {
+  /** @param shared absent: this process is the whole server */
+  constructor(families: readonly MetricFamily[], logger: Logger, shared?: SharedMetrics) {
     this.#families = families;
     this.#logger = logger;
+    this.#shared = shared;
+  }
+
+  /** The metrics of this process, for another one that renders those of all. */
+  async snapshot(): Promise<unknown> {
+    const registry = await (this.#registry ??= this.#register());
+    return registry.getMetricsAsJSON();
   }
 
   /** Renders all metrics. Requests during a rendering get its result. */
@@ -25,14 +42,22 @@ export class Exposition {
   }
 
   async #render(): Promise<MetricsResponse> {
-    const registry = await (this.#registry ??= this.#register());
-    return { type: registry.contentType, body: await registry.metrics() };
+    const own = await (this.#registry ??= this.#register());
+    const registry = this.#shared === undefined ? own : await this.#ofAll(this.#shared);
+    return { type: own.contentType, body: await registry.metrics() };
+  }
+
+  async #ofAll(shared: SharedMetrics): Promise<Registry> {
+    const { AggregatorRegistry } = await import("prom-client");
+    const [own, others] = await Promise.all([this.snapshot(), shared.others()]);
+    return AggregatorRegistry.aggregate([own, ...others] as object[]);
   }
 
   /** Registers the metrics at the first request: many servers never get one, and a start must be fast. */
   async #register(): Promise<Registry> {
     const { Counter, Gauge, Histogram, Registry } = await import("prom-client");
     const registry = new Registry();
+    if (this.#shared !== undefined) registry.setDefaultLabels({ shard: this.#shared.shard });
     const registers = [registry];
     for (const family of this.#families) {
       const { name, help } = family;

@@ -104,6 +104,8 @@ export interface TransportOptions {
   readonly host: string;
   /** The port; 0 for any free port. */
   readonly port: number;
+  /** Whether other processes of this user may listen on the same port; each then gets a part of the connections. Default: false. */
+  readonly sharesPort?: boolean;
   /** The largest request body, in bytes. */
   readonly maxBody: number;
   /** The most bytes of all bodies that were received but not yet read. Default: 128 MiB, or two of the largest bodies if that is more. */

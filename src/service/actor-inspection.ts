@@ -63,7 +63,6 @@ export interface ActorInspection {
 export interface ServerInspection extends ActorInspection {
   machines(): readonly MachineInfo[];
   machine(id: string): MachineInfo | undefined;
-  liveThreads(tenant: string, limit: number, permits?: Permits): readonly LiveThreadSummary[];
 }
 
 interface Deps {

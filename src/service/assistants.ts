@@ -277,7 +277,7 @@ export function createAssistants(deps: Deps): Assistants {
 }
 
 /** Whether there is such an assistant, or version, that the request may reach. */
-function isReachable<T extends { readonly metadata: JsonObject }>(
+export function isReachable<T extends { readonly metadata: JsonObject }>(
   found: T | undefined,
   permits: Permits | undefined,
 ): found is T {

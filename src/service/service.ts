@@ -38,8 +38,8 @@ export interface ServiceDeps {
   /** Makes long work yield to other work. */
   readonly budget: TimeBudget;
   readonly assistantDefaults?: AssistantDefaults | undefined;
-  /** The assistants, if another shard keeps them. */
-  readonly assistants?: Assistants | undefined;
+  /** The assistants, if others than the shard's own are to be used. */
+  readonly assistants?: ((own: Assistants) => Assistants) | undefined;
   readonly policy: WebhookPolicy;
   /** The default lifetime of threads; absent: they do not expire. */
   readonly threadTtl?: ThreadLifetime | undefined;
@@ -72,7 +72,8 @@ export interface ServerService extends Service {
 }
 
 export function createService(deps: ServiceDeps): ServerService {
-  const assistants = deps.assistants ?? createAssistants(deps);
+  const own = createAssistants(deps);
+  const assistants = deps.assistants?.(own) ?? own;
   const webhooks = createWebhooks(deps);
   const crons = createCrons({ ...deps, book: deps.crons, assistants, webhooks });
   const threads = createThreads({ ...deps, forgetCrons: crons.deleteOfThread });
@@ -99,7 +100,10 @@ export function createService(deps: ServiceDeps): ServerService {
 }
 
 /** Assistants whose crons are deleted with them. */
-export function withoutCronsOfDeleted(assistants: Assistants, crons: Pick<Crons, "deleteWhere">): Assistants {
+export function withoutCronsOfDeleted(
+  assistants: Assistants,
+  crons: Pick<Crons, "deleteOfAssistant">,
+): Assistants {
   return {
     ...assistants,
     async delete(tenant, name, permits) {
@@ -107,7 +111,7 @@ export function withoutCronsOfDeleted(assistants: Assistants, crons: Pick<Crons,
       const { assistant_id } = deleted;
       // Deleting a default assistant only resets it.
       const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
-      if (isGone) await crons.deleteWhere(tenant, (cron) => cron.assistant_id === assistant_id);
+      if (isGone) await crons.deleteOfAssistant(tenant, assistant_id);
       return deleted;
     },
   };

@@ -1,6 +1,7 @@
 import { createServer, IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { ServiceError } from "../model/errors.ts";
 import type { Transport, TransportOpener, TransportOptions } from "../ports/transport.ts";
 import { listenErrorOf } from "./listen-error.ts";
 import { HEAD_TIMEOUT_MS, MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
@@ -88,13 +89,26 @@ export const openNode: TransportOpener = async (handlers, options) => {
   } satisfies Transport;
 };
 
-function listen(server: Server, { host, port }: TransportOptions): Promise<void> {
+function listen(server: Server, { host, port, sharesPort = false }: TransportOptions): Promise<void> {
+  if (sharesPort && !canShareNodePorts(process.versions.node)) {
+    const message =
+      "Several processes can share a port over Node's own HTTP server only from Node 22.12 or 23.1 on; with an older one, uWebSockets.js has to be there";
+    return Promise.reject(new ServiceError("unsupported", message));
+  }
   return new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => {
       reject(listenErrorOf(host, port, cause));
     });
-    server.listen({ host, port }, resolve);
+    // Older types of Node do not know the option.
+    const options = { host, port, ...(sharesPort && { reusePort: true }) };
+    server.listen(options, resolve);
   });
+}
+
+/** Whether this version of Node has the option `reusePort` of `listen`. */
+function canShareNodePorts(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
 
 /** Responds to a request that Node could not parse. */

@@ -1,10 +1,10 @@
-import { type AddressInfo, createServer } from "node:net";
 import type * as Uws from "uWebSockets.js";
 import type { Handlers, TransportOpener, Transport, Upgrade } from "../ports/transport.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import { createBodyLimits } from "../ports/body-memory.ts";
 import { malformedRequest, type Refusal, REFUSAL_HEADERS, refusalBody } from "./request-framing.ts";
 import { listenErrorOf } from "./listen-error.ts";
+import { probePort } from "./probe-port.ts";
 import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES, SOCKET_IDLE_SECONDS } from "./limits.ts";
 import { UwsExchange, UwsHead } from "./uws-exchange.ts";
 import { writeHead, type RawResponse } from "./uws-raw.ts";
@@ -15,9 +15,10 @@ const MAX_TRIES = 10;
 
 /** `LIBUS_LISTEN_EXCLUSIVE_PORT` of uSockets. */
 const ALONE = 1;
+const SHARED = 0;
 
 /** The older build of uWebSockets.js also accepts options together with a host, but its types do not say so. */
-interface ListensAlone {
+interface ListensWith {
   listen(
     host: string,
     port: number,
@@ -68,7 +69,14 @@ export async function loadUws(): Promise<LoadedUws> {
 const openUws = async (
   uws: typeof Uws,
   handlers: Handlers,
-  { host, port, maxConnections = Infinity, scheduler, ...options }: Parameters<TransportOpener>[1],
+  {
+    host,
+    port,
+    sharesPort = false,
+    maxConnections = Infinity,
+    scheduler,
+    ...options
+  }: Parameters<TransportOpener>[1],
 ): Promise<Transport> => {
   const app = uws.App();
   let isDraining = false;
@@ -127,7 +135,7 @@ const openUws = async (
     handlers.request(exchange, exchange);
   });
 
-  const listening = await listenAlone(app as unknown as ListensAlone, host, port);
+  const listening = await listen(app as unknown as ListensWith, host, port, sharesPort ? SHARED : ALONE);
   let open = true;
   return {
     kind: "uws",
@@ -144,36 +152,26 @@ const openUws = async (
 };
 
 /**
- * Listens exclusively. By default uWebSockets.js shares a port, and two servers would each get half of the connections. A port number is
+ * Listens, exclusively unless asked otherwise. By default uWebSockets.js shares a port, and two servers would each get half of the connections. A port number is
  * chosen here even if any will do: with 0, the port would not be free again for a minute after connections on it were closed.
  * @throws ServiceError `server.address`
  */
-async function listenAlone(app: ListensAlone, host: string, port: number): Promise<Uws.us_listen_socket> {
+async function listen(
+  app: ListensWith,
+  host: string,
+  port: number,
+  options: number,
+): Promise<Uws.us_listen_socket> {
   for (let tries = MAX_TRIES; tries > 0; tries--) {
     const wanted = port === 0 ? await probePort(host, 0) : port;
     const listening = await new Promise<Uws.us_listen_socket | false>((resolve) => {
-      app.listen(host, wanted, ALONE, resolve);
+      app.listen(host, wanted, options, resolve);
     });
     if (listening !== false) return listening;
     // uWebSockets.js does not report the cause. A second attempt with Node finds it out.
     if (port !== 0) await probePort(host, port);
   }
   throw listenErrorOf(host, port);
-}
-
-/**
- * Listens for a moment, to find out whether a port is free. Resolves with the port, or for 0, with any free one.
- * @throws ServiceError `server.address`
- */
-function probePort(host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", (cause) => reject(listenErrorOf(host, port, cause)));
-    probe.listen({ host, port, exclusive: true }, () => {
-      const { port: free } = probe.address() as AddressInfo;
-      probe.close(() => resolve(free));
-    });
-  });
 }
 
 /**

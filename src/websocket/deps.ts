@@ -4,6 +4,7 @@ import type { AuthUser } from "../model/auth-user.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LogLevel, Logger } from "../ports/logger.ts";
 import type { ResponseMemoryBudget } from "../stream/response-memory-budget.ts";
+import type { Forwarding } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { TimeBudget } from "../ports/time-budget.ts";
 import type { Socket } from "../ports/transport.ts";
@@ -29,7 +30,9 @@ export interface SocketService {
 /** The client of a socket, and what it may use. */
 export interface SocketClient {
   readonly tenant: string;
-  /** The name under which the client uses the time and memory budgets. */
+  /** The user; undefined for the holder of a key, and if no credentials are needed. */
+  readonly user: AuthUser | undefined;
+  /** Identifies the share of the budgets that the client uses. */
   readonly budgetOwner: string;
   /** The service, restricted to what this client may do. */
   readonly service: SocketService;
@@ -51,6 +54,8 @@ export interface UpgradeDeps {
   readonly sockets: OpenSocketCounter;
   /** Serves a socket that shows live actors. */
   readonly inspect: (socket: Socket, client: SocketClient, query: string) => void;
+  /** Connects sockets with other processes of this server; absent: there are none. */
+  readonly forwarding?: Forwarding;
   /** The level at which connections and commands are logged. */
   readonly requestLog: LogLevel;
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from "../model/errors.ts";
 import { budgetOwnerOf } from "../model/auth-user.ts";
+import { parseUuid } from "../model/ids.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Handlers, HttpRequest, Socket, Upgrade } from "../ports/transport.ts";
 import { refuseSocket, UNAUTHORIZED } from "./close-codes.ts";
@@ -43,11 +44,12 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   ): SocketClient | Promise<SocketClient> | undefined {
     if (tenant !== undefined) {
       const budgetOwner = budgetOwnerOf(tenant, user);
-      return { tenant, budgetOwner, service: user === undefined ? service : serviceOf(user) };
+      return { tenant, user, budgetOwner, service: user === undefined ? service : serviceOf(user) };
     }
     if (!access.hasUsers) return undefined;
     const client = access.authenticate(request).then((found) => ({
       tenant: DEFAULT_TENANT,
+      user: found,
       budgetOwner: budgetOwnerOf(DEFAULT_TENANT, found),
       service: serviceOf(found),
     }));
@@ -81,6 +83,8 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     // The request is invalid after this call returns.
     const configurable = attempt(() => configurableHeaders(request));
     const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
+    const headers = deps.forwarding && Object.fromEntries(request.headers());
+    const target = request.query === "" ? request.path : `${request.path}?${request.query}`;
     const failed = (socket: Socket, cause: unknown) => {
       refuseSocket(socket, cause, (error) => encodeAnswer(packed, errorAnswerOf(null, error)));
       if (failureDetailsOf(cause).status < 500) return;
@@ -90,6 +94,16 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       // Sent only to clients with credentials.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
+      const name = socketShardOf(path, found.parts, upgraded.query);
+      // Without a thread or a run, the inspector's feed is that of all shards; other paths are invalid.
+      if (deps.forwarding !== undefined && (name !== undefined || path === "/inspect")) {
+        const forwarded = deps.forwarding.socket(name, socket, known, {
+          path: target,
+          headers: headers ?? {},
+          ...protocol,
+        });
+        if (forwarded !== undefined) return forwarded;
+      }
       const accepted = { ...known, ...upgraded, configurable: configurable(), parts: found.parts };
       await found.open(deps, socket, accepted);
     };
@@ -121,6 +135,14 @@ function attempt<T>(call: () => T): () => T {
       throw cause;
     };
   }
+}
+
+/** The thread or the run whose shard serves a socket; undefined for the inspector's feed of all threads. */
+function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
+  if (path !== "/inspect") return parseUuid(thread);
+  const asked = new URLSearchParams(query);
+  // The id of a run is made in the shard of its thread.
+  return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 
 function routeOf(path: string): { readonly open: Open; readonly parts: readonly string[] } | undefined {

@@ -31,7 +31,8 @@ export class Home {
   }
 
   remove(): void {
-    rmSync(this.path, { recursive: true, force: true });
+    // A process that was left behind may still write.
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 

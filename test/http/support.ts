@@ -298,7 +298,7 @@ export function protocol(
       delete: () => Promise.reject(new TypeError("not asked for")),
       search: async (...args) => (note("crons.search", ...args), { crons: [], total: 0 }),
       count: async (...args) => (note("crons.count", ...args), 0),
-      deleteWhere: async () => undefined,
+      deleteOfAssistant: async () => undefined,
       watch: () => undefined,
       isUseless: async () => false,
       deleteOfThread: async (...args) => note("crons.forgetOf", ...args),

@@ -26,6 +26,7 @@ test("an error that does not fit into the close reason is sent as an error of th
   const socket = new FakeSocket();
   await openProtocolSocket(deps, socket, {
     tenant: KEY.tenant,
+    user: undefined,
     budgetOwner: KEY.tenant,
     service: { protocol: protocol as ThreadProtocol } as SocketService,
     parts: [KEY.thread],

@@ -96,8 +96,8 @@ export interface Crons {
     query: CronSearch,
   ): Promise<{ readonly crons: readonly CronRecord[]; readonly total: number }>;
   count(tenant: string, filter: CronFilter): Promise<number>;
-  /** Deletes the crons that match, because their assistant or thread is gone. */
-  deleteWhere(tenant: string, is: (cron: CronRecord) => boolean): Promise<void>;
+  /** Deletes the crons of an assistant that is gone. */
+  deleteOfAssistant(tenant: string, assistant: string): Promise<void>;
   /** Deletes the crons of a thread that is gone. */
   deleteOfThread(key: ThreadKey): Promise<void>;
   /** True when the cron's thread or assistant is gone. */
@@ -247,9 +247,9 @@ export function createCrons(parts: Deps): Crons {
       return count;
     },
 
-    async deleteWhere(tenant, is) {
+    async deleteOfAssistant(tenant, assistant) {
       for await (const cron of book.list(tenant)) {
-        if (is(cron))
+        if (cron.assistant_id === assistant)
           await book.change({ tenant, cron: cron.cron_id }, (now) => (now === undefined ? undefined : null));
       }
     },

@@ -1,0 +1,151 @@
+import { ForwardedAccess } from "../access/forwarded-access.ts";
+import type { AccessControl, AccessOptions } from "../access/access-control.ts";
+import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
+import { createForwarding } from "../cluster/forwarder.ts";
+import {
+  type CalledParts,
+  isCall,
+  remoteAssistants,
+  remoteParts,
+  serveCall,
+} from "../cluster/process-calls.ts";
+import { type ListingService, ProcessService } from "../cluster/process-service.ts";
+import { shardedItems } from "../cluster/sharded-items.ts";
+import type { SharedMetrics } from "../metrics/exposition.ts";
+import type { AuthUser } from "../model/auth-user.ts";
+import { DEFAULT_TENANT } from "../model/thread.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Forwarding, KnownClient } from "../ports/peers.ts";
+import type { Random } from "../ports/random.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { StoreItems } from "../ports/store-items.ts";
+import type { Handlers, TransportOptions } from "../ports/transport.ts";
+import type { Assistants } from "../service/assistants.ts";
+import { type Service, type ServerService, withoutCronsOfDeleted } from "../service/service.ts";
+import { createNodePeers } from "../transport/node-peers.ts";
+import { openPeerServer, type PeerServer } from "../transport/node-peer-server.ts";
+
+/** The place of a process among those that serve together. */
+export interface ShardPlace {
+  /** The number of its shard. */
+  readonly number: number;
+  /** How many shards there are. */
+  readonly count: number;
+  /** The directory of the processes' Unix sockets. Only the user of the server may enter it. */
+  readonly sockets: string;
+}
+
+interface Deps {
+  readonly place: ShardPlace;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scheduler: Scheduler;
+}
+
+/** Connects a process that has one shard with those that have the others. */
+export class ShardProcess {
+  readonly forwarding: Forwarding;
+  readonly #deps: Deps;
+  readonly #peers;
+  /** The parts of all other processes, by the numbers of their shards, without permission checks. */
+  readonly #others: ReadonlyMap<number, CalledParts>;
+
+  constructor(deps: Deps) {
+    const { place } = deps;
+    const pathOf = (shard: number): string => `${place.sockets}/${shard}`;
+    this.#deps = deps;
+    this.#peers = createNodePeers(pathOf);
+    this.forwarding = createForwarding({
+      ...deps,
+      own: place.number,
+      count: place.count,
+      peers: this.#peers,
+    });
+    this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
+  }
+
+  #othersFor(client: KnownClient): ReadonlyMap<number, CalledParts> {
+    const { place } = this.#deps;
+    const others = Array.from({ length: place.count }, (_, shard) => shard).filter(
+      (shard) => shard !== place.number,
+    );
+    const deps = { ...this.#deps, peers: this.#peers };
+    return new Map(others.map((shard) => [shard, remoteParts(deps, shard, client)]));
+  }
+
+  /** The store's items of all shards. */
+  items(own: StoreItems): StoreItems {
+    const { count } = this.#deps.place;
+    return shardedItems(Array.from({ length: count }, (_, shard) => this.#others.get(shard)?.items ?? own));
+  }
+
+  /** The assistants, which the home shard keeps. */
+  assistants(own: Assistants): Assistants {
+    const home = this.#others.get(0);
+    if (home !== undefined) return remoteAssistants(own, home.assistants);
+    return withoutCronsOfDeleted(own, {
+      deleteOfAssistant: async (tenant, assistant) => {
+        const others = [...this.#others.values()];
+        await Promise.all(others.map(({ crons }) => crons.deleteOfAssistant(tenant, assistant)));
+      },
+    });
+  }
+
+  /** The service with the lists of all shards. */
+  service(own: ServerService): ServerService {
+    const { number } = this.#deps.place;
+    const service = new ProcessService(own, this.#others, number);
+    const { threads, runs, crons, webhooks } = service;
+    const { machines, machine } = own.inspection;
+    return {
+      ...own,
+      threads,
+      runs,
+      crons,
+      webhooks,
+      inspection: { ...service.inspection, machines, machine },
+    };
+  }
+
+  /** Like {@link service}, for a user: other processes restrict their parts themselves. */
+  serviceOf(own: Service, user: AuthUser): Service {
+    const others: ReadonlyMap<number, ListingService> = this.#othersFor({ tenant: DEFAULT_TENANT, user });
+    return new ProcessService(own, others, this.#deps.place.number);
+  }
+
+  /** The access control for what other processes forward. */
+  access(options: AccessOptions): AccessControl {
+    return new ForwardedAccess(options, this.#deps, clientOfForwarded);
+  }
+
+  /** How the metrics of all processes are put together. */
+  get metrics(): SharedMetrics {
+    const others = async (): Promise<readonly unknown[]> => {
+      const asked = Array.from(this.#others.values(), ({ metrics }) => metrics.snapshot());
+      const answers = await Promise.allSettled(asked);
+      return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    };
+    return { shard: this.#deps.place.number, others };
+  }
+
+  /**
+   * Serves the other processes.
+   * @param handlers for requests that are forwarded
+   * @param partsOf what a client may use whose request made another process call
+   */
+  listen(
+    handlers: Handlers,
+    partsOf: (client: KnownClient) => CalledParts,
+    options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
+  ): Promise<PeerServer> {
+    const { sockets, number } = this.#deps.place;
+    const request: Handlers["request"] = (asked, reply) =>
+      isCall(asked) ? serveCall(asked, reply, partsOf) : handlers.request(asked, reply);
+    return openPeerServer({ ...handlers, request }, `${sockets}/${number}`, options);
+  }
+
+  close(): void {
+    this.#peers.close();
+  }
+}

@@ -1,0 +1,51 @@
+import type { JsonObject } from "../model/json.ts";
+import { userFrom } from "../model/auth-user.ts";
+import type { KnownClient } from "../ports/peers.ts";
+import type { HttpRequest, ReplyHeaders } from "../ports/transport.ts";
+
+/**
+ * Names the client of a forwarded request. It is read only by the server on the Unix socket, which no other user of the machine can reach: what
+ * a client sends under this name is dropped.
+ */
+const CLIENT_HEADER = "x-heddle-client";
+
+/** Headers of one connection, and those that are set anew. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "content-length",
+  "expect",
+  "date",
+  CLIENT_HEADER,
+]);
+
+/** The headers of a request or a response without those of its connection. */
+export function endToEndHeaders(headers: Iterable<readonly [string, string | readonly string[]]>): {
+  [name: string]: string | readonly string[];
+} {
+  const kept: { [name: string]: string | readonly string[] } = {};
+  for (const [name, value] of headers)
+    if (!OF_CONNECTION.has(name) && !name.startsWith("sec-websocket-")) kept[name] = value;
+  return kept;
+}
+
+export const clientHeaders = ({ tenant, user }: KnownClient): ReplyHeaders => ({
+  // Base64, because a header may have no other characters than those of ISO 8859-1.
+  [CLIENT_HEADER]: Buffer.from(JSON.stringify({ tenant, user })).toString("base64"),
+});
+
+/** The client of a forwarded request; undefined if the request does not come from a process of this server. */
+export function clientOfForwarded(request: Pick<HttpRequest, "header">): KnownClient | undefined {
+  const text = request.header(CLIENT_HEADER);
+  if (text === undefined) return undefined;
+  const { tenant, user } = JSON.parse(Buffer.from(text, "base64").toString()) as {
+    readonly tenant: string;
+    readonly user?: JsonObject;
+  };
+  return { tenant, user: user && userFrom(user) };
+}

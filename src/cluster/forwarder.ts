@@ -1,0 +1,194 @@
+import { shardOf } from "../model/shard-of.ts";
+import type { Clock } from "../ports/clock.ts";
+import {
+  type ForwardedRequest,
+  type Forwarding,
+  HOME_SHARD,
+  PeerLost,
+  type PeerRequest,
+  type PeerResponse,
+  type Peers,
+  type PeerSocket,
+  type ShardName,
+} from "../ports/peers.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport.ts";
+import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
+import { Patience } from "./patience.ts";
+
+export interface ForwardingDeps {
+  /** The number of this process's shard. */
+  readonly own: number;
+  readonly count: number;
+  readonly peers: Peers;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+}
+
+/** Going away: clients connect again. */
+const GOING_AWAY = 1001;
+/** Longer responses are passed on piece by piece. */
+const MAX_WHOLE_BYTES = 256 * 1024;
+/** The connection broke. */
+const LOST = 1006;
+
+const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || code >= 1007);
+
+export function createForwarding(deps: ForwardingDeps): Forwarding {
+  const { own, count, peers } = deps;
+  const numberOf = (name: ShardName): number => (name === HOME_SHARD ? 0 : shardOf(name, count));
+  return {
+    request(name, request, reply, more) {
+      const shard = numberOf(name);
+      if (shard === own) return undefined;
+      // Read now: the request is invalid once this call has returned.
+      const headers = endToEndHeaders(request.headers());
+      const isKeyed = (request.header("idempotency-key") ?? "") !== "";
+      if (more.startsRun && !isKeyed) headers["idempotency-key"] = deps.newId();
+      const asked = {
+        method: request.method,
+        path: request.query === "" ? request.path : `${request.path}?${request.query}`,
+        headers: { ...headers, "x-request-id": more.client.id, ...clientHeaders(more.client) },
+      };
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      const send = async (): Promise<void> => {
+        const body = isRead ? {} : { body: await request.body(more.client.tenant) };
+        // It is not parsed here. Held until the response, it would keep other large bodies waiting, even those that this response needs.
+        request.bodyRead?.();
+        const isRepeatable = isRead || isKeyed || more.startsRun;
+        await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);
+      };
+      return send();
+    },
+
+    socket(name, socket, client, request) {
+      const shard = name === undefined ? undefined : numberOf(name);
+      if (shard === own) return undefined;
+      const headers = { ...endToEndHeaders(Object.entries(request.headers)), ...clientHeaders(client) };
+      const opened = shard === undefined ? Array.from({ length: count }, (_, one) => one) : [shard];
+      const connect = async (one: number): Promise<PeerSocket> => {
+        const patience = new Patience(deps);
+        for (;;) {
+          try {
+            return await peers.open(one, { path: request.path, headers }, request.protocol);
+          } catch (cause) {
+            await patience.wait(cause, true);
+          }
+        }
+      };
+      return join(socket, opened, connect);
+    },
+  };
+}
+
+/** Passes the messages of a client's socket to sockets of other processes, and back. */
+async function join(
+  socket: Socket,
+  shards: readonly number[],
+  connect: (shard: number) => Promise<PeerSocket>,
+): Promise<void> {
+  const early: (Uint8Array | string)[] = [];
+  let send = (message: Uint8Array | string): void => void early.push(message);
+  let isClosed = false;
+  socket.onMessage((message) => send(message));
+  socket.onClose(() => (isClosed = true));
+  const opened = await Promise.all(shards.map(connect));
+  const end = () => {
+    for (const peer of opened) peer.close(GOING_AWAY, "");
+  };
+  if (isClosed) return end();
+  socket.onClose(end);
+  let left = opened.length;
+  for (const peer of opened) {
+    peer.onMessage((message) => void socket.send(message));
+    peer.onClose((code, reason) => {
+      left--;
+      // Without one of them a feed of all is not whole any more: the client connects again, and gets it from the process that is started next.
+      if (code === LOST) socket.close(GOING_AWAY, "");
+      // An abnormal end has a code that may not be sent.
+      else if (left === 0) socket.close(isSendable(code) ? code : GOING_AWAY, reason);
+    });
+  }
+  send = (message) => {
+    for (const peer of opened) peer.send(message);
+  };
+  for (const message of early) send(message);
+}
+
+/** The response to a request that another process answers. */
+class Exchange {
+  readonly #reply: Reply;
+  readonly #more: ForwardedRequest;
+  readonly #gone = new AbortController();
+  #stream: ByteStream | undefined;
+  #resume: (() => void) | undefined;
+  /** The client has got nothing but white space: the response may still become another one. */
+  #isBlank = true;
+
+  constructor(reply: Reply, more: ForwardedRequest) {
+    this.#reply = reply;
+    this.#more = more;
+    reply.onAbort(() => this.#gone.abort());
+    if (reply.aborted) this.#gone.abort();
+  }
+
+  async run(deps: ForwardingDeps, shard: number, request: PeerRequest, isRepeatable: boolean): Promise<void> {
+    const patience = new Patience(deps);
+    for (;;) {
+      try {
+        const response = await deps.peers.request(shard, request, this.#gone.signal);
+        patience.renew();
+        await this.#pass(response);
+        return;
+      } catch (cause) {
+        if (this.#gone.signal.aborted) return;
+        if (!this.#isBlank) return this.#stream?.close();
+        try {
+          await patience.wait(cause, isRepeatable);
+        } catch (error) {
+          if (this.#stream === undefined) throw error;
+          return this.#stream.close();
+        }
+      }
+    }
+  }
+
+  /** Passes a response on. @throws PeerLost when it breaks off */
+  #pass(response: PeerResponse): Promise<void> {
+    const { status } = response;
+    const headers = { ...endToEndHeaders(Object.entries(response.headers)), ...this.#more.client.headers };
+    const length = Number(response.headers["content-length"] ?? Infinity);
+    const isWhole = length <= MAX_WHOLE_BYTES && this.#stream === undefined;
+    const pieces: Uint8Array[] = [];
+    this.#resume = () => response.resume();
+    return new Promise((resolve, reject) => {
+      response.read({
+        piece: (bytes) => {
+          if (!isWhole) return this.#write(status, headers, bytes);
+          pieces.push(bytes);
+          return true;
+        },
+        end: () => {
+          if (this.#stream !== undefined) this.#stream.end();
+          else if (!this.#gone.signal.aborted) {
+            this.#more.count(status);
+            this.#reply.send(status, headers, pieces.length > 0 ? Buffer.concat(pieces) : undefined);
+          }
+          resolve();
+        },
+        broken: () => reject(new PeerLost(true, undefined)),
+      });
+    });
+  }
+
+  #write(status: number, headers: ReplyHeaders, bytes: Uint8Array): boolean {
+    if (this.#isBlank) this.#isBlank = bytes.every((byte) => byte === 0x0a || byte === 0x20);
+    const stream = this.#stream;
+    if (stream !== undefined) return stream.write(bytes);
+    this.#more.count(status);
+    this.#stream = this.#reply.open(status, headers, bytes);
+    this.#stream.onDrain(() => this.#resume?.());
+    return true;
+  }
+}

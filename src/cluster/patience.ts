@@ -1,0 +1,45 @@
+import { ServiceError } from "../model/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { PeerLost } from "../ports/peers.ts";
+import type { Scheduler } from "../ports/scheduler.ts";
+
+/** Milliseconds that a request waits for a process that has ended and is started again. */
+export const PATIENCE_MS = 10_000;
+const RETRY_PAUSE_MS = 50;
+
+/** Says when to ask again a process that does not answer, and when to give up. */
+export class Patience {
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  #since: number | undefined;
+
+  constructor({ clock, scheduler }: { readonly clock: Clock; readonly scheduler: Scheduler }) {
+    this.#clock = clock;
+    this.#scheduler = scheduler;
+  }
+
+  /** The process has answered. */
+  renew(): void {
+    this.#since = undefined;
+  }
+
+  /**
+   * Waits before the next attempt. `repeatable`: whether the request may be carried out twice.
+   * @throws ServiceError `storage.unavailable` when there is to be none; any cause that is no {@link PeerLost}
+   */
+  async wait(cause: unknown, repeatable: boolean): Promise<void> {
+    if (!(cause instanceof PeerLost)) throw cause;
+    if (cause.wasSent && !repeatable) {
+      const message =
+        "The process that has this data has ended; whether the request was carried out is not known";
+      throw new ServiceError("storage.unavailable", message, { cause });
+    }
+    const now = this.#clock.mono();
+    this.#since ??= now;
+    if (now - this.#since >= PATIENCE_MS) {
+      const message = "The process that has this data does not answer; it is being started again";
+      throw new ServiceError("storage.unavailable", message, { cause });
+    }
+    await new Promise<void>((resolve) => this.#scheduler.after(RETRY_PAUSE_MS, resolve, true));
+  }
+}

@@ -1,0 +1,77 @@
+import type { Service } from "../service/service.ts";
+import { shardedCrons, shardedInspection, shardedWebhooks } from "./sharded-service.ts";
+import { shardedRuns } from "./sharded-runs.ts";
+import { shardedThreads } from "./sharded-threads.ts";
+import { ShardRouter } from "./shard-router.ts";
+
+/** The parts of the service that have lists of all shards. */
+export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
+
+/**
+ * The service of a process that has one of several shards. Lists, counts and bulk calls are those of all shards; everything else is of its own
+ * shard, since a request for another one is forwarded.
+ */
+export class ProcessService implements Service {
+  readonly #own: Service;
+  readonly #router: ShardRouter<ListingService>;
+
+  /** @param others for each other shard, by its number, its service in another process */
+  constructor(own: Service, others: ReadonlyMap<number, ListingService>, number: number) {
+    this.#own = own;
+    const shards = Array.from({ length: others.size + 1 }, (_, shard) => others.get(shard) ?? own);
+    this.#router = new ShardRouter(shards, number);
+  }
+
+  get threads(): Service["threads"] {
+    return shardedThreads(this.#router);
+  }
+
+  get states(): Service["states"] {
+    return this.#own.states;
+  }
+
+  get runs(): Service["runs"] {
+    return shardedRuns(this.#router);
+  }
+
+  get events(): Service["events"] {
+    return this.#own.events;
+  }
+
+  get protocol(): Service["protocol"] {
+    return this.#own.protocol;
+  }
+
+  get assistants(): Service["assistants"] {
+    return this.#own.assistants;
+  }
+
+  get drawings(): Service["drawings"] {
+    return this.#own.drawings;
+  }
+
+  get crons(): Service["crons"] {
+    return shardedCrons(this.#router);
+  }
+
+  get webhooks(): Service["webhooks"] {
+    const { webhooks } = this.#own;
+    return { ...shardedWebhooks(this.#router), accept: (request) => webhooks.accept(request) };
+  }
+
+  get inspection(): Service["inspection"] {
+    const { inspection } = this.#own;
+    return {
+      ...shardedInspection(this.#router),
+      machines: () => inspection.machines(),
+      machine: (id) => inspection.machine(id),
+      // Those of other shards are connected to where they are.
+      watch: (scope, inspector) => inspection.watch(scope, inspector),
+      scopeOf: (scope) => inspection.scopeOf(scope),
+    };
+  }
+
+  get store(): Service["store"] {
+    return this.#own.store;
+  }
+}

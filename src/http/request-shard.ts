@@ -1,0 +1,29 @@
+import { parseUuid } from "../model/ids.ts";
+import { HOME_SHARD, type ShardName } from "../ports/peers.ts";
+import type { HttpRequest } from "../ports/transport.ts";
+import { QueryParams } from "../schemas/query.ts";
+import { startKeyOf } from "./start-run.ts";
+import type { Match } from "./router.ts";
+
+const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/threads\/:thread_id\/events$/;
+/** Their first parameter says in which shard all of it is. */
+const OF_ONE_SHARD = /^\/(threads|runs|runs\/crons)\/:/;
+
+/** Whether the request starts a run, so that an idempotency key keeps it from starting two. */
+export const startsRun = ({ route: { method, path } }: Match): boolean =>
+  method === "POST" && STARTS_RUN.test(path);
+
+/** What says in which shard a request is served; undefined for one that every process serves. */
+export function shardNameOf(found: Match, request: HttpRequest): ShardName | undefined {
+  const { path } = found.route;
+  // Invalid ids are refused here.
+  if (OF_ONE_SHARD.test(path)) return parseUuid(found.params[0]);
+  if (path.startsWith("/assistants")) return HOME_SHARD;
+  if (path === "/inspect/actors") {
+    const query = new QueryParams(request.query);
+    // The id of a run is made in the shard of its thread.
+    return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
+  }
+  const key = startsRun(found) ? request.header("idempotency-key") : undefined;
+  return key === undefined || key === "" ? undefined : startKeyOf(key);
+}

@@ -1,0 +1,94 @@
+import type { AuthUser } from "../model/auth-user.ts";
+import type { Headers, HttpRequest, Reply, ReplyHeaders, Socket } from "./transport.ts";
+
+/** A request to another process of this server. */
+export interface PeerRequest {
+  readonly method: string;
+  /** The path with its query. */
+  readonly path: string;
+  readonly headers: ReplyHeaders;
+  readonly body?: Uint8Array;
+}
+
+/** Reads the body of a response. */
+export interface PeerReader {
+  /** Takes a piece. Returns false to get no more before {@link PeerResponse.resume}. */
+  piece(bytes: Uint8Array): boolean;
+  end(): void;
+  /** The connection ended before the body did. */
+  broken(): void;
+}
+
+export interface PeerResponse {
+  readonly status: number;
+  readonly headers: ReplyHeaders;
+  /** MUST be called once, at once. */
+  read(reader: PeerReader): void;
+  resume(): void;
+}
+
+/** A socket to another process. */
+export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
+  onClose(listener: (code: number, reason: string) => void): void;
+};
+
+/** The process did not answer. */
+export class PeerLost extends Error {
+  override readonly name = "PeerLost";
+  /** Whether the process may have got the request. */
+  readonly wasSent: boolean;
+
+  constructor(wasSent: boolean, cause: unknown) {
+    super("a process of this server does not answer", { cause });
+    this.wasSent = wasSent;
+  }
+}
+
+/** The processes of a server that share its port, each with a shard. */
+export interface Peers {
+  /** @throws PeerLost */
+  request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;
+  /** @throws PeerLost */
+  open(shard: number, request: Pick<PeerRequest, "path" | "headers">, protocol?: string): Promise<PeerSocket>;
+  close(): void;
+}
+
+/** The client of a request, as the process that took the request has found out. */
+export interface KnownClient {
+  readonly tenant: string;
+  /** Undefined for the holder of a key, and if no credentials are needed. */
+  readonly user: AuthUser | undefined;
+}
+
+/** What says in which shard a request is served: a name, as of a thread; or that it is the home shard. */
+export type ShardName = string | typeof HOME_SHARD;
+export const HOME_SHARD: unique symbol = Symbol("home shard");
+
+export interface ForwardedRequest {
+  readonly client: KnownClient & { readonly id: string; readonly headers: Headers };
+  /** The request starts a run. It gets an idempotency key if it has none, so that it can be sent again. */
+  readonly startsRun: boolean;
+  /** Called with the status of the response. */
+  count(status: number): void;
+}
+
+/** Forwards what another process of this server has to answer. */
+export interface Forwarding {
+  /** Returns undefined if this process has the shard. @throws ServiceError when no response was begun */
+  request(
+    name: ShardName,
+    request: HttpRequest,
+    reply: Reply,
+    more: ForwardedRequest,
+  ): Promise<void> | undefined;
+  /**
+   * Connects a socket with the process that has the shard; without a name, with all processes. Returns undefined if this process has it.
+   * `request`: what is still known of the handshake.
+   */
+  socket(
+    name: ShardName | undefined,
+    socket: Socket,
+    client: KnownClient,
+    request: { readonly path: string; readonly headers: ReplyHeaders; readonly protocol?: string },
+  ): Promise<void> | undefined;
+}

@@ -1,0 +1,446 @@
+import { existsSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { Client } from "@langchain/langgraph-sdk";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { shardOf } from "../../src/model/shard-of.ts";
+import { build, heddle, Running } from "../config/process.ts";
+import { connect, Home } from "../config/project.ts";
+import { lines } from "./support/clients.ts";
+import { inspect } from "./support/inspected.ts";
+import { dial } from "./support/sockets.ts";
+
+const SHARDS = 2;
+const STEPS = 12;
+const home = new Home({ isInstalled: true });
+// What the file of the users imports.
+symlinkSync(
+  join(import.meta.dirname, "../../node_modules/@langchain"),
+  join(home.path, "node_modules/@langchain"),
+);
+afterAll(() => home.remove());
+beforeAll(build, 120_000);
+
+const GRAPHS = `
+import { END, graph, list, value } from "heddle";
+
+/** Says in which process it ran. */
+export const where = graph({
+  state: { pid: value(0), name: value("") },
+  nodes: {
+    tell: async ({ name }, ctx) => {
+      await ctx.store.put([name], "done", { name });
+      return { pid: process.pid };
+    },
+  },
+  edges: { start: "tell" },
+});
+
+/** Counts in steps that take some time. */
+export const count = graph({
+  state: { log: list() },
+  nodes: {
+    step: async ({ log }) => {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      return { log: [log.length] };
+    },
+  },
+  edges: { start: "step", step: ({ log }) => (log.length < ${STEPS} ? "step" : END) },
+});
+`;
+
+const config = home.project("shards", {
+  "heddle.json": { graphs: { where: "./graphs.ts:where", count: "./graphs.ts:count" } },
+  "graphs.ts": GRAPHS,
+  "package.json": { type: "module" },
+});
+const graphs = { where: "./graphs.ts:where", count: "./graphs.ts:count" };
+
+/** Starts a server that ends with the test, unless `atEnd` is given. Its processes end before the folder of their data is deleted. */
+async function start(
+  data: string,
+  env: Record<string, string> = {},
+  atEnd: (end: () => Promise<void>) => void = onTestFinished,
+  file = config,
+): Promise<Running> {
+  const args = ["--config", file, "--data", data, "--shards", String(SHARDS)];
+  const server = await Running.start(args, env, () => undefined);
+  atEnd(async () => void (await server.stop()));
+  return server;
+}
+
+const counted = Array.from({ length: STEPS }, (_, i) => i);
+
+/** New threads, some in each shard. */
+async function threadsOf(client: ReturnType<typeof connect>, each: number): Promise<string[][]> {
+  const found: string[][] = Array.from({ length: SHARDS }, () => []);
+  for (let i = 0; i < SHARDS * each; i++) {
+    const thread_id = idIn(i % SHARDS);
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await client.threads.create({ threadId: thread_id });
+    found[i % SHARDS]?.push(thread_id);
+  }
+  return found;
+}
+
+/** A new id in a shard. */
+function idIn(shard: number): string {
+  for (;;) {
+    const id = crypto.randomUUID();
+    if (shardOf(id, SHARDS) === shard) return id;
+  }
+}
+
+describe("processes that share a port", () => {
+  let server: Running;
+  let stop: (() => Promise<void>) | undefined;
+  beforeAll(async () => {
+    server = await start(home.data("shared"), {}, (end) => (stop = end));
+  }, 60_000);
+  afterAll(() => stop?.());
+
+  test.each(lines)(
+    "serve the threads of all shards, each in a process of its own, over %s",
+    async (_, open) => {
+      const client = open(server.url);
+      const threads = await threadsOf(client, 3);
+      const pids = await Promise.all(
+        threads.map((ids) =>
+          Promise.all(
+            ids.map(async (id) => {
+              const end = (await client.runs.wait(id, "where", { input: { name: id } })) as { pid: number };
+              return end.pid;
+            }),
+          ),
+        ),
+      );
+      expect(pids.map((found) => new Set(found).size)).toEqual([1, 1]);
+      expect(new Set(pids.flat()).size).toBe(SHARDS);
+      const states = await Promise.all(threads.flat().map((id) => client.threads.getState(id)));
+      expect(states.map(({ values }) => (values as { pid: number }).pid)).toEqual(pids.flat());
+    },
+  );
+
+  test("list and count the threads and runs of all shards", async () => {
+    const client = connect(server);
+    const ids = (await threadsOf(client, 4)).flat();
+    await Promise.all(ids.map((id) => client.threads.update(id, { metadata: { group: "listed" } })));
+    const found = [];
+    for (let offset = 0; offset < ids.length; offset += 3) {
+      const asked = { metadata: { group: "listed" }, limit: 3, offset, sortBy: "created_at" as const };
+      // oxlint-disable-next-line no-await-in-loop -- page after page
+      found.push(...(await client.threads.search(asked)));
+    }
+    const times = found.map(({ created_at }) => created_at);
+    expect(times).toEqual(times.toSorted().toReversed());
+    expect(found.map(({ thread_id }) => thread_id).toSorted()).toEqual(ids.toSorted());
+    expect(await client.threads.count({ metadata: { group: "listed" } })).toBe(ids.length);
+    const pruned = await fetch(`${server.url}/threads/prune`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ thread_ids: ids, strategy: "delete" }),
+    });
+    expect(await pruned.json()).toMatchObject({ pruned_count: ids.length });
+    expect(await client.threads.count({ metadata: { group: "listed" } })).toBe(0);
+  });
+
+  test("have one store, one set of assistants, and crons that any process finds", async () => {
+    const client = connect(server);
+    const made = await client.assistants.create({ graphId: "where", name: "special" });
+    const threads = (await threadsOf(client, 2)).flat();
+    await Promise.all(
+      threads.map((id) => client.runs.wait(id, made.assistant_id, { input: { name: `of ${id}` } })),
+    );
+    const items = await Promise.all(threads.map((id) => client.store.getItem([`of ${id}`], "done")));
+    expect(items.map((item) => item?.value)).toEqual(threads.map((id) => ({ name: `of ${id}` })));
+    const namespaces = await client.store.listNamespaces({ limit: 1000 });
+    expect(namespaces.namespaces.flat()).toEqual(expect.arrayContaining(threads.map((id) => `of ${id}`)));
+    const crons = await Promise.all(
+      threads.map((id) => client.crons.createForThread(id, made.assistant_id, { schedule: "0 0 1 1 *" })),
+    );
+    expect(await client.crons.search({ limit: 100 })).toHaveLength(crons.length);
+    await client.assistants.delete(made.assistant_id);
+    expect(await client.crons.search({ limit: 100 })).toEqual([]);
+    const missing = client.runs.wait(threads[0] as string, made.assistant_id, { input: {} });
+    await expect(missing).rejects.toThrow(/404/);
+  });
+
+  test("stream runs of all shards, and from any id on", async () => {
+    const client = connect(server);
+    const threads = (await threadsOf(client, 2)).flat();
+    const streams = await Promise.all(
+      threads.map(async (id) => {
+        const events = [];
+        const asked = { input: {}, streamMode: "updates" as const, streamResumable: true };
+        for await (const event of client.runs.stream(id, "count", asked)) events.push(event);
+        const run = (await client.runs.list(id))[0]?.run_id as string;
+        const later = [];
+        const from = events[4]?.id as string;
+        for await (const event of client.runs.joinStream(id, run, { lastEventId: from })) later.push(event);
+        return { events, later };
+      }),
+    );
+    for (const { events, later } of streams) {
+      const updates = events.filter(({ event }) => event === "updates");
+      expect(updates.map(({ data }) => data)).toEqual(counted.map((i) => ({ step: { log: [i] } })));
+      const ids = events.flatMap(({ id }) => (id === undefined ? [] : [id]));
+      expect(later.flatMap(({ id }) => (id === undefined ? [] : [id]))).toEqual(
+        ids.slice(ids.indexOf(events[4]?.id as string) + 1),
+      );
+    }
+  });
+
+  test("start one run for an idempotency key, whichever process gets it", async () => {
+    const asked = () =>
+      fetch(`${server.url}/runs/wait`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": "only one", connection: "close" },
+        body: JSON.stringify({ assistant_id: "where", input: { name: "key" }, on_completion: "keep" }),
+      });
+    const answers = await Promise.all(Array.from({ length: 8 }, asked));
+    const runs = new Set(answers.map((answer) => answer.headers.get("content-location")));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(runs.size).toBe(1);
+  });
+
+  test("serve the sockets of threads in all shards, and one feed of all actors", async () => {
+    const client = connect(server);
+    const threads = (await threadsOf(client, 2)).flat();
+    const feed = inspect(server.url);
+    for (const id of threads) {
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      const socket = await dial(`${server.url}/threads/${id}/stream`);
+      socket.socket.send(
+        JSON.stringify({ id: 1, type: "run", assistant_id: "where", input: { name: "live" } }),
+      );
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      await expect.poll(() => socket.frames.some(({ event }) => event === "values")).toBe(true);
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      await feed.until(({ thread_id, kind }) => kind === "run" && thread_id === id);
+      socket.socket.close();
+    }
+  });
+
+  test("pass on large requests and responses", async () => {
+    const client = connect(server);
+    const name = "x".repeat(3_000_000);
+    const values = await Promise.all(
+      [0, 1, 0, 1].map(async (shard) => {
+        const { thread_id } = await client.threads.create({ threadId: idIn(shard), graphId: "where" });
+        await client.threads.updateState(thread_id, { values: { name }, asNode: "tell" });
+        return client.threads.getState(thread_id);
+      }),
+    );
+    expect(values.map((state) => (state.values as { name: string }).name === name)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test("tell the metrics of all of them", async () => {
+    const client = connect(server);
+    for (const id of (await threadsOf(client, 1)).flat())
+      // oxlint-disable-next-line no-await-in-loop -- in order
+      await client.runs.wait(id, "where", { input: { name: "measured" } });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    for (const shard of [0, 1]) {
+      const ended = new RegExp(
+        `^heddle_runs_ended_total\\{(?=.*status="success")(?=.*shard="${shard}").*\\} (\\d+)$`,
+        "m",
+      );
+      expect(Number(ended.exec(metrics)?.[1])).toBeGreaterThan(0);
+      expect(metrics).toMatch(new RegExp(`^heddle_info\\{.*shard="${shard}".*\\} 1$`, "m"));
+    }
+  });
+
+  test("answer errors as one server does", async () => {
+    const missing = await Promise.all(
+      [0, 1].map(async (shard) => (await fetch(`${server.url}/threads/${idIn(shard)}`)).status),
+    );
+    expect(missing).toEqual([404, 404]);
+    const invalid = await Promise.all(
+      [0, 1].map(async (shard) => {
+        const answer = await fetch(`${server.url}/threads/${idIn(shard)}/runs`, {
+          method: "POST",
+          body: "{",
+        });
+        return answer.status;
+      }),
+    );
+    expect(invalid).toEqual([400, 400]);
+  });
+});
+
+test("a client cannot name another one, nor call a process", async () => {
+  const server = await start(home.data("forged"), { HEDDLE_API_KEYS: "a:key-of-a,b:key-of-b" });
+  const forged = Buffer.from(JSON.stringify({ tenant: "b" })).toString("base64");
+  const [b = []] = await threadsOf(lines[0]?.[1](server.url, "key-of-b") as ReturnType<typeof connect>, 2);
+  const ids = [...b, idIn(0), idIn(1)];
+  for (const id of ids) {
+    const path = `${server.url}/threads/${id}`;
+    const headers = { "x-heddle-client": forged };
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    expect((await fetch(path, { headers })).status).toBe(401);
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    expect((await fetch(path, { headers: { ...headers, "x-api-key": "key-of-a" } })).status).toBe(404);
+  }
+  const call = await fetch(`${server.url}/heddle/call`, {
+    method: "POST",
+    headers: { "x-heddle-client": forged, "x-api-key": "key-of-a" },
+    body: "x",
+  });
+  expect(call.status).toBe(404);
+});
+
+const AUTH = `
+import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
+
+export const auth = new Auth()
+  .authenticate((request) => {
+    const identity = request.headers.get("x-user");
+    if (identity === null) throw new HTTPException(401, { message: "Who are you?" });
+    return { identity, permissions: [] };
+  })
+  .on("*", ({ value, user }) => {
+    if ("metadata" in value) value.metadata = { ...value.metadata, owner: user.identity };
+    return { owner: user.identity };
+  });
+`;
+
+const withAuth = home.project("users", {
+  "heddle.json": { graphs, auth: { path: "./auth.ts:auth" } },
+  "auth.ts": AUTH,
+  "graphs.ts": GRAPHS,
+  "package.json": { type: "module" },
+});
+
+test("a user has what is theirs in all shards, and nothing else", async () => {
+  const server = await start(home.data("users"), {}, undefined, withAuth);
+  const clientOf = (name: string) =>
+    new Client({ apiUrl: server.url, defaultHeaders: { "x-user": name }, callerOptions: { maxRetries: 0 } });
+  const [alice, bob] = [clientOf("alice"), clientOf("b\u00f6b")];
+  const ids = (await threadsOf(alice, 3)).flat();
+  const others = (await threadsOf(bob, 2)).flat();
+  const made = await alice.assistants.create({ graphId: "where" });
+  await Promise.all(ids.map((id) => alice.runs.wait(id, made.assistant_id, { input: { name: "hers" } })));
+  const mine = await alice.threads.search({ limit: 100 });
+  expect(mine.map(({ thread_id }) => thread_id).toSorted()).toEqual(ids.toSorted());
+  expect(await bob.threads.count()).toBe(others.length);
+  await Promise.all(ids.map((id) => expect(bob.threads.get(id)).rejects.toThrow(/404/)));
+  await Promise.all(
+    others.map((id) => expect(bob.runs.wait(id, made.assistant_id, { input: {} })).rejects.toThrow(/404/)),
+  );
+  expect(await bob.assistants.search({ metadata: { owner: "alice" } })).toEqual([]);
+  const anonymous = await Promise.all(
+    ids.map(async (id) => (await fetch(`${server.url}/threads/${id}`)).status),
+  );
+  expect(new Set(anonymous)).toEqual(new Set([401]));
+  const socket = await dial(`${server.url}/threads/${others[0]}/stream`, { headers: { "x-user": "alice" } });
+  expect((await socket.closed).code).toBeGreaterThan(4000);
+});
+
+test("a process that is killed is started again; nothing acknowledged is lost, and runs go on", async () => {
+  const server = await start(home.data("killed"));
+  const client = connect(server);
+  const [, threads = []] = await threadsOf(client, 10);
+  const { pid } = (await client.runs.wait(threads[0] as string, "where", { input: { name: "x" } })) as {
+    pid: number;
+  };
+  const runs = await Promise.all(
+    threads.map(async (id) => ({ id, run: (await client.runs.create(id, "count", { input: {} })).run_id })),
+  );
+  // Half of them are waited for, half of them streamed. Connections to the process that is killed break; those to the other one do not.
+  const waits = runs.map(({ id, run }) => client.runs.join(id, run).catch(() => "broken"));
+  const seen = runs.map(async ({ id, run }) => {
+    const updates: unknown[] = [];
+    let lastEventId: string | undefined;
+    for (let tries = 0; tries < 200; tries++) {
+      try {
+        const options = lastEventId === undefined ? {} : { lastEventId };
+        for await (const event of client.runs.joinStream(id, run, { streamMode: "updates", ...options })) {
+          lastEventId = event.id ?? lastEventId;
+          if (event.event === "updates") updates.push(event.data);
+        }
+        if (updates.length >= STEPS) return updates;
+      } catch {
+        await setTimeout(50);
+      }
+    }
+    return updates;
+  });
+  await setTimeout(150);
+  process.kill(pid, "SIGKILL");
+  await server.printed("the process of a shard ended");
+  const results = await Promise.all(waits);
+  expect(results.filter((values) => values !== "broken").length).toBeGreaterThan(0);
+  for (const values of results) if (values !== "broken") expect(values).toMatchObject({ log: counted });
+  await expect.poll(async () => (await client.runs.list(threads[1] as string))[0]?.status).toBe("success");
+  const states = await Promise.all(threads.map((id) => client.runs.list(id)));
+  expect(states.flat().map(({ status }) => status)).not.toContain("error");
+  for (const updates of await Promise.all(seen))
+    expect(updates).toEqual(counted.map((i) => ({ step: { log: [i] } })));
+  expect(await client.threads.count()).toBe(20);
+});
+
+test("a stop ends all processes, and another start has all that was stored", async () => {
+  const data = home.data("stopped");
+  const first = await start(data);
+  const client = connect(first);
+  const threads = (await threadsOf(client, 3)).flat();
+  await Promise.all(threads.map((id) => client.runs.create(id, "count", { input: {} })));
+  expect(await first.stop()).toBe(0);
+  expect(existsSync(join(data, "url"))).toBe(false);
+  await expect(fetch(`${first.url}/ok`)).rejects.toThrow("fetch failed");
+
+  const second = await start(data);
+  const again = connect(second);
+  await Promise.all(
+    threads.map(async (id) => {
+      const run = (await again.runs.list(id))[0]?.run_id as string;
+      expect(await again.runs.join(id, run)).toEqual({ log: counted });
+    }),
+  );
+  const { pid } = (await again.runs.wait(threads[0] as string, "where", { input: { name: "x" } })) as {
+    pid: number;
+  };
+  expect(await second.stop("SIGKILL")).toBe(null);
+  // The processes end once their parent has.
+  await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("the number of a data directory's shards stays the same", async () => {
+  const data = home.data("numbered");
+  const server = await start(data);
+  await server.stop();
+  const refused = (...args: string[]) =>
+    heddle(["start", "--config", config, "--data", data, "--port", "0", ...args]);
+  const more = refused("--shards", "3");
+  expect(more.stderr).toContain(
+    `divided into ${SHARDS} shards, and cannot be served as 3: start with --shards ${SHARDS}`,
+  );
+  expect(more.status).toBe(1);
+  expect(refused().stderr).toContain(`start with --shards ${SHARDS}`);
+  expect(refused("--shards", "1").stderr).toContain("is not a whole number from 2 to 64");
+});
+
+test("over Node's own server, an older Node is refused, and a newer one serves", async () => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const isNew = major > 23 || (major === 23 && minor > 0) || (major === 22 && minor > 11);
+  const args = ["start", "--config", config, "--port", "0", "--shards", "2", "--transport", "node"];
+  if (isNew) return void (await start(home.data("node"), { HEDDLE_TRANSPORT: "node" }));
+  const { status, stderr } = heddle([...args, "--data", home.data("node")]);
+  expect(stderr).toContain("can share a port over Node's own HTTP server only from Node 22.12");
+  expect(stderr.match(/heddle: /g)).toHaveLength(1);
+  expect(status).toBe(1);
+});
