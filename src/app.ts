@@ -5,7 +5,7 @@ import { isStopping, openFront } from "./app/front.ts";
 import { OpenParts } from "./app/open-parts.ts";
 import { type App, KNOWN_OPTIONS, type AppOptions, checkOptions, HANDLER_INTERNALS } from "./app/options.ts";
 import { createShard, type Shard } from "./app/shard.ts";
-import { type ShardPlace, ShardProcess } from "./app/shard-process.ts";
+import type { ShardPlace, ShardProcess } from "./app/shard-process.ts";
 import { checkStorages, createShardTotals } from "./app/shard-totals.ts";
 import { setUpStore } from "./app/store.ts";
 import { createUserServices } from "./authorization/service.ts";
@@ -186,7 +186,16 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       (count) => random.bytes(count),
     );
     const ids = createShardIds(anyId, place?.count ?? storages.length, place?.number);
-    const process = place && new ShardProcess({ place, newId: anyId, clock, random, scheduler });
+    // Loaded only where there are several processes: it brings the library of WebSockets along.
+    const process =
+      place &&
+      new (await import("./app/shard-process.ts")).ShardProcess({
+        place,
+        newId: anyId,
+        clock,
+        random,
+        scheduler,
+      });
     if (process !== undefined) opened.add(() => process.close());
     const ownItems = itemsOf(storages);
     const items = process?.items(ownItems) ?? ownItems;
