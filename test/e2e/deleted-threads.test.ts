@@ -3,7 +3,7 @@ import { gated, latch } from "./support/latches.ts";
 import { streamOf, transports } from "./support/protocol.ts";
 import { serve } from "./support/server.ts";
 import { dial } from "./support/sockets.ts";
-import { get, newThread, post, postJson, Reading } from "./support/wire.ts";
+import { Following, get, newThread, post, postJson, Reading } from "./support/wire.ts";
 
 const start = async () => {
   const held = gated();
@@ -98,10 +98,14 @@ describe("a client that waits for a run learns that its thread was deleted", () 
   test("by the failed run in the thread protocol", async () => {
     const { path, begin, waits, remove } = await start();
     const answer = await post(`${path}/stream/events`, { channels: ["lifecycle"] });
+    const following = new Following(answer);
     await begin("a");
     await waits("a");
+    // A stream that has not seen the run yet cannot say that it failed.
+    await following.until('"event":"running"');
     await remove();
-    const text = await answer.text();
+    await following.end();
+    const { text } = following;
     expect(text).toMatch(new RegExp(`"event":"failed".*${GONE}`));
     expect(text).toMatch(new RegExp(`event: error\ndata: .*"${GONE}"\\}\n\n$`));
   });

@@ -226,7 +226,7 @@ describe("what is shown", () => {
     await seen.until(({ type }) => type === "@xstate.actor");
     await post(`${app.url}/threads/${thread}/runs/wait`, review);
     await expect.poll(() => app.system.counts.live).toBe(0);
-    expect(seen.value(thread)).toBe("interrupted");
+    await expect.poll(() => seen.value(thread)).toBe("interrupted");
     await post(`${app.url}/threads/${thread}/runs/wait`, {
       assistant_id: "approval",
       command: { resume: { ok: true } },

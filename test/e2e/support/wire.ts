@@ -121,4 +121,10 @@ export class Following {
   async until(part: string): Promise<void> {
     while (!this.text.includes(part)) this.text += (await this.#reader.read()).value ?? "";
   }
+
+  /** Resolves when the stream has ended. */
+  async end(): Promise<void> {
+    for (let next = await this.#reader.read(); !next.done; next = await this.#reader.read())
+      this.text += next.value;
+  }
 }
