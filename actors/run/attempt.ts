@@ -22,7 +22,7 @@ import { partialStep } from "./partial-messages-step.ts";
 import { AttemptEngineHost } from "./attempt-engine-host.ts";
 import { QueuedMachineEvents } from "./queued-machine-events.ts";
 import { PendingCommit } from "./pending-commit.ts";
-import { reportsMessage, UsageTotals } from "./usage-totals.ts";
+import { mayReportTokens, UsageTotals } from "./usage-totals.ts";
 import type { OnSubgraphEnd } from "./task-runner.ts";
 
 /**
@@ -340,7 +340,7 @@ export class Attempt {
   }
 
   #countUsage(fact: Fact, event: number): void {
-    if (reportsMessage(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
+    if (mayReportTokens(fact)) (this.#usage ??= new UsageTotals(this.run.usage)).add(fact, event);
   }
 
   /** Emits a fact from a node. Pending emissions go first, so that the log keeps the order of events. */

@@ -18,7 +18,7 @@ const MAX_MESSAGES = 1_000;
 const MAX_MODELS = 100;
 
 /** True for facts that may report tokens of a message. */
-export const reportsMessage = ({ t }: Fact): boolean => t === "message" || t === "piece" || t === "complete";
+export const mayReportTokens = ({ t }: Fact): boolean => t === "message" || t === "piece" || t === "complete";
 
 /**
  * Adds up the tokens that a run's facts report, by model. A message is reported in pieces while it is streamed, and

@@ -1,12 +1,12 @@
-import { ForwardedAccess } from "../access/forwarded-access.ts";
+import { ForwardedAccessControl } from "../access/forwarded-access-control.ts";
 import type { AccessControl, AccessOptions } from "../access/access-control.ts";
 import { clientOfForwarded } from "../cluster/forwarded-headers.ts";
 import { createForwarding } from "../cluster/forwarder.ts";
 import {
   type CalledParts,
-  isCall,
+  isProcessCall,
   remoteAssistants,
-  remoteParts,
+  createRemoteParts,
   serveCall,
 } from "../cluster/process-calls.ts";
 import { type ListingService, ProcessService } from "../cluster/process-service.ts";
@@ -71,7 +71,7 @@ export class ShardProcess {
       (shard) => shard !== place.number,
     );
     const deps = { ...this.#deps, peers: this.#peers };
-    return new Map(others.map((shard) => [shard, remoteParts(deps, shard, client)]));
+    return new Map(others.map((shard) => [shard, createRemoteParts(deps, shard, client)]));
   }
 
   /** The store's items of all shards. */
@@ -116,7 +116,7 @@ export class ShardProcess {
 
   /** The access control for what other processes forward. */
   access(options: AccessOptions): AccessControl {
-    return new ForwardedAccess(options, this.#deps, clientOfForwarded);
+    return new ForwardedAccessControl(options, this.#deps, clientOfForwarded);
   }
 
   /** How the metrics of all processes are put together. */
@@ -141,7 +141,7 @@ export class ShardProcess {
   ): Promise<PeerServer> {
     const { sockets, number } = this.#deps.place;
     const request: Handlers["request"] = (asked, reply) =>
-      isCall(asked) ? serveCall(asked, reply, partsOf) : handlers.request(asked, reply);
+      isProcessCall(asked) ? serveCall(asked, reply, partsOf) : handlers.request(asked, reply);
     return openPeerServer({ ...handlers, request }, `${sockets}/${number}`, options);
   }
 

@@ -6,7 +6,7 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running } from "./process-lifecycle.ts";
-import { prepareShards, shardDirectory } from "./shard-data.ts";
+import { prepareShards, shardDirectory } from "./shard-directories.ts";
 import { onStopOfParent, reportToParent, ShardProcesses, takeShardTask } from "./shard-processes.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";

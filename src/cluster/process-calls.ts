@@ -54,7 +54,7 @@ interface PlainServiceError {
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
 
 /** Whether a request is a call; then {@link serveCall} serves it. */
-export const isCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
+export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
 /** Serves a call of another process. `partsOf`: what the client may use whose request made the other process call. */
 export function serveCall(
@@ -111,7 +111,7 @@ export interface CallDeps {
 }
 
 /** The parts of another process, as a client may use them. Only what {@link CALLABLE} names can be called. */
-export function remoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
+export function createRemoteParts(deps: CallDeps, shard: number, client: KnownClient): CalledParts {
   const partOf = (part: PartName): object =>
     Object.fromEntries(
       CALLABLE[part].map((name) => [

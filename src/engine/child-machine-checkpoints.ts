@@ -1,8 +1,8 @@
 import type { ChannelChange, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
+import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
 import type { Emission, ExecutionServices } from "../ports/engine.ts";
-import type { ChangedChild, GraphDefinition } from "../graph/definition.ts";
+import type { ChangedChildMachine, GraphDefinition } from "../graph/definition.ts";
 import { taskNamespace } from "../graph/interrupts.ts";
 import { pullTask, pushTask } from "../graph/superstep.ts";
 
@@ -28,9 +28,12 @@ interface Parts {
  * The checkpoints of child machines after a step, each in a namespace of its own, and the facts that show them. They are for readers: a run
  * continues from the snapshots that the machine above all has.
  */
-export function childMachineCheckpoints(changed: readonly ChangedChild[], parts: Parts): ChildMachineStep {
+export function childMachineCheckpoints(
+  changed: readonly ChangedChildMachine[],
+  parts: Parts,
+): ChildMachineStep {
   const { definition, head, run, metadata, source } = parts;
-  const positions = new Map(childPositionsAt(head).map((one) => [one.start, one]));
+  const positions = new Map(childMachinePositionsAt(head).map((one) => [one.start, one]));
   const checkpoints: NewCheckpoint[] = [];
   const emissions: Emission[] = [];
   for (const { start, parent, name, values, next: nodes } of changed) {

@@ -7,7 +7,7 @@ import type {
   TaskWrites,
 } from "../model/checkpoint.ts";
 import { isObject, type JsonObject } from "../model/json.ts";
-import { childPositionsAt } from "../model/machine-child.ts";
+import { childMachinePositionsAt } from "../model/machine-child.ts";
 import type { Position, ExecutionServices } from "../ports/engine.ts";
 import type { StateUpdate, StateWrite, StateUpdateResult } from "../ports/state-update.ts";
 import { START } from "../graph/definition-checks.ts";
@@ -103,7 +103,7 @@ export function computeUpdatedState(
     next: made.next,
     engine: {
       ...engineDataOf(made, head),
-      ...engineDataOfMachine(definition, made.applied.values, childPositionsAt(head)),
+      ...engineDataOfMachine(definition, made.applied.values, childMachinePositionsAt(head)),
     },
     graph: made.graph ?? head?.graph ?? definition.hash,
     changes: made.applied.changes,

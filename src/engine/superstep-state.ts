@@ -15,7 +15,7 @@ import { earlierTaskResultsOf, showsEarlierTaskResults } from "../model/earlier-
 import type { Breakpoints, RunRecord } from "../model/run.ts";
 import type { Emission, Position, ExecutionServices, EngineStep } from "../ports/engine.ts";
 import { START } from "../graph/definition-checks.ts";
-import type { ChangedChild, GraphDefinition } from "../graph/definition.ts";
+import type { ChangedChildMachine, GraphDefinition } from "../graph/definition.ts";
 import {
   applyUpdates,
   clearEphemeral,
@@ -32,7 +32,7 @@ import {
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
 import { childMachineCheckpoints, type ChildMachineStep } from "./child-machine-checkpoints.ts";
-import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
+import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
 
@@ -105,7 +105,7 @@ export class SuperstepState {
     const engine = position.head?.engine ?? {};
     this.waiting = readWaitingNodes(engine);
     this.#metadata = checkpointMetadata(run, graphPosition);
-    this.#childPositions = childPositionsAt(position.head);
+    this.#childPositions = childMachinePositionsAt(position.head);
     this.#showsEarlierTaskResults = showsEarlierTaskResults(run.kwargs);
     this.breakpoints = {
       before: breakpointsWithin(run.kwargs.interrupt_before, graphPosition.path),
@@ -274,7 +274,7 @@ export class SuperstepState {
   }
 
   /** Makes the checkpoints of child machines. The next checkpoint of this graph names them. */
-  commitChildren(changed: readonly ChangedChild[]): Omit<ChildMachineStep, "positions"> {
+  commitChildren(changed: readonly ChangedChildMachine[]): Omit<ChildMachineStep, "positions"> {
     const { definition, head, source } = this;
     if (head === null || changed.length === 0) return { checkpoints: [], emissions: [] };
     const made = childMachineCheckpoints(changed, {
@@ -337,7 +337,7 @@ export class SuperstepState {
   }
 }
 
-/** The engine data of a machine: its timers, and the latest checkpoints of its children. `timersAt` and `childPositionsAt` read it. */
+/** The engine data of a machine: its timers, and the latest checkpoints of its children. `timersAt` and `childMachinePositionsAt` read it. */
 export function engineDataOfMachine(
   { machine }: GraphDefinition,
   values: JsonObject,

@@ -30,7 +30,7 @@ export type EdgeRule =
     };
 
 /** A child machine that has begun or taken an event. */
-export interface ChangedChild {
+export interface ChangedChildMachine {
   /** The number of the child, unique on its branch of the thread. */
   readonly start: number;
   /** The number of the child machine above it; null for children of the machine above all. */
@@ -67,7 +67,7 @@ export interface MachineParts {
   /** The queued runs whose events the machine has processed in a step, read from the update of its node. */
   takenRuns(update: JsonObject | null): readonly string[];
   /** The child machines that have changed, by the update of a node. Those above others come first. */
-  changedChildren(update: JsonObject | null): readonly ChangedChild[];
+  changedChildren(update: JsonObject | null): readonly ChangedChildMachine[];
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
   /**

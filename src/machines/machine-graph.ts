@@ -1,5 +1,5 @@
 import {
-  type ChangedChild,
+  type ChangedChildMachine,
   defineGraph,
   type GraphDefinition,
   type MachineParts,
@@ -336,7 +336,7 @@ function storedChange(
 }
 
 /** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
-function changedChildren(update: JsonObject | null): readonly ChangedChild[] {
+function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
   return (changed ?? []).flatMap(({ start, parent, at, src, state }) => {
     const shown = state ?? livingChild(rest, at);

@@ -13,7 +13,9 @@ export interface ChildPosition {
 }
 
 /** The child machines at a checkpoint, at all levels. */
-export function childPositionsAt(head: Pick<CheckpointHead, "engine"> | null): readonly ChildPosition[] {
+export function childMachinePositionsAt(
+  head: Pick<CheckpointHead, "engine"> | null,
+): readonly ChildPosition[] {
   const children = head?.engine?.["children"];
   return Array.isArray(children) ? (children.filter(isObject) as unknown as readonly ChildPosition[]) : [];
 }

@@ -9,7 +9,7 @@ const OLDEST_VERSION = 140_000;
 const CREATION_LOCK = 0x686564646c65;
 
 /** A cluster, as its database has it. */
-export interface StoredCluster {
+export interface ClusterIdentity {
   /** A UUID that was made with the tables. */
   readonly id: string;
   readonly shards: number;
@@ -27,12 +27,12 @@ export async function openSchema(
   connections: PostgresConnections,
   schema: string,
   shards: number,
-): Promise<StoredCluster> {
+): Promise<ClusterIdentity> {
   const [server] = await connections.runScript(
     "SELECT current_setting('server_version_num')::int AS version, current_setting('transaction_read_only') AS read_only, " +
       `to_regclass('${`${quoteName(schema)}.cluster`.replaceAll("'", "''")}') IS NOT NULL AS exists`,
   );
-  checkVersion(server?.["version"] as number);
+  checkPostgresVersion(server?.["version"] as number);
   if (server?.["read_only"] === "on") {
     throw new ServiceError(
       "storage.unavailable",
@@ -62,7 +62,7 @@ export async function openSchema(
 }
 
 /** @throws ServiceError `config.invalid` */
-export function checkVersion(version: number): void {
+export function checkPostgresVersion(version: number): void {
   if (version >= OLDEST_VERSION) return;
   throw new ServiceError(
     "config.invalid",

@@ -1,6 +1,6 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type ChildPosition, childPositionsAt } from "../model/machine-child.ts";
+import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -92,7 +92,7 @@ async function childTasks(
   context: SnapshotContext,
   { ns, engine }: Checkpoint,
 ): Promise<readonly JsonObject[]> {
-  const { journal, key, projection, children = childPositionsAt({ engine }) } = context;
+  const { journal, key, projection, children = childMachinePositionsAt({ engine }) } = context;
   const tasks: JsonObject[] = [];
   for (const child of children) {
     const own = ns === "" ? child.ns : child.ns.startsWith(`${ns}|`) ? child.ns.slice(ns.length + 1) : "|";

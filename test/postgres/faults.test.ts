@@ -10,7 +10,7 @@ import {
   type ClusterOptions,
   openClusterDatabase,
 } from "../../src/postgres/cluster-database.ts";
-import { checkVersion } from "../../src/postgres/cluster-schema.ts";
+import { checkPostgresVersion } from "../../src/postgres/cluster-schema.ts";
 import { ReplicatedKeyValueStore } from "../../src/replication/replicated-key-value-store.ts";
 import { MemoryKeyValueStore } from "../../src/storage/memory-key-value-store.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
@@ -249,8 +249,8 @@ describe("what is wrong is said", () => {
   });
 
   test("too old", () => {
-    expect(() => checkVersion(130_012)).toThrow(/PostgreSQL 13; version 14 or later/);
-    checkVersion(140_000);
+    expect(() => checkPostgresVersion(130_012)).toThrow(/PostgreSQL 13; version 14 or later/);
+    checkPostgresVersion(140_000);
   });
 
   test("tables of another version, and another number of shards", async () => {

@@ -10,7 +10,7 @@ import type { Task, Trace } from "../live/trace.ts";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { useResource } from "../components/use-resource.ts";
 import { pathOf, pathsOfTrace } from "./visible-chart.ts";
-import { StatechartView, useChartDrawing } from "./statechart-view.tsx";
+import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 /** The graph of a thread with its running nodes, and the statecharts of its actors. */
 export function GraphTab({ watch }: { readonly watch: ThreadSubscription }) {
@@ -57,7 +57,7 @@ interface ActorsGraphProps {
 }
 
 export function ActorsGraph({ model, traces, graph, onTask }: ActorsGraphProps) {
-  useChartDrawing();
+  usePreloadedLayoutWorker();
   const actor = model.latest("graph");
   const name = actor?.name ?? graph;
   const found = useResource(

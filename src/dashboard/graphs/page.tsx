@@ -7,11 +7,11 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { EmptyState, LoadFailure } from "../components/empty-state.tsx";
 import { JsonTree } from "../components/json-tree.tsx";
 import { useResource } from "../components/use-resource.ts";
-import { StatechartView, useChartDrawing } from "./statechart-view.tsx";
+import { StatechartView, usePreloadedLayoutWorker } from "./statechart-view.tsx";
 
 /** The assistants: their graphs as charts, and their input and output schemas. */
 export function GraphsPage({ chosen }: { readonly chosen: string | undefined }) {
-  useChartDrawing();
+  usePreloadedLayoutWorker();
   const { value: assistants = [], error, isReading, reload } = useAssistantList();
   const assistant = assistants.find(({ assistant_id }) => assistant_id === chosen) ?? assistants[0];
   if (error !== null && assistant === undefined) return <LoadFailure text={error} onRetry={reload} />;

@@ -17,7 +17,7 @@ import { visibleChart, marksOf, subgraphsOf } from "./visible-chart.ts";
 const drawing = new ChartRenderer("dashboard/elk-worker.js");
 
 /** Starts to load the layout worker. Pages call this while they still read the chart that they will show, so that both load at the same time. */
-export const useChartDrawing = (): void => useEffect(() => void drawing.start(), []);
+export const usePreloadedLayoutWorker = (): void => useEffect(() => void drawing.start(), []);
 
 const NOWHERE: readonly NodePath[] = [];
 

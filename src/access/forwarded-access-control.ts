@@ -7,7 +7,7 @@ import { AccessControl, type AccessDecision, type AccessOptions } from "./access
 type ReadClient = (request: Pick<HttpRequest, "header">) => KnownClient | undefined;
 
 /** The access control for requests that another process of this server has let in: it takes the client that this process names. */
-export class ForwardedAccess extends AccessControl {
+export class ForwardedAccessControl extends AccessControl {
   readonly #clientOf: ReadClient;
 
   constructor(
