@@ -14,7 +14,7 @@ import {
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport.ts";
 import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
-import { Patience } from "./patience.ts";
+import { askPatiently, Patience } from "./patience.ts";
 
 export interface ForwardingDeps {
   /** The number of this process's shard. */
@@ -67,16 +67,8 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
       if (shard === own) return undefined;
       const headers = { ...endToEndHeaders(Object.entries(request.headers)), ...clientHeaders(client) };
       const opened = shard === undefined ? Array.from({ length: count }, (_, one) => one) : [shard];
-      const connect = async (one: number): Promise<PeerSocket> => {
-        const patience = new Patience(deps);
-        for (;;) {
-          try {
-            return await peers.open(one, { path: request.path, headers }, request.protocol);
-          } catch (cause) {
-            await patience.wait(cause, true);
-          }
-        }
-      };
+      const connect = (one: number): Promise<PeerSocket> =>
+        askPatiently(deps, true, () => peers.open(one, { path: request.path, headers }, request.protocol));
       return join(socket, opened, connect);
     },
   };

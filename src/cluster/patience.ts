@@ -43,3 +43,19 @@ export class Patience {
     await new Promise<void>((resolve) => this.#scheduler.after(RETRY_PAUSE_MS, resolve, true));
   }
 }
+
+/** Asks another process until it answers. Throws the errors of {@link Patience.wait}. */
+export async function askPatiently<T>(
+  deps: ConstructorParameters<typeof Patience>[0],
+  isRepeatable: boolean,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const patience = new Patience(deps);
+  for (;;) {
+    try {
+      return await ask();
+    } catch (cause) {
+      await patience.wait(cause, isRepeatable);
+    }
+  }
+}

@@ -8,7 +8,7 @@ import type { StoreItems } from "../ports/store-items.ts";
 import type { HttpRequest, Reply } from "../ports/transport.ts";
 import { type Assistants, isReachable } from "../service/assistants.ts";
 import { clientHeaders, clientOfForwarded } from "./forwarded-headers.ts";
-import { Patience } from "./patience.ts";
+import { askPatiently } from "./patience.ts";
 import type { ListingService } from "./process-service.ts";
 
 /** The path of calls. No route has it. */
@@ -139,31 +139,25 @@ async function* listOf<T>(called: unknown): AsyncGenerator<T> {
   yield* (await called) as readonly T[];
 }
 
-async function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call): Promise<unknown> {
+function callPeer(deps: CallDeps, shard: number, client: KnownClient, call: Call): Promise<unknown> {
   const request = {
     method: "POST",
     path: CALL_PATH,
     headers: clientHeaders(client),
     body: packCall(call),
   };
-  const isRepeatable = !ONCE.has(`${call.part}.${call.name}`);
-  const patience = new Patience(deps);
-  for (;;) {
-    try {
-      const response = await deps.peers.request(shard, request, new AbortController().signal);
-      const bytes = await readAllBytes(response);
-      if (response.status !== 200) throw new Error(`a process of this server failed: ${String(bytes)}`);
-      const outcome = unpackCall(bytes) as Outcome;
-      if ("value" in outcome) return outcome.value;
-      const { code, message, ...more } = outcome.error;
-      const { fields, response: refusal } = more;
-      throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
-    } catch (cause) {
-      // Metrics are asked for in short intervals; those of the processes that serve must not wait.
-      if (call.part === "metrics") throw cause;
-      await patience.wait(cause, isRepeatable);
-    }
-  }
+  const ask = async (): Promise<unknown> => {
+    const response = await deps.peers.request(shard, request, new AbortController().signal);
+    const bytes = await readAllBytes(response);
+    if (response.status !== 200) throw new Error(`a process of this server failed: ${String(bytes)}`);
+    const outcome = unpackCall(bytes) as Outcome;
+    if ("value" in outcome) return outcome.value;
+    const { code, message, fields, response: refusal } = outcome.error;
+    throw new ServiceError(code, message, { fields, ...(refusal && { response: refusal }) });
+  };
+  // Metrics are asked for in short intervals; those of the processes that serve must not wait.
+  if (call.part === "metrics") return ask();
+  return askPatiently(deps, !ONCE.has(`${call.part}.${call.name}`), ask);
 }
 
 function readAllBytes(response: PeerResponse): Promise<Buffer> {
