@@ -65,7 +65,7 @@ export class SuperstepState {
   readonly tries = new SmallMap<string, number>();
   /** Writes to keys that are never stored, by task id. */
   readonly untrackedWrites = new SmallMap<string, JsonObject>();
-  /** The state with the update of one task applied, if an edge of the task has needed it. Then the update need not be applied again. */
+  /** The state with the update of one task applied, if an edge of the task needed it. Committing the step then reuses this state. */
   precomputed: { readonly task: string; readonly applied: StateChange } | undefined;
   /** The ids of tasks whose subgraph is paused at one of its own breakpoints. */
   readonly pausedTasks = new SmallMap<string, true>();
