@@ -80,7 +80,7 @@ export function callsByTask(
   return new Map([...owned].map(([task, messages]) => [task, messages.flatMap(callsOf)]));
 }
 
-/** `whole`: the message as a task returned it, which may contain more than was streamed. */
+/** Makes the model call of a message. `whole`: the message as a task returned it, which may contain more than was streamed. */
 function modelCallOf(streamed: ChatMessage, whole: ChatMessage | undefined, prices: Prices): ModelCall {
   const usage = streamed.usage ?? whole?.usage ?? null;
   const models = uniqueNames(streamed.models, whole?.models ?? []);

@@ -12,7 +12,7 @@ export function slowestPath(groups: readonly TimelineGroup[]): ReadonlySet<Task>
   return path.size === begun.length ? new Set() : path;
 }
 
-/** `lines`: tasks of one superstep at this depth, each followed by the tasks of its subgraph. */
+/** Returns the path through one superstep. `lines`: its tasks at this depth, each followed by the tasks of its subgraph. */
 function pathThrough(lines: readonly TimelineRow[], depth: number): readonly Task[] {
   const heads = lines.flatMap(({ task, depth: own }, at) =>
     own === depth && task.begunAt !== null ? [{ task, at }] : [],
