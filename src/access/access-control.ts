@@ -49,7 +49,7 @@ export interface AccessDecision {
   readonly user?: AuthUser;
   /** Headers to send with every response. */
   readonly headers: Headers;
-  /** The error of a refused request; absent when the request may go on. It applies to every route. */
+  /** The error of a refused request; absent when the request may go on. A refusal applies to every route. */
   readonly refusal?: ServiceError;
 }
 
