@@ -187,7 +187,7 @@ export class DevServer {
   async #reload(): Promise<void> {
     const { logger, setEnv } = this.#options;
     const hasNewParts = this.#hasNewParts;
-    // Reset before the load, because another change may arrive during it.
+    // The flag is reset before the load, because another change may arrive during the load.
     this.#hasNewParts = false;
     let isRestart = true;
     let config: Config;
