@@ -54,8 +54,8 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
       const isRead = request.method === "GET" || request.method === "HEAD";
       const send = async (): Promise<void> => {
         const body = isRead ? {} : { body: await request.body(more.client.tenant) };
-        // The body is not parsed here, so its reserved memory is released now. Until the response, it would keep other large bodies waiting,
-        // even a body that this response needs.
+        // The body is not parsed here, so the memory that is reserved for it is released now. If it were held until the response, other large
+        // bodies would wait for it, even a body that this response needs.
         request.bodyRead?.();
         const isRepeatable = isRead || isKeyed || more.startsRun;
         await new Exchange(reply, more).run(deps, shard, { ...asked, ...body }, isRepeatable);

@@ -53,7 +53,7 @@ interface PlainServiceError {
 
 type Outcome = { readonly value: unknown } | { readonly error: PlainServiceError };
 
-/** Whether a request is a call; then {@link serveCall} serves it. */
+/** Whether a request is a call of another process. {@link serveCall} serves such requests. */
 export const isProcessCall = ({ path }: HttpRequest): boolean => path === CALL_PATH;
 
 /** Serves a call of another process. `partsOf` returns what may be called for a request of this client. */

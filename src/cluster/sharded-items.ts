@@ -50,7 +50,8 @@ export function shardedItems(shards: readonly StoreItems[]): StoreItems {
         await Promise.all(Array.from(parts, ([items, part]) => items.change(tenant, part, write)));
         return;
       }
-      // The fence is checked in the shard of its thread. A call without changes stores nothing, so the writes follow in the same turn.
+      // The fence is checked in the shard of its thread. If the changes are in other shards too, a call without changes checks the fence. Such
+      // a call waits for no write, so the changes follow in the same turn of the event loop.
       const guard = router.of(fence.thread.thread);
       const fenced = { ...write, fence };
       if (parts.size !== 1 || !parts.has(guard)) await guard.change(tenant, [], fenced);
