@@ -41,7 +41,7 @@ const SORTING = {
 
 export interface ThreadListPage {
   readonly rows: readonly ThreadRow[];
-  /** The number of matching threads. If there are many more than this page, it may be too small, but is larger than the page's end. */
+  /** The number of matching threads. If many follow this page, the number may be too small, but it shows that there are more. */
   readonly total: number;
 }
 

@@ -97,7 +97,7 @@ export class RunSubscription {
 
   async #read(): Promise<Records> {
     const run = await getRun(this.thread, this.id);
-    // Only a run that is watched live, with a feed, shows that the thread waits. For others, no more has to be read.
+    // Only a run that is watched live, with a feed, shows that the thread waits. For other runs, the thread need not be read.
     if (!isDone(run) || this.feed === null) return { run, waiting: null };
     const [record, runs] = await Promise.all([getThread(this.thread), listRuns(this.thread, 1)]);
     const waiting = pausedRunOf(record, runs);

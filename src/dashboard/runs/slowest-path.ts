@@ -2,7 +2,7 @@ import type { Task } from "../live/trace.ts";
 import type { TimelineGroup, TimelineRow } from "./timeline-rows.ts";
 
 /**
- * Returns the critical path of a run: in each superstep the task that ended last, and within its subgraph the same.
+ * Returns the critical path of a run: in each superstep the task that ended last, and likewise within its subgraph.
  * Only a faster task on this path makes the run faster. Empty if no tasks ran in parallel, because the path would then
  * contain all tasks.
  */

@@ -26,7 +26,7 @@ interface ConversationViewProps {
   readonly messages: readonly JsonRecord[];
   /** The names of called tools, by call id. */
   readonly calls: ReadonlyMap<string, string>;
-  /** The id of the message of the page's address. */
+  /** The id of the message that the page's address names; null if it names none. */
   readonly wanted: string | null;
   /** The element that scrolls. */
   readonly scroll: { readonly current: HTMLElement | null };
