@@ -301,7 +301,7 @@ function commandTasks(superstep: SuperstepState, checkpoint: string): readonly P
 
 /**
  * Runs the step of a named checkpoint again, on a new branch. The branch begins with a copy of the checkpoint, whose
- * parent is the original. Because of this copy, the thread's latest checkpoint is still its newest one, and the pending
+ * parent is the original. Because of this copy, the thread continues from its newest checkpoint, as always, and the pending
  * writes of tasks and their subgraphs stay with the old branch.
  * @param within checkpoints from which subgraphs continue, instead of starting anew
  */

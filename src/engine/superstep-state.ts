@@ -71,7 +71,7 @@ export class SuperstepState {
   readonly pausedTasks = new SmallMap<string, true>();
   /** True if this run continues a step of an earlier run, and runs all its unfinished tasks, including the paused ones. */
   rerunAll = false;
-  /** In a subgraph: the keys that its nodes have written, which it returns; null in the root graph. */
+  /** The keys that the nodes of a subgraph have written. The subgraph returns them to its parent. Null in the root graph. */
   readonly writtenKeys: Set<string> | null;
   /** The changes since the latest checkpoint. The next checkpoint stores them. */
   #pending: StateChange["changes"] = NO_CHANGES;
