@@ -9,7 +9,7 @@ interface Edition {
 
 /**
  * The graphs that a server serves, by name. A name may get a new definition while runs are in progress. A run that started with
- * the earlier definition finds it by its edition, until it is garbage-collected.
+ * the earlier definition finds it by its edition, until that definition is garbage-collected.
  */
 export class GraphRegistry {
   #graphs = new Map<string, Edition>();
