@@ -54,7 +54,7 @@ const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** The steps that an event costs while promise actors work: in one it is processed, and in one the actors are waited for again. */
+/** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
@@ -131,8 +131,8 @@ export function machineGraph(
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
-        // The actions need the driver of the version that made the state, since they are computed from the snapshot
-        // before the macrostep, and a migration converts only the one after it.
+        // The actions need the driver of the version that made the state: they are computed from the snapshot before
+        // the macrostep, and a migration converts only the snapshot after the macrostep.
         const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
