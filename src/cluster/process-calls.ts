@@ -171,7 +171,7 @@ function readAllBytes(response: PeerResponse): Promise<Buffer> {
   });
 }
 
-/** Assistants that another process stores, the one of the home shard. `own` knows the default assistants, as every process does. */
+/** The assistants, for a process without the home shard. `home` reads them in the process that stores them; `own` does everything else. */
 export function remoteAssistants(own: Assistants, home: CalledParts["assistants"]): Assistants {
   const permitted =
     (name: "get" | "resolve"): Assistants["get"] =>

@@ -109,7 +109,7 @@ function optionsFor(
   };
 }
 
-/** Whether the project's module format uses the old resolution by default. */
+/** Whether TypeScript resolves modules in one of the old ways by default, because of the project's module format. */
 function hasOldResolutionByDefault(ts: Compiler, { module }: ts.CompilerOptions): boolean {
   return module === undefined || module < ts.ModuleKind.Node16;
 }

@@ -3,7 +3,7 @@ import { type ChatMessage, isMessage, toChatMessage, uniqueNames } from "../live
 import type { Task, Trace } from "../live/trace.ts";
 import type { TimelineGroup } from "./timeline-rows.ts";
 
-/** A model call. Its start and end times are not known: the stored events have only those of its task. */
+/** A model call. Its start and end times are not known: the stored events have only the times of its task. */
 interface ModelCall {
   readonly kind: "model";
   readonly id: string;
