@@ -6,8 +6,8 @@ import type { Schema } from "./standard-schema.ts";
 
 /**
  * The JSON Schemas of a graph's input, output, state and context. A key that cannot be described may have any value. No input key is required,
- * because the thread may already have a value for it. In the output, the keys are required that the graph requires. For a machine, the schemas have
- * the keys and values of the context with which it begins, unless these depend on its input.
+ * because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. For a machine, the
+ * schemas have the keys and values of the context with which it begins, unless these depend on its input.
  */
 export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;

@@ -28,7 +28,7 @@ export class ActorTree {
   readonly #stopped = new Set<XStateActor>();
   /** Actors that an earlier step has started. */
   readonly #restored = new Set<XStateActor>();
-  /** Child machines that have begun or taken an event. */
+  /** Child machines that have begun or taken an event in this step. */
   readonly #changed = new Set<XStateActor>();
   #events = 0;
 

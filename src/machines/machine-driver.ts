@@ -112,7 +112,7 @@ export interface MachineDriver {
   readonly hash: string;
   /** The version that the machine declares; null if it declares none. */
   readonly version: string | null;
-  /** The descriptors of the events that it handles in any of its states. */
+  /** The descriptors of the events that the machine handles in any of its states. */
   readonly events: readonly string[];
   begin(input: unknown): Taken;
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;

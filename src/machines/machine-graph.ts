@@ -54,7 +54,7 @@ const TRANSITION = "xstate.transition";
 const WAIT = "xstate.wait";
 const ACTIONS = "xstate.actions";
 
-/** Steps of an event that is taken while actors work: they are left, and waited for again. */
+/** The steps that an event costs while promise actors work: one that processes the event, and one that waits for the actors again. */
 const STEPS_OF_EVENT = 2;
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
@@ -83,7 +83,7 @@ export function machineGraph(
 ): GraphDefinition {
   const live = new PromiseActors();
   const runActor = async (input: unknown, ctx: Ctx) => {
-    // One that an earlier version of Heddle has planned: what the transition says of the state tells why.
+    // An earlier version of Heddle has planned this task. The node TRANSITION then fails, and its error says why the state cannot be used.
     if (!isWork(input)) return undefined;
     const { version, ...work } = input as Sent;
     // The state has to be migrated first. The machine starts the actor again after that.
@@ -96,7 +96,7 @@ export function machineGraph(
       watch: (arrived: () => void) => mailbox.watch(arrived),
     };
     const result = await live.next(ctx.runId, keyOf(work), begin, ctx.signal, interruptions);
-    // It was aborted, another actor has ended first, or an event is to be taken.
+    // The actor was aborted, another actor has ended first, or the machine can take an event.
     if (result === undefined) return undefined;
     const stored: ActorResult =
       "error" in result
@@ -131,8 +131,8 @@ export function machineGraph(
         return { [EVENTS_KEY]: [{ event }] };
       },
       [ACTIONS]: async (state: JsonObject, ctx: Ctx) => {
-        // The actions need the driver of the version that made the state, since they are computed from the snapshot
-        // before the macrostep, and a migration converts only the one after it.
+        // The actions need the driver of the version that made the state: they are computed from the snapshot before
+        // the macrostep, and a migration converts only the snapshot after the macrostep.
         const driver = versions.only(versionOf(state));
         for (const step of storedMachineOf(state).actions) {
           // oxlint-disable-next-line no-await-in-loop -- an action may build on those before it
@@ -219,17 +219,17 @@ function isEventDue(driver: MachineDriver, mailbox: MachineMailbox): boolean {
   const waiting = mailbox.waiting();
   if (waiting.length === 0) return false;
   const { values } = mailbox;
-  // The custom actions of the last step come first, and end the step.
+  // The custom actions of the last macrostep run first. When they have ended, this superstep ends too, and the event is looked for again.
   if (storedMachineOf(values).actions.length > 0) return false;
   return eventToTake(driver, snapshotOf(values), timersOf(values), waiting) !== undefined;
 }
 
-/** Takes all pending events, each in a macrostep of its own; or, while actors work, one that has been sent. */
+/** Processes all pending events, each in a macrostep of its own. If there are none and actors work, processes one event of a waiting run. */
 function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx) {
   const input = stored[INPUT_KEY];
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
-  // Numbers go on, so that results and timers of the machine before are not taken for those of this one.
+  // The numbers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
   const { started: before = 0 } = (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
@@ -327,7 +327,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
 const childAt = (children: readonly StoredChild[], at: Address) =>
   children.find((one) => isSameAddress(one.at, at));
 
-/** A change of a child, as it is stored: with its state only if the parent's snapshot does not have that. */
+/** A change of a child machine, as it is stored. It has the child's state only if the child has ended and so is in no snapshot. */
 function storedChange(
   { read, ...child }: StoredChild & { read(): ChildState },
   children: readonly StoredChild[],
@@ -345,7 +345,7 @@ function changedChildren(update: JsonObject | null): readonly ChangedChildMachin
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
     const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => one.src);
     const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
-    // Namespaces are separated by these characters.
+    // These characters separate the parts of a namespace.
     return [{ start, parent, name: src.replaceAll(/[|:]/g, "_"), values, next }];
   });
 }
@@ -432,7 +432,7 @@ function takesAtWork(versions: MachineVersions, values: JsonObject): MachineAtWo
     if (storedMachineOf(values).work.length === 0) return null;
     return { state: values[STATE_KEY], events: driver.waiting(snapshotOf(values)).events };
   } catch {
-    // It has not begun yet, or no longer has the stored state.
+    // The machine has not begun yet, or no longer has the stored state.
     return null;
   }
 }

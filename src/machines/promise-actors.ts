@@ -2,9 +2,9 @@ import type { ActorResult, RunningActor } from "./machine-driver.ts";
 
 /** Events from outside that may come while actors work. */
 interface Interruptions {
-  /** True when the machine takes one that waits. */
+  /** True when the machine can take one of the waiting events. */
   isDue(): boolean;
-  /** Calls `arrived` when there may be others than before, until the returned function is called. */
+  /** Calls `arrived` whenever the waiting events may have changed. The returned function stops that. */
   watch(arrived: () => void): () => void;
 }
 
@@ -15,16 +15,16 @@ interface RunActors {
 }
 
 /**
- * Promise actors at work, by run. A superstep ends when all its tasks have: so that a machine takes the result of the first actor while
- * others work, the tasks of those end without a result, and the next superstep waits for the same actors again. So they do for an event
- * from outside.
+ * The running promise actors of each run. A superstep ends only when all of its tasks have ended. So when one actor ends, or the machine can
+ * take an event from outside, the tasks of the other actors end without a result. Their actors keep running, and the next superstep waits for
+ * them again.
  */
 export class PromiseActors {
   readonly #runs = new Map<string, RunActors>();
 
   /**
-   * The result of an actor, which is started if it is not running; undefined if another actor ends first, or the machine has an event to
-   * take.
+   * Waits for an actor, and starts it if it is not running. Resolves with its result; with undefined if another actor ends first, or if the
+   * machine can take an event.
    */
   next(
     run: string,
@@ -63,7 +63,7 @@ export class PromiseActors {
         end(result);
         this.release(run);
       });
-      // The tasks of a superstep do not all begin at once: each looks for itself.
+      // The tasks of a superstep do not all begin at the same time, so each task checks for events when it begins.
       if (interruptions?.isDue() === true) leave();
     });
   }

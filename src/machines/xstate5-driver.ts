@@ -85,7 +85,7 @@ function possibleEvents(nodes: readonly StateNode[]): ReadonlySet<string> {
   return found;
 }
 
-/** Guards and actions that are functions count by their names in the hash. */
+/** Replaces functions, which are guards or actions, by their names, so that the hash covers the names. */
 const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
