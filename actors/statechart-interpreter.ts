@@ -67,6 +67,8 @@ type Named<A, T> = { readonly [name: string]: (args: A, params: never) => T };
 /** A statechart: the configuration that XState's `createMachine` takes, and the functions that it names. */
 export interface Statechart<C extends object, E extends EventObject> {
   readonly config: ChartConfig;
+  /** A copy of the context with changed members. It lists the members one by one, for speed: see `changeThread`. */
+  change(context: C, change: Partial<C>): C;
   readonly guards: Named<Args<C, E>, boolean>;
   /** Actions that change the context. Only they may spawn. */
   readonly assigns: Named<SpawnArgs<C, E>, Partial<C>>;
@@ -327,8 +329,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     if (assign !== undefined)
       return (move) => {
         const change = assign(move, params);
-        // Not a spread: in V8 before 12, an object literal that begins with a spread is slow to create and slow to read.
-        move.context = Object.assign({}, move.context, change);
+        move.context = chart.change(move.context, change);
       };
     if (effect !== undefined)
       return ({ context, event, scope: { defer, self } }) =>

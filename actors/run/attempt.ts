@@ -334,9 +334,9 @@ export class Attempt {
 
   /** Takes all pending writes (with `eventsAlone`: only their facts), and the log's next chunk, which includes these facts. */
   takePending(eventsAlone: boolean) {
-    const { emissions, ...rest } = this.pending.takeAll(eventsAlone);
+    const { checkpoints, writes, emissions, taken } = this.pending.takeAll(eventsAlone);
     for (const { fact } of emissions) this.#countUsage(fact, NO_EVENT);
-    return { ...rest, events: this.sink.take(emissions) };
+    return { checkpoints, writes, taken, events: this.sink.take(emissions) };
   }
 
   #countUsage(fact: Fact, event: number): void {

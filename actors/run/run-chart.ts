@@ -176,6 +176,16 @@ export function runChart(
   return {
     config: runChartConfig,
     delays: { grace },
+    change: (context, change) => ({
+      thread: context.thread,
+      run: context.run,
+      within: context.within,
+      stop: change.stop === undefined ? context.stop : change.stop,
+      waiting: change.waiting ?? context.waiting,
+      planned: change.planned ?? context.planned,
+      status: change.status ?? context.status,
+      rest: change.rest ?? context.rest,
+    }),
     guards: {
       isStopped: ({ context }) => context.stop !== null,
       isOver: ({ context, event }) =>
