@@ -1,6 +1,7 @@
 import {
   type ChangedChildMachine,
   defineGraph,
+  type DescribedGraph,
   type GraphDefinition,
   type MachineParts,
 } from "../graph/definition.ts";
@@ -70,6 +71,17 @@ class OpenRules extends Map<string, ChannelRule> {
 }
 
 const CONTEXT_RULE = value();
+
+/** The schemas of a child machine have these keys, besides those of its context. */
+const CHILD: DescribedGraph = Object.freeze({
+  name: null,
+  rules: new Map([STATE_KEY, OUTPUT_KEY].map((key) => [key, CONTEXT_RULE])),
+  required: [],
+  context: undefined,
+  input: new Map(),
+  output: null,
+  outputSchemas: null,
+});
 
 /**
  * Makes a graph that runs a machine. One node processes events, each in a macrostep of its own; its checkpoint holds
@@ -172,6 +184,13 @@ export function machineGraph(
       children: (values: JsonObject) =>
         ((values[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.children ?? []).map(
           ({ start }) => start,
+        ),
+      childMachines: () =>
+        new Map(
+          versions.current.childMachines().map(({ path, firstContext: first }) => {
+            const machine = { inputKey: INPUT_KEY, firstContext: first };
+            return [path.map(nameInNamespace).join("|"), { ...CHILD, machine }];
+          }),
         ),
       stepsOfEvent: STEPS_OF_EVENT,
       timerUpdate: (values: JsonObject, timer: Timer) =>
@@ -345,10 +364,12 @@ function changedChildren(update: JsonObject | null): readonly ChangedChildMachin
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
     const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => one.src);
     const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
-    // Namespaces are separated by these characters.
-    return [{ start, parent, name: src.replaceAll(/[|:]/g, "_"), values, next }];
+    return [{ start, parent, name: nameInNamespace(src), values, next }];
   });
 }
+
+/** Replaces the characters that separate the parts of a namespace. */
+const nameInNamespace = (src: string) => src.replaceAll(/[|:]/g, "_");
 
 function livingChild(rest: JsonObject | undefined, at: Address): ChildState | undefined {
   let snapshot: unknown = rest;
