@@ -80,6 +80,8 @@ export interface MachineParts {
    * progress, because its machine also processes the events of other runs.
    */
   readonly stepsOfEvent: number;
+  /** Stops what still works for a run: its execution is over. */
+  runEnded(run: string): void;
 }
 
 /** The parts of a graph, or of a child machine, that its schemas describe. */

@@ -1,6 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- names of XState */
 import { md5Hex } from "../model/ids.ts";
-import { type JsonObject, toStorable } from "../model/json.ts";
+import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
 import { ActorTree } from "./actor-tree.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
@@ -60,8 +60,15 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
           complete: () => resolve({ output: actor.getSnapshot().output }),
           error: (error) => resolve({ error }),
         });
+        actor.on("*", (event) => {
+          try {
+            emit(toStorable(event, "emit"));
+          } catch (error) {
+            // XState throws what a handler throws in a turn of its own, which would end the process.
+            resolve({ error });
+          }
+        });
       });
-      actor.on("*", emit);
       actor.start();
       return { result, stop: () => void actor.stop() };
     },
@@ -125,10 +132,12 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const { value, context, ...rest } = machine.getPersistedSnapshot(snapshot) as Snapshot & object;
+  const { value, context: own, ...rest } = machine.getPersistedSnapshot(snapshot) as Snapshot & object;
+  const context = toStorable(own, "context");
+  if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
   return {
     value: toStorable(value, "state"),
-    context: toStorable(context, "context") as JsonObject,
+    context,
     rest: toStorable({ ...rest }, "snapshot") as JsonObject,
   };
 }
