@@ -71,11 +71,24 @@ export interface MachineParts {
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
   /**
+   * The machines that it may start as children, and those below them, by their path of names (`name|name`). Machines may start each other in a
+   * circle: one that is within itself is listed, and nothing below it.
+   */
+  childMachines(): ReadonlyMap<string, DescribedGraph>;
+  /**
    * The number of steps that an event of a queued run takes. They are added to the limit of steps of the run in
    * progress, because its machine also processes the events of other runs.
    */
   readonly stepsOfEvent: number;
+  /** Stops what still works for a run: its execution is over. */
+  runEnded(run: string): void;
 }
+
+/** The parts of a graph, or of a child machine, that its schemas describe. */
+export type DescribedGraph = Pick<
+  GraphDefinition,
+  "name" | "rules" | "required" | "context" | "input" | "output" | "outputSchemas"
+> & { readonly machine?: Pick<MachineParts, "inputKey" | "firstContext"> };
 
 /** A validated graph definition: immutable data. */
 export interface GraphDefinition {

@@ -1,6 +1,6 @@
 import type { GraphSchemas } from "../model/graph-schemas.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type GraphDefinition, subgraphOf } from "./definition.ts";
+import { type DescribedGraph, type GraphDefinition, subgraphOf } from "./definition.ts";
 import { JSON_SCHEMA_DIALECT, jsonSchemaOf, embedSchema, type SchemaSide } from "./json-schema.ts";
 import type { Schema } from "./standard-schema.ts";
 
@@ -9,7 +9,7 @@ import type { Schema } from "./standard-schema.ts";
  * because the thread may already have a value for it. In the output schema, the keys that the graph requires are required. For a machine, the
  * schemas have the keys and values of the context with which it begins, unless these depend on its input.
  */
-export function definitionSchemas(definition: GraphDefinition, graph_id: string): GraphSchemas {
+export function definitionSchemas(definition: DescribedGraph, graph_id: string): GraphSchemas {
   const { rules, input, output, outputSchemas, required, context, name, machine } = definition;
   const title = name ?? graph_id;
   // Only the TypeScript compiler knows the types of a machine's context, so the keys and values of its first context are used.
@@ -56,9 +56,9 @@ export function definitionSchemas(definition: GraphDefinition, graph_id: string)
 /** Escapes a key for a JSON pointer in a URI fragment. */
 const escapePointer = (key: string) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
 
-/** The subgraphs of a graph at all levels, by their path of node names (`node|node`). */
-export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, GraphDefinition> {
-  const found = new Map<string, GraphDefinition>();
+/** The subgraphs of a graph, or the child machines of a machine, at all levels, by their path of node names (`node|node`). */
+export function subgraphsByPath(definition: GraphDefinition): ReadonlyMap<string, DescribedGraph> {
+  const found = new Map<string, DescribedGraph>(definition.machine?.childMachines());
   for (const node of definition.nodes.values()) {
     const inner = subgraphOf(node);
     if (inner === null) continue;

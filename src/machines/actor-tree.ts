@@ -5,7 +5,10 @@ import { kindOfActor } from "./actor-logic.ts";
 import type { Address, AddressedEvent, ChildState, Effect, MachineEvent } from "./machine-driver.ts";
 import { type Action, isMachine, type Machine, type XStateActor, type XStateLibrary } from "./xstate.ts";
 
-/** The largest number of events in one step. Without a limit, actors that keep sending events to each other would never end the step. */
+/**
+ * The largest number of events in one step, and of the transitions that they cause. Without a limit, actors that keep sending events to each
+ * other, or a circle of `always` or `raise`, would never end the step.
+ */
 const MAX_EVENTS = 10_000;
 
 /** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
@@ -31,12 +34,17 @@ export class ActorTree {
   /** Child machines that have begun or taken an event in this step. */
   readonly #changed = new Set<XStateActor>();
   #events = 0;
+  #microsteps = 0;
 
   /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
   constructor(xstate: XStateLibrary, machine: Machine, start: TreeStart) {
-    // XState calls `inspect` for each new actor, just before the actor computes its initial state.
+    // XState calls `inspect` for each new actor, just before the actor computes its initial state, and after each microstep.
     const inspect = ({ type, actorRef }: { type: string; actorRef: XStateActor }) => {
       if (type === "@xstate.actor") this.#observe(actorRef);
+      else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS)
+        throw new RangeError(
+          `The machine does not come to rest: it made ${MAX_EVENTS} transitions in one step`,
+        );
     };
     this.root = xstate.createActor(machine, { ...start, inspect });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;

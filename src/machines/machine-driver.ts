@@ -103,6 +103,14 @@ export interface RunningActor {
   stop(): void;
 }
 
+/** A machine that may be started as a child. */
+export interface ChildMachine {
+  /** The `src` of each machine from the child of the root to this one. */
+  readonly path: readonly string[];
+  /** The context with which it begins for the input `{}`; undefined if it cannot begin with that. */
+  firstContext(): JsonObject | undefined;
+}
+
 /**
  * Runs a machine, whatever version of XState it was written for. A driver keeps no state between calls: the caller
  * passes the snapshot. Errors that the machine does not handle are thrown.
@@ -118,6 +126,8 @@ export interface MachineDriver {
   take(snapshot: StoredSnapshot, message: AddressedEvent): Taken;
   waiting(snapshot: StoredSnapshot): Waiting;
   startActor(start: PromiseStart, emit: (event: unknown) => void): RunningActor;
+  /** The machines that this one and those below it may start. One that is within itself is listed, and nothing below it. */
+  childMachines(): readonly ChildMachine[];
 }
 
 /** True when an event of this type matches one of the descriptors, such as `APPROVE`, `order.*` or `*`. */

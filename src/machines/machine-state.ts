@@ -107,8 +107,10 @@ export function storedMachineOf(state: JsonObject): StoredMachine {
 
 function isStoredMachine(kept: unknown): kept is StoredMachine {
   if (!isObject(kept) || !isObject(kept["rest"])) return false;
-  const { work, timers, actions, unset } = kept;
+  const { work, timers, actions, unset, children = [] } = kept;
   return (
+    Array.isArray(children) &&
+    children.every(isStoredChild) &&
     Array.isArray(unset) &&
     Array.isArray(work) &&
     work.every(isWork) &&
@@ -122,6 +124,16 @@ function isStoredMachine(kept: unknown): kept is StoredMachine {
 /** True if a value is the input of an actor's node, in the form that this version can read. */
 export const isWork = (value: unknown): value is Work =>
   isObject(value) && Array.isArray(value["at"]) && Array.isArray(value["owner"]);
+
+const isStoredChild = (value: unknown): value is StoredChild =>
+  isObject(value) && typeof value["start"] === "number" && Array.isArray(value["at"]);
+
+/** The child machines of a state. Malformed ones are left out: a client may have edited the state. */
+export function childrenOf(state: JsonObject): readonly StoredChild[] {
+  const kept = state[SNAPSHOT_KEY];
+  const children = isObject(kept) ? kept["children"] : undefined;
+  return Array.isArray(children) ? children.filter(isStoredChild) : [];
+}
 
 /** The timers of a state. Malformed ones are left out: a client may have edited the state. */
 export function timersOf(state: JsonObject): readonly SetTimer[] {

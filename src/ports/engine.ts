@@ -174,8 +174,8 @@ export interface Execution {
    */
   end?(stopped: boolean): Eventually<EngineStep | null>;
   /**
-   * Abandons a graph that plans its own steps (LangGraph.js): its results are no longer needed. May be called at any
-   * time, more than once.
+   * Abandons what still works for the graph, such as actors of a machine, or a graph that plans its own steps (LangGraph.js): its results are
+   * no longer needed. Called at the end at the latest; may be called at any time, more than once.
    */
   abandon?(): void;
 }
