@@ -87,7 +87,9 @@ const shots = [
   ["dashboard-inbox", "/#/inbox", questions, "narrow"],
   ["dashboard-assistants", comparison, [".diff"], "light"],
 ] as const;
-for (const [name, ...of] of shots) writeFileSync(join(root, ".github", `${name}.png`), await shot(...of));
+for (const [name, path, wanted, look] of shots) {
+  writeFileSync(join(root, ".github", `${name}.png`), await shot(path, wanted, look));
+}
 
 /** Each page, and what is there when it is drawn. */
 const pages = {
