@@ -65,7 +65,7 @@ export class ChildActors {
     return some;
   }
 
-  /** A version with these children added. Their names MUST NOT be taken. */
+  /** A version with these children added. Their names MUST differ from those of the present children. */
   with(added: readonly (readonly [name: string, actor: AnyActorRef])[]): ChildActors {
     if (added.length === 0) return this;
     const free = added.every(([name]) => !this.#table.entries.has(name));

@@ -62,8 +62,9 @@ const PERMANENT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists them all; this
- * class sets one timer, for the earliest entry. Its time does not follow changes of the wall clock ({@link SteadyTime}).
+ * Starts delayed runs, or sends the events of machine timers, when they are due. Only the storage lists all entries;
+ * this class sets one timer, for the earliest entry. A change of the wall clock does not change when this timer fires
+ * ({@link SteadyTime}).
  */
 export class DueQueue {
   readonly #deps: Deps;
@@ -139,9 +140,9 @@ export class DueQueue {
   }
 
   async #startPage(): Promise<void> {
-    // A copy, because starts change the set. If an entry of this copy is found again now, its thread has stored its
-    // latest changes, and still nothing has removed the entry. So it fails if its thread does not list it this time
-    // either.
+    // A copy, because starts change the set. It has the entries that their threads did not list when they were last
+    // started. These threads have stored their latest changes since. If the storage still has such an entry, and its
+    // thread still does not list it, the start of the entry counts as failed.
     const unlisted = new Set(this.#unlisted);
     const skipped = this.#failed.size + this.#starting.size;
     // The clock is read only once. Otherwise an entry that becomes due between two reads would be neither started nor

@@ -172,8 +172,8 @@ export interface ThreadSystem {
   /** Like {@link settled}, but also gives the final state of the run, if it is known. */
   ended(key: ThreadKey, run: string): Promise<RunEnd>;
   /**
-   * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with
-   * it.
+   * Cancels a run. Resolves when the request is stored, or at once when the run has ended. `reason` is stored with the
+   * request.
    * @throws ServiceError `run.not_found`
    */
   cancel(key: ThreadKey, run: string, action: CancelAction, reason?: string): Promise<void>;
@@ -189,8 +189,9 @@ export interface ThreadSystem {
    */
   forget(key: ThreadKey, run: string): Promise<void>;
   /**
-   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is about to read the run, but has to read
-   * other data before. After that call, the thread is deleted as if the run had just ended.
+   * Keeps the thread, if it is temporary, until the returned function is called. For a request that is going to read
+   * the run, but has to read other data first. When the returned function is called, the thread is deleted as if the
+   * run had just ended.
    */
   keepTemporary(key: ThreadKey): () => void;
   /** True when an actor executes this run now. Clients see `running` for such a run, whose record says `pending`. */

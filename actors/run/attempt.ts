@@ -58,8 +58,8 @@ export class Attempt {
   #usage: UsageTotals | null = null;
   #flushing = false;
   /**
-   * The task writes at the checkpoints from which this run continues and that earlier runs made, by checkpoint id, as
-   * they were before this run. An entry is removed when the run's record contains these writes.
+   * The task writes that this run may change at checkpoints of earlier runs, as they were before this run, by
+   * checkpoint id. An entry is removed when the run's record contains these writes.
    */
   #writesBefore: Map<string, readonly TaskWrites[]> | null = null;
   /** Resolves when no write of the attempt is in flight. */
@@ -184,7 +184,7 @@ export class Attempt {
 
   // --- the memory that the states of its graphs take ---
 
-  /** Called when a graph has read the state from which it starts. */
+  /** Counts the memory of the state from which a graph starts. Called when the graph has read the state. */
   stateRead(graph: GraphExecution): void {
     const { stateSize, record } = this.liveThread;
     const isCounted = graph.head === null || (graph === this.root && graph.head.id === record.checkpoint);
@@ -192,7 +192,7 @@ export class Attempt {
     this.#countState();
   }
 
-  /** Called when a step of a graph has changed its state. */
+  /** Counts the memory of a changed state. Called when a step of a graph has changed its state. */
   stateChanged(checkpoints: readonly NewCheckpoint[]): void {
     const { stateSize } = this.liveThread;
     for (const { changes } of checkpoints) stateSize.grow(memorySizeOf(changes, Infinity));

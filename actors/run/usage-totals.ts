@@ -66,7 +66,7 @@ export class UsageTotals {
     }
   }
 
-  /** True once after tokens were added. */
+  /** True if tokens were added since the last call. */
   takeChange(): boolean {
     const hasChanged = this.#hasChanged;
     this.#hasChanged = false;

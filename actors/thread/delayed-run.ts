@@ -75,7 +75,7 @@ export async function storeDelayedRun(
   });
   if (out !== null) {
     for (const gone of withdrawnIds(out)) removeWaitingRun(liveThread, gone);
-    // The actor learns of them in reverse order, so that none of them becomes the next run.
+    // The actor is notified of these runs in reverse order, so that none of them becomes the next run.
     for (const run of waiting.toReversed()) actor?.send({ type: "RUN.WITHDRAWN", run });
   }
   if (decision.kind === "supersede") {
