@@ -98,7 +98,7 @@ export class Exposition {
     return registry;
   }
 
-  /** Reads a metric. One that fails is logged and left out, so that the others are still exposed. */
+  /** Reads a metric. A metric that cannot be read is logged and left out, so that the others are still exposed. */
   async #readingOf(name: string, read: () => MetricReading | Promise<MetricReading>): Promise<MetricReading> {
     try {
       return await read();
