@@ -58,5 +58,5 @@ export function withoutUserFields(configurable: JsonObject): JsonObject {
   return { ...configurable, [USER]: { identity, display_name } };
 }
 
-/** The identity of the user who started a run; undefined for a run without one. */
+/** The identity of the user who started a run; undefined for a run without a user. */
 export const userIdOf = (configurable: JsonObject): unknown => configurable[USER_ID];

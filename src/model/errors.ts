@@ -114,7 +114,10 @@ export const fieldErrorOf = (code: ErrorCode, at: string, message: string, cause
 export const invalidField = (at: string, message: string, cause?: unknown): ServiceError =>
   fieldErrorOf("validation.failed", at, message, cause);
 
-/** An error's message with those of its causes, for the log. Responses to clients contain only the message. */
+/**
+ * An error's message with the messages of its causes, for the log. Responses to clients contain only the error's own
+ * message.
+ */
 export function withCauses(error: unknown): string {
   const messages: string[] = [];
   for (

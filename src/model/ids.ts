@@ -74,7 +74,7 @@ export function uuid7(ms: number, counter: number, random: Uint8Array): string {
  * same millisecond as the last id, or an earlier one, the counter is incremented; when it overflows, the time in the id
  * is advanced by one millisecond. In a new millisecond, the counter starts at random in its lower half, so that there
  * is room to increment. With `isWanted`, the random part is changed until `isWanted` returns true for the id. It MUST
- * do so for a part of all ids.
+ * return true for a part of all ids.
  */
 export function monotonicIds(
   now: () => number,

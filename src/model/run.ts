@@ -145,7 +145,10 @@ export interface RunRecord {
   readonly seq_base: number;
   /** The id of the next event; when the run has ended, the number of its events. */
   readonly next_event: number;
-  /** All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start with it. */
+  /**
+   * All event ids of this attempt are below this number. After a power cut, the ids of the next attempt start at this
+   * number.
+   */
   readonly event_mark: number;
   /** The boot id of the machine when the last attempt started. If it differs now, the power may have failed. */
   readonly boot: string | null;
