@@ -7,7 +7,10 @@ export interface BodyLimits {
   readonly memory: BodyMemory;
 }
 
-/** Bytes of all bodies together. {@link createBodyLimits} raises it to two bodies of the largest size, so that two tenants can send one each. */
+/**
+ * The most bytes of all bodies together. {@link createBodyLimits} raises this to twice the largest allowed body, so
+ * that two tenants can send one each.
+ */
 const DEFAULT_MAX_BYTES = 128 * 1024 * 1024;
 
 export const createBodyLimits = ({

@@ -124,7 +124,10 @@ export interface NodeCall {
   readonly steps: JsonObject;
   /** Metadata for the events of its messages: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
-  /** True when {@link Execution.cut} needs what the task has streamed, if the run is stopped. */
+  /**
+   * True if the streamed output of the task has to be kept, because {@link Execution.cut} needs it when the run is
+   * stopped.
+   */
   readonly keepsPartial?: boolean;
 }
 
@@ -149,7 +152,10 @@ export interface Execution {
   begin(): Eventually<EngineStep>;
   /** The call for the task's next attempt. Called once for each attempt of a task. */
   call(task: string): NodeCall;
-  /** Reads a task's outcome. An invalid return value (unknown key, unstorable value) makes it `failed`, with the path. */
+  /**
+   * Reads a task's outcome. If the return value is invalid (an unknown key, a value that cannot be stored), the result
+   * is `failed`, with the path of the invalid part.
+   */
   settle(task: string, outcome: TaskOutcome): Eventually<SettledTask>;
   /** Applies the writes of the tasks, in task order, and plans what follows. Called when all tasks of the plan are settled. */
   apply(): Eventually<EngineStep>;
@@ -163,8 +169,8 @@ export interface Execution {
   /** The subgraph that a task runs as its node. Called once for each `call` that returned `subgraph: true`. */
   enter(task: string): Subgraph;
   /**
-   * The outcome of this execution of a subgraph that has ended, or failed with `failure`. The task that runs the
-   * subgraph is settled with it, in the same way as with the outcome of a node function.
+   * The outcome of this execution of a subgraph, which has ended, or has failed with `failure`. The task that runs the
+   * subgraph is settled with this outcome, as if a node function had returned it.
    */
   outcome(failure: PlainError | null): TaskOutcome;
   /**

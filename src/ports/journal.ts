@@ -113,7 +113,7 @@ export interface Damage {
   readonly what: string;
 }
 
-/** Chunks of a run that are always read in one turn of the event loop, however long that takes. */
+/** So many chunks of a run are always read in one turn of the event loop, however long that takes. */
 export const MIN_CHUNKS = 16;
 
 /**

@@ -58,9 +58,9 @@ export interface KeyValueStore {
    */
   batch(ops: readonly WriteOperation[], options: { readonly sync: boolean }): Promise<void>;
   /**
-   * The entries of a range, all as they were at one point in time, at or after the call. A store without snapshots has to keep versions, or read
-   * the whole range at once. MUST end only at the end of the range, and reject when
-   * it cannot continue.
+   * The entries of a range, all as they were at one point in time, at or after the call. A store without snapshots has
+   * to keep versions, or read the whole range at once. MUST end only at the end of the range, and reject when it cannot
+   * continue.
    */
   entries(range: ScanRange): AsyncIterable<KeyValueEntry>;
   /** Like {@link entries}, but only keys, in pages. The first page should come soon, for callers that need only a small number. */
