@@ -7,10 +7,13 @@ import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 const UNIQUE_VIOLATION = "23505";
 /** The most entries of one read. */
 const READ_ENTRIES = 1_000;
-/** Entries that one statement deletes. */
+/** The most entries that one statement deletes. */
 const TRIM_ENTRIES = 500;
 
-/** The log of all shards in one table of PostgreSQL. Its key refuses a second entry at a position; its statement, a stale epoch. */
+/**
+ * The log of all shards in one table of PostgreSQL. The table's primary key refuses a second entry at a position, and
+ * the statement that appends refuses a stale epoch.
+ */
 export class PostgresShardLog implements ShardLog {
   readonly #connections: PostgresConnections;
   readonly #append: Statement;
