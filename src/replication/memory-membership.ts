@@ -7,7 +7,10 @@ interface OwnedLease extends ShardLease {
   readonly until: number;
 }
 
-/** Nodes and leases in the memory of this process, for tests and the simulation. All nodes share one. */
+/**
+ * Nodes and leases in the memory of this process, for tests and the simulation. All nodes of a cluster share one
+ * instance.
+ */
 export class MemoryMembership implements Membership {
   readonly #log: MemoryShardLog;
   readonly #clock: Clock;
