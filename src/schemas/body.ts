@@ -22,7 +22,7 @@ export interface BodySender {
   workShare(): WorkBudget;
 }
 
-/** How a member of a body that is null is treated. */
+/** What a null member of a body means: that the member is missing, or the value null. */
 type Nulls = "missing" | "kept";
 
 /**

@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   "route.not_found": 404,
   "auth.required": 401,
   "auth.forbidden": 403,
-  // For these codes the project's code chooses the status.
+  // The project's own code may choose another status when it refuses a request.
   "auth.refused": 403,
   "auth.failed": 500,
   "auth.unavailable": 503,
