@@ -90,7 +90,8 @@ export function createActorInspection({ system, journal, engine }: Deps): Server
 
     async threadOf(tenant, run, permits) {
       const live = system.live.threadOf(tenant, run);
-      // The id of a thread that was made for a run without one is derived from the run's id.
+      // If the run was started without a thread, the id of the thread that was made for it is derived from the run's
+      // id.
       const thread = live ?? pairedId(run);
       const key = { tenant, thread, ...(permits && { permits }) };
       const isReachable = permits === undefined || (await permittedThread(journal, key)) !== undefined;

@@ -28,7 +28,10 @@ export class DefaultAssistants {
     this.#deps = deps;
   }
 
-  /** The initial form of the default assistant with this id or graph name. Graphs may be added and removed. */
+  /**
+   * The initial form of the default assistant with this id or graph name. The engine is asked each time, because graphs
+   * may be added and removed.
+   */
   initial(name: string): AssistantRecord | undefined {
     const { engine } = this.#deps;
     if (engine.has(name)) return this.#of(name);

@@ -53,7 +53,10 @@ interface Deps {
   readonly find: (key: ThreadKey, run: string) => Promise<RunRecord>;
 }
 
-/** The reason that clients give when another run has taken over the run's input. They look for it afterwards. */
+/**
+ * The reason that clients give when another run has taken over the run's input. They expect to find this word in the
+ * cancelled run.
+ */
 const TAKEN = "taken";
 const reasonOf = (reason: string | undefined) =>
   reason === TAKEN ? `${TAKEN}: another run has taken up its input` : reason;

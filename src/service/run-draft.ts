@@ -61,7 +61,7 @@ export interface RunRequest {
   readonly strict_resume?: boolean;
   /** The project and session of the client's own tracing; stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };
-  /** What brought the request, not a field of its body. Default: `http`. */
+  /** How the request arrived; not a field of its body. Default: `http`. */
   readonly origin?: RunOrigin | undefined;
 }
 
@@ -107,7 +107,9 @@ export interface RunThread {
 
 const VALUES: readonly StreamMode[] = ["values"];
 
-/** Makes the stored form of a request. The thread's own config is left out: a second assistant must not inherit the first one's. */
+/**
+ * Makes the stored form of a request. The config in the thread's record is ignored: it may belong to another assistant.
+ */
 export function runDraftOf(
   run_id: string,
   request: RunRequest,

@@ -74,7 +74,7 @@ export interface RunSearchQuery extends RunFilter {
   readonly sort_order?: "asc" | "desc";
   /** All these entries must be contained in the metadata of the run's thread. */
   readonly thread_metadata?: JsonObject;
-  /** Only runs of threads that it allows. */
+  /** Only runs of threads that this permission allows. */
   readonly permission?: Permission | undefined;
 }
 
@@ -97,7 +97,7 @@ const withEvent = (draft: RunDraft, { timer }: MachineEventOrigin): RunDraft => 
 });
 
 export interface StartOptions {
-  /** A request with the same key that has already started a run returns that run. */
+  /** If a request with this key has already started a run, that run is returned, and no further run is started. */
   readonly again?: IdempotencyKey | undefined;
   readonly by?: RunStarter | undefined;
   /** Set for a run that processes an event of a machine. */
@@ -112,8 +112,8 @@ export interface Runs extends RunCancellation {
    */
   start(key: ThreadKey, request: RunRequest, options?: StartOptions): Promise<RunRecord>;
   /**
-   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to keep it. After a crash
-   * the run is resumed unless it is `bound`. Throws as {@link start} does.
+   * Starts a run without a thread: a hidden thread is made for it, and deleted at its end unless the request says to
+   * keep it. After a crash the run is resumed, unless `temporary` is `bound`. Throws as {@link start} does.
    */
   startAlone(
     tenant: string,
@@ -145,8 +145,8 @@ export interface Runs extends RunCancellation {
   /** The runs of all threads, without their arguments. Every page costs the same, whatever its position. */
   search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;
   /**
-   * Waits for the run's end and resolves with its result, also when it was rolled back meanwhile.
-   * @throws ServiceError `thread.not_found` when its thread is deleted meanwhile
+   * Waits for the run's end and resolves with its result, even if the run is rolled back in the meantime.
+   * @throws ServiceError `thread.not_found` if the thread is deleted in the meantime
    */
   result(key: ThreadKey, run: RunRecord): Promise<JsonObject>;
   /** The id of the run's last event up to one of its checkpoints; -1 when the checkpoint is not one of this run's. */

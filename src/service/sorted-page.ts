@@ -64,7 +64,8 @@ class FirstEntries<T> {
       this.#isAll = false;
       return;
     }
-    // Sorted and cut only now and then, which takes a few comparisons for each entry, like a heap.
+    // The list is sorted and cut only when it is more than twice too long. This takes a few comparisons for each entry,
+    // about as many as a heap would.
     if (this.#entries.push(entry) >= 2 * this.#size + 64) this.#cut();
   }
 

@@ -8,7 +8,7 @@ import { type ValuePath, valueAtPath } from "./value-path.ts";
 export interface ThreadSearchFilter extends ThreadFilter {
   /** All these entries must be contained in the thread's state. */
   readonly values?: JsonObject;
-  /** Only threads that it allows. */
+  /** Only threads that this permission allows. */
   readonly permission?: Permission | undefined;
 }
 

@@ -163,7 +163,8 @@ export class CronWorker {
   #start({ tenant, slot }: DueCron, cron: CronRecord): Promise<RunRecord> {
     const { cron_id, thread_id: thread, user = null } = cron;
     const runs = this.#deps.runsOf(user);
-    // Copied, because the rules for users may change it, and the record may be shared.
+    // The project's rules for users may change the request, and parts of it belong to the cron's record. So they get a
+    // copy.
     const request = user === null ? cronRunRequest(cron) : structuredClone(cronRunRequest(cron));
     // The cron's id and slot identify the request, so its content need not be compared. With `neverExpires` the key stays valid however late the
     // retry comes.
