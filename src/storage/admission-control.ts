@@ -23,7 +23,10 @@ export class AdmissionControl {
     this.#underWay = underWay;
   }
 
-  /** Waits until the caller is admitted. Callers are admitted in the order of the calls; undefined: at once. */
+  /**
+   * Waits until the caller is admitted; returns undefined if the caller is admitted at once. Callers are admitted in
+   * the order of their calls.
+   */
   wait(): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#underWay() < MAX_CONCURRENT_WRITES) return undefined;
     return new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -193,7 +193,10 @@ export class Committer {
     return this.#admission.wait();
   }
 
-  /** Called before a write that may be large is encoded; see {@link LargeWriteQueue.waitForBudget}. */
+  /**
+   * Waits until a write that may be large may be encoded. Undefined: at once. See {@link
+   * LargeWriteQueue.waitForBudget}.
+   */
   waitForLargeWriteBudget(tenant: string, sizeOf: () => number): Promise<void> | undefined {
     return this.#large.waitForBudget(tenant, sizeOf);
   }
@@ -285,8 +288,9 @@ export class Committer {
   readonly #afterBegins = (resolve: () => void): void => this.#deps.scheduler.soon(resolve, true);
 
   /**
-   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Otherwise a run, which stores its start
-   * and its end, would wait for a large write both times.
+   * Pauses large writes for as long as the last one took, if other tenants have written in the meantime. Without the
+   * pause, a run of another tenant would wait for a large write twice: when it stores its start, and when it stores its
+   * end.
    */
   #pauseLarge(took: number): void {
     if (!this.#hasOthers) return;

@@ -116,7 +116,7 @@ export interface EventRead {
   readonly isShareSpent: boolean;
 }
 
-/** The stored event chunks of one run. */
+/** Reads the stored event chunks of one run. */
 export class EventReader {
   readonly #kv: KeyValueStore;
   readonly #key: ThreadKey;

@@ -134,8 +134,8 @@ export class IndexScans {
       case "status":
         return { ordered: true, candidates: () => this.#byStatus() };
       case "state_updated_at":
-        // A thread's state changes between the creation of the thread and its last change. So the index of these times
-        // bounds where later candidates can be in the order.
+        // There is no index by this time, which is between the creation of the thread and its last change. So the index
+        // by creation, or by last change, is scanned: its times limit which threads can still come first.
         return {
           ordered: false,
           bounded: true,

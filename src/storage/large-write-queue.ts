@@ -158,8 +158,8 @@ export class LargeWriteQueue {
 
   /**
    * Admits one caller in each turn of the event loop, so that other work can be done in between, and so that the bytes
-   * of its write are counted before the next caller is admitted. With a storage that answers reads later, several
-   * writes may be encoded at once.
+   * of its write are counted before the next caller is admitted. If encoding a write has to wait for reads of the
+   * storage, the next caller may be admitted earlier; then several writes are encoded at once.
    */
   #scheduleAdmission(): void {
     if (this.#isAdmitting || this.#waiting.size === 0) return;

@@ -144,7 +144,10 @@ export class LevelDbKeyValueStore extends AbstractLevelStore<Db> {
     }
   }
 
-  /** Checks whether the disk is still full, by writing a separate file. To find out with the database, it would have to be closed, which interrupts reads. */
+  /**
+   * Checks whether the disk is still full, by writing a separate file. A write to the database itself would not tell:
+   * it would have to be closed and opened again first, which interrupts reads.
+   */
   async probe(): Promise<void> {
     const path = join(this.#directory, "..", "probe.tmp");
     try {

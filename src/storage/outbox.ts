@@ -47,7 +47,10 @@ export class KeyValueOutbox implements Outbox {
     this.#listener = listener;
   }
 
-  /** Called when an append with these deliveries is stored. */
+  /**
+   * Notifies the listener of the targets of new deliveries. Called when the append that contains the deliveries is
+   * stored.
+   */
   appendStored(items: readonly OutboxItem[]): void {
     for (const { delivery } of items) this.#listener(webhookHostOf(delivery.url));
   }

@@ -170,7 +170,10 @@ export class QuarantiningKeyValueStore implements KeyValueStore {
     }
   }
 
-  /** Refuses to read a range of keys within a quarantined thread. Such a range is only read for a request for that thread. */
+  /**
+   * Refuses to read a range of keys within a quarantined thread. Lists omit quarantined data, but such a range is only
+   * read for a request that names the thread.
+   */
   #refuseThread({ gte, lt }: ScanRange): void {
     const thread = splitThread(gte)?.key;
     if (thread !== undefined && lt <= prefixRange(threadPrefix(thread)).lt) this.#quarantine.refuse(gte);

@@ -103,7 +103,7 @@ function reparent(
 const checkpointName = (ns: string, checkpoint: string): string => `${checkpoint} ${ns}`;
 
 interface Since {
-  /** The checkpoints that were made since then and still exist. */
+  /** The checkpoints that the read journal entries list and that still exist. */
   readonly checkpoints: readonly StoredCheckpoint[];
   /** Tasks with pending writes, by checkpoint. */
   readonly tasks: ReadonlyMap<string, ReadonlySet<string>>;

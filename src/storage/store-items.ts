@@ -111,7 +111,7 @@ export class KeyValueItems implements StoreItems {
     }
   }
 
-  /** The namespace of the first item in a range that has not expired. */
+  /** The namespace of the first unexpired item in a range. */
   async #firstAlive(tenant: string, range: ScanRange, now: number): Promise<Namespace | undefined> {
     // First reads one item, because usually the first has not expired. If it has, many others may have expired too, and the whole range is read.
     for (const limit of [1, undefined]) {
@@ -164,8 +164,8 @@ export class KeyValueItems implements StoreItems {
   }
 
   /**
-   * Checks the fence against the thread's epoch. Reads the thread without keeping it in memory, because the writer may
-   * have been replaced.
+   * Refuses the write if the thread has a newer epoch than the fence: then another writer has replaced this one. For
+   * that reason the thread is read without keeping it in memory.
    */
   *#judge({ thread, epoch }: ThreadFence): Steps<void> {
     const { epoch: now, seq } =

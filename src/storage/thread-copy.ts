@@ -63,7 +63,7 @@ export async function copyThread(
 
 /**
  * Reserves the id of the copy.
- * @throws ServiceError `journal.conflict` if such a thread exists
+ * @throws ServiceError `journal.conflict` if a thread with this id exists
  */
 function reserve(
   { heads, sweeper, order }: Deps,
