@@ -142,7 +142,7 @@ class StreamHub implements Hub, LogOwner {
     return this.#follow(key, run, options).reader;
   }
 
-  /** `log`: the log of the run, if it has one. */
+  /** Makes the reader of a run. Also returns the log of the run, if there is one in memory. */
   #follow(
     key: ThreadKey,
     run: RunRecord,
@@ -157,7 +157,8 @@ class StreamHub implements Hub, LogOwner {
       else this.#confirm(log);
     }
     const isId = Number.isSafeInteger(after) && after >= 0;
-    // The record may be older than the log, or even older than the end of the run. If so, a log that is created now finds that out.
+    // `run` may be outdated: meanwhile, the run may have started or even ended. `#confirm` finds that out for a log
+    // that was created here.
     const start = isId && after < (log?.next ?? boundOf(run)) ? after : -1;
     const later = isId && start < 0 && log !== undefined && log.next === undefined ? after : undefined;
     const data = log === undefined ? this.#newData(key, run) : (log.data ??= this.#newData(key, run, log));
@@ -234,7 +235,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // Each log removes itself from the map.
+    // `changed` may already have removed the log from the map; `#drop` also removes the others.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);
@@ -266,12 +267,13 @@ class StreamHub implements Hub, LogOwner {
   }
 
   /**
-   * Checks that the run of a new log has not ended. The record may have been read before the run's end, and the run's old
-   * log been removed in the meantime. Then no attempt would ever open the new log.
+   * Checks that the run of a new log has not ended. The caller may have read the run's record before the run ended, and
+   * the run's old log may have been removed since. Then no attempt would ever open the new log.
    */
   #confirm(log: RunLog): void {
     const confirm = async () => {
-      // An `await` continues after the caller in any case. Otherwise `dismiss` would remove the log before its first reader has joined.
+      // Because of the `await`, the rest runs after the caller even if the journal answers synchronously. Otherwise
+      // `dismiss` would remove the log before its first reader has joined.
       const run = await this.#deps.journal.sharedRun(log.key, log.run);
       const thread = run === undefined ? await this.#deps.journal.thread(log.key) : null;
       if (thread === undefined && log.state === "waiting") log.threadDeletion = "deleted";

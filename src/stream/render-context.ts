@@ -28,7 +28,10 @@ export interface RenderContext {
   put(id: number, event: string, data: JsonText): void;
 }
 
-/** Renders one slot of one kind of fact as an event, or as nothing. */
+/**
+ * Renders a kind of fact as one of its events, or as nothing. A slot is the place of an event in the list of {@link
+ * eventModes}.
+ */
 export interface EventRenderer<T extends FactKind> {
   /** Renders the fact. The next renderer is called when this call has returned or resolved. */
   put(fact: FactOf<T>, id: number, context: RenderContext): Eventually<void>;

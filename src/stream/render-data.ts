@@ -87,7 +87,8 @@ export class RenderDataLoader {
 
   /**
    * The state at a checkpoint; null if it is not stored, or not any more.
-   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise events would be missing from a stream without a sign
+   * @throws ServiceError `thread.not_found` if the thread was deleted: otherwise its stream would go on without the
+   * events that show states
    */
   state(ns: string, checkpoint: string): Eventually<JsonObject | null> {
     return andThen(

@@ -20,7 +20,10 @@ const FAIR_PART = 16;
 const STALL_MS = 10_000;
 /** Milliseconds between two searches for stalled clients. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Records are dropped only above this number of tenants. Otherwise a busy tenant would create a new record for each request. */
+/**
+ * Up to this number of tenants, the record of a tenant without responses is kept. If it were dropped at once, a busy
+ * tenant would create a new one for each request.
+ */
 const MIN_RECORDS = 64;
 
 /** The memory use of one tenant's responses. */

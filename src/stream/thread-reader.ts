@@ -84,7 +84,7 @@ export class ThreadReader implements Reader, RunListener {
         if (this.#watch.over) return "thread_deleted";
         const found = this.#seek();
         if (found instanceof Promise) {
-          // Another run may have begun during the search.
+          // Another run may have begun during the search: then the search is repeated.
           return found.then((is) => (is || this.#upTo !== this.#watch.version ? this.next() : this.#wait()));
         }
         if (!found) return this.#wait();

@@ -21,7 +21,10 @@ export interface EventOrigin {
   readonly node?: unknown;
 }
 
-/** Collects events, and gives the events of each fact the thread's event numbers that the fact takes. */
+/**
+ * Collects the protocol events of facts and numbers them. A fact takes some of the thread's event numbers, and its
+ * events get these numbers in order.
+ */
 export class EventNumbering {
   readonly events: ProtocolEvent[] = [];
   #next = 0;
