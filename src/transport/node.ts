@@ -18,8 +18,8 @@ import {
 const SILENCE = 60_000;
 
 /**
- * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would take every other request with an `Upgrade` header for
- * one too, such as those of clients that offer HTTP/2 (`h2c`), and would not read its body.
+ * A request that is an upgrade only if it asks for a WebSocket. Otherwise Node would treat every request with an
+ * `Upgrade` header as an upgrade, and would not read its body. Clients that offer HTTP/2 (`h2c`) send such requests.
  */
 class RequestOrWebSocket extends IncomingMessage {
   /** Not private: Node sets `upgrade` before the fields of this class exist. */
