@@ -82,7 +82,7 @@ export class CommandQueue {
     return { id: idOf(body["id"]), body };
   }
 
-  /** `isNew`: whether its id is new; undefined: not known yet. */
+  /** Adds a command to the queue. `isNew`: whether its id is new; undefined: not known yet. */
   #enqueue(length: number, take: () => Eventually<Command>, isNew?: boolean): void {
     this.#waiting++;
     this.#bytes += length;

@@ -91,11 +91,12 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
       logger.error("a WebSocket request failed", { path, error: String(cause) });
     };
     const serve = async (socket: Socket, known: SocketClient): Promise<void> => {
-      // Sent only to clients with credentials.
+      // Only clients with credentials learn that there is no WebSocket at this path.
       if (found === undefined) throw new ServiceError("route.not_found", missing);
       if (path !== "/inspect") deps.sockets.add(socket);
       const name = socketShardOf(path, found.parts, upgraded.query);
-      // Without a thread or a run, the inspector's feed is that of all shards; other paths are invalid.
+      // Without a name, `/inspect` shows the actors of all shards. On another path, the id in the path is invalid, and
+      // this process refuses it.
       if (deps.forwarding !== undefined && (name !== undefined || path === "/inspect")) {
         const forwarded = deps.forwarding.socket(name, socket, known, {
           path: target,
@@ -141,7 +142,7 @@ function attempt<T>(call: () => T): () => T {
 function socketShardOf(path: string, [thread]: readonly string[], query: string): string | undefined {
   if (path !== "/inspect") return parseUuid(thread);
   const asked = new URLSearchParams(query);
-  // The id of a run is made in the shard of its thread.
+  // The id of a run was made so that it leads to the same shard as the id of its thread.
   return parseUuid(asked.get("thread_id")) ?? parseUuid(asked.get("run_id"));
 }
 

@@ -19,7 +19,7 @@ const MAX_QUERY_CHARACTERS = 1024;
 /** A watching client, and what may be shown to it. */
 interface FeedClient {
   readonly tenant: string;
-  /** Whose share of the sockets it takes. */
+  /** The name under which the client's sockets are counted. */
   readonly budgetOwner: string;
   readonly inspection: ActorInspection;
 }

@@ -12,8 +12,8 @@ import { actorMessage, eventMessage, snapshotMessage, type MessageStamp } from "
 import type { InspectorPeer } from "./inspector-peer.ts";
 
 /**
- * The number of events that are stored for peers that join later. Snapshots are not stored: such a peer gets the current state of each
- * actor.
+ * The number of events that are stored for peers that join later. Snapshots are not stored, because a peer that joins
+ * later gets the current state of each actor.
  */
 const RECENT = 200;
 
