@@ -27,7 +27,7 @@ export interface DueSource {
   start(key: ThreadKey, entry: Timer): Promise<boolean>;
 }
 
-/** The number of entries that are read from the storage at a time, in addition to those that are skipped. */
+/** The number of entries that are read from the storage at a time. Entries that are skipped are read in addition. */
 const ENTRIES_PER_READ = 64;
 /**
  * If more entries of one tenant are due than may be started, this many entries are read, to find entries of other
@@ -162,7 +162,7 @@ export class DueQueue {
     else this.schedule(next.due);
   }
 
-  /** Starts those of the entries that are due, up to the limits of entries that are being started. */
+  /** Starts the entries that are due, up to the limits of entries that are being started. */
   #startDueOf(found: readonly KeyedTimer[], now: number, unlisted: ReadonlySet<string>): void {
     for (const entry of found) {
       if (entry.due > now) break;

@@ -286,7 +286,10 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     ];
   }
 
-  /** Enters the ancestors of the state below `domain`, then the state itself. Invoked actors start last. */
+  /**
+   * The operations that enter the ancestors of the state below `domain`, then the state itself. Invoked actors start
+   * last.
+   */
   function entering(leaf: StateNode, domain: StateNode | undefined): readonly Operation<C, E>[] {
     const entered = lineage(leaf, domain).reverse();
     const entries = entered.flatMap((node) => [

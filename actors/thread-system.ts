@@ -59,9 +59,9 @@ export type AdmitTimerRun = (key: ThreadKey, timer: Timer) => Promise<boolean>;
 export interface UpdateDraft {
   /** The checkpoint to start from; null: the latest one. */
   readonly from: string | null;
-  /** The namespace: `""` for the root graph, or that of the subgraph whose state to change. */
+  /** The namespace of the graph whose state to change: `""` for the root graph, or the namespace of a subgraph. */
   readonly ns: string;
-  /** For each superstep, at least one, its writes. All supersteps are stored, or none. */
+  /** The writes of each superstep; there is at least one superstep. All supersteps are stored, or none. */
   readonly supersteps: readonly (readonly StateWrite[])[];
 }
 
@@ -247,11 +247,14 @@ export interface SystemLimits {
   /** Milliseconds that a thread is idle before it is removed from memory. */
   readonly idle: number;
   /**
-   * The largest number of idle threads in memory. Loading one takes some 20 us; thousands of them would make every
+   * The largest number of idle threads in memory. Loading a thread takes some 20 us; thousands of idle threads would make every
    * garbage collection slower.
    */
   readonly maxIdle: number;
-  /** The most bytes of idle threads' states in memory. Above it, the threads that have been idle longest are removed. One state may exceed it. */
+  /**
+   * The most bytes of idle threads' states in memory. Above this limit, the threads that have been idle longest are
+   * removed. One state may exceed it.
+   */
   readonly maxIdleBytes: number;
   /** A state or an input of this many bytes or more counts as large. */
   readonly largeState: number;

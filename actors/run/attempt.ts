@@ -201,8 +201,8 @@ export class Attempt {
   }
 
   /**
-   * Called when the pending writes of a task change. Only adds up their size: the state is measured with the next step,
-   * because a step may have thousands of tasks.
+   * Adds the size of changed pending writes to the estimate. Called when the pending writes of a task change. The whole
+   * state is measured with the next step, because a step may have thousands of tasks.
    */
   writesChanged(before: TaskWrites | undefined, writes: TaskWrites): void {
     const replaced = before === undefined ? 0 : memorySizeOf(before, Infinity);
@@ -255,8 +255,8 @@ export class Attempt {
   }
 
   /**
-   * Parks the run: the server continues it when it starts again. With `isCutOff`, the server ends it then instead, because
-   * its client asked for the run to end with the connection. Resolves when the change is stored.
+   * Parks the run: when the server starts again, it continues the run. With `isCutOff`, it ends the run instead,
+   * because the client asked for the run to end with the connection. Resolves when the change is stored.
    */
   park(isCutOff: boolean): Promise<void> {
     // If the run is not active any more, its end is being stored. After that, nothing may be written about the run.

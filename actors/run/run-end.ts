@@ -87,7 +87,7 @@ function settle(attempt: Attempt, stop: StopReason | null): void {
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
-/** The thread's state; null if it cannot be read, because that must not keep a run from ending. */
+/** The thread's state; null if it cannot be read: a failed read must not keep a run from ending. */
 async function stateAt(liveThread: LiveThread): Promise<JsonObject | null> {
   try {
     return (await liveThread.position()).values;
@@ -157,7 +157,10 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
   removeTakenRuns(liveThread, ended);
 }
 
-/** Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer is the client's error. */
+/**
+ * Logs the error of a run, unless it is the error of a node, which was already logged with its stack. A refused answer
+ * is only logged as information, because it is the client's error.
+ */
 function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: RunRecord): void {
   if (attempt.isLogged({ error, message })) return;
   const { graph_id: graph, run_id, status } = run;
@@ -186,7 +189,7 @@ function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoi
 function rollBack(attempt: Attempt): void {
   const { liveThread, id, sink } = attempt;
   const { seq_base, base_checkpoint, graph_id } = attempt.run;
-  // The run's last events go to current readers only; they are not stored any more.
+  // The run's last events are shown to current readers, but no longer stored.
   const unstored = sink.take();
   const store = async (writes: readonly TaskWrites[]) => {
     const base =

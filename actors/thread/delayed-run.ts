@@ -94,8 +94,8 @@ export async function storeDelayedRun(
 }
 
 /**
- * Handles a delayed run that is due: it starts, or waits behind all queued runs. Resolves with false when the thread does
- * not list it.
+ * Handles a delayed run that is due: it starts, or waits behind all queued runs. Resolves with false when the thread
+ * does not list the run.
  */
 export async function startDelayedRun(liveThread: LiveThread, id: string): Promise<boolean> {
   const { actor } = liveThread;

@@ -36,8 +36,8 @@ const conflict = (id: string | undefined) =>
   );
 
 /**
- * The interrupts that these runs do not answer; null: after one of these runs none of the interrupts waits any more,
- * because it starts with a new input or from another checkpoint.
+ * The interrupts that these runs do not answer. Null if one of these runs starts with a new input or from another
+ * checkpoint: after that run, none of the interrupts waits any more.
  */
 function unanswered(openIds: ReadonlySet<string>, ahead: readonly RunRecord[]): Set<string> | null {
   const left = new Set(openIds);

@@ -80,7 +80,7 @@ export function storeStart(
 /**
  * Begins a run whose start is stored: its first event is published at once, and its nodes start in a later turn of the
  * event loop. So a request that arrives in between, such as a cancellation, reaches the statechart first. `starts`: the
- * queue in which the run waits to begin; by default, that of all runs.
+ * queue in which the run waits to begin; by default, the queue of all runs.
  */
 export function beginAttempt(
   liveThread: LiveThread,
