@@ -157,7 +157,7 @@ class Views {
     let view = this.#made.get(key);
     if (view === undefined) {
       view = createView(modes, subgraphs, sseFormat);
-      // Limited, because a client can request any number of combinations of modes.
+      // The cache is limited, because a client can request any number of combinations of modes.
       if (this.#made.size < 256) this.#made.set(key, view);
     }
     return view;
