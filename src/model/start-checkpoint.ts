@@ -24,8 +24,8 @@ export function parentNamespaces(ns: string): readonly string[] {
 }
 
 /**
- * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, which its metadata names, by
- * namespace. Null for a checkpoint of the root graph.
+ * The ids of a subgraph's checkpoint and of the checkpoints of the graphs above it, by namespace. The metadata of the
+ * subgraph's checkpoint names the others. Null for a checkpoint of the root graph.
  */
 export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject): JsonObject | null {
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
