@@ -52,7 +52,7 @@ export class BodyMemory {
     this.#proceed();
   }
 
-  /** Called when the last body that was handed over has been parsed. */
+  /** Hands over the next body. Called when the last one has been parsed. */
   done(): void {
     this.#isBusy = false;
     this.#proceed();

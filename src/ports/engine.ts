@@ -68,7 +68,7 @@ export type TaskOutcome =
 export interface Backoff {
   /** The first pause. */
   readonly initial: number;
-  /** The factor by which each pause is longer than the one before. */
+  /** The factor by which each pause is longer than the previous pause. */
   readonly factor: number;
   readonly max: number;
   /** True: each pause is extended by a random amount of up to a quarter. */
@@ -250,7 +250,7 @@ export interface Engine {
    */
   refusesEvent?(graph: string, event: unknown): string | undefined;
   /**
-   * The events that the machine accepts while invoked actors of it are running; null if none is running. MUST NOT
+   * The events that the machine accepts while actors that it has invoked are running; null if none is running. MUST NOT
    * throw.
    */
   takesAtWork?(graph: string, values: JsonObject): MachineAtWork | null;

@@ -113,7 +113,7 @@ export interface Damage {
   readonly what: string;
 }
 
-/** So many chunks of a run are always read in one turn of the event loop, however long that takes. */
+/** The number of chunks of a run that are always read in one turn of the event loop, however long that takes. */
 export const MIN_CHUNKS = 16;
 
 /**
@@ -183,7 +183,7 @@ export interface Journal {
    * Stored chunks of a run in order, from the one that contains event `after + 1` (with `after` = -1: from the first).
    * Returns at most about `limit` chunks, and at least one if there is one. The first {@link MIN_CHUNKS} are read in
    * one turn of the event loop, so that nothing can delete them meanwhile. A result with fewer than `limit` chunks does
-   * not mean the end; only an empty one does.
+   * not mean the end; only an empty result does.
    */
   events(key: ThreadKey, run: string, after: number, limit: number): Eventually<readonly EventChunk[]>;
 
