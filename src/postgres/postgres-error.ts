@@ -37,7 +37,10 @@ export interface PostgresFailure {
   readonly isConnectionUsable: boolean;
 }
 
-/** Maps a failure of a statement or of a connection. Its message has neither the user nor the password. */
+/**
+ * Converts a failure of a statement or of a connection to a ServiceError. Its message contains neither the user nor the
+ * password.
+ */
 export function postgresError(cause: unknown, address: string): PostgresFailure {
   const sqlState = sqlStateOf(cause);
   const known = sqlState === undefined ? undefined : MEANINGS[sqlState];

@@ -3,7 +3,7 @@ import { quoteName } from "./cluster-schema.ts";
 import type { PostgresConnections, Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
-/** Nodes and leases in two tables of PostgreSQL. Time is that of PostgreSQL's clock. Each call is one statement. */
+/** Nodes and leases in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;
@@ -12,7 +12,7 @@ export class PostgresMembership implements Membership {
   readonly #give: Statement;
   readonly #leave: Statement;
 
-  /** `connections`: not those of the log, because a slow append must not make a lease end. */
+  /** `connections`: MUST NOT be the connections of the log: a slow append could make a lease end. */
   constructor(connections: PostgresConnections, schemaName: string, leaseMs: number) {
     this.#connections = connections;
     this.#leaseMs = leaseMs;

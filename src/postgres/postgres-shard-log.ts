@@ -33,7 +33,8 @@ export class PostgresShardLog implements ShardLog {
           AND ($2 = 1 OR EXISTS (SELECT FROM ${schema}.log WHERE shard = $1 AND seq = $2 - 1))
         RETURNING 1`,
     };
-    // The subquery reads the lengths of batches without the batches, which are stored apart when they are large.
+    // The subquery reads the lengths of batches without the batches, which PostgreSQL stores outside of the table when
+    // they are large.
     this.#read = {
       name: "heddle-read",
       text: `SELECT s.trimmed_below, e.seq, e.epoch, e.batch FROM ${schema}.shards AS s LEFT JOIN (

@@ -20,7 +20,7 @@ export class PostgresShardSnapshots implements ShardSnapshots {
   readonly #prune: Statement;
   readonly #pruneParts: Statement;
 
-  /** `connections`: not those of the log, because parts are large. */
+  /** `connections`: MUST NOT be the connections of the log, because parts of snapshots are large. */
   constructor(connections: PostgresConnections, schemaName: string) {
     this.#connections = connections;
     const schema = quoteName(schemaName);
