@@ -18,7 +18,7 @@ export class MemoryMembership implements Membership {
   readonly #nodes = new Map<string, { readonly node: ClusterNode; readonly until: number }>();
   readonly #leases = new Map<number, OwnedLease>();
 
-  /** `clock`: the one clock by which leases end. */
+  /** `clock`: the clock by which the leases of all nodes end. */
   constructor(log: MemoryShardLog, clock: Clock, leaseMs: number) {
     this.#log = log;
     this.#clock = clock;
