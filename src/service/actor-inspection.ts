@@ -53,7 +53,7 @@ export interface ActorInspection {
    * @throws ServiceError `thread.not_found`, `run.not_found`
    */
   storedActors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
-  /** Like {@link storedActors}, with the current state of those actors that are in memory; parents first. */
+  /** Like {@link storedActors}, but actors that are in memory have their current state; parents first. */
   actors(key: ThreadKey, run: string | null): Promise<readonly ActorSnapshot[]>;
   /** Reports the actors in memory and their events, until the returned function is called. */
   watch(scope: InspectScope, inspector: Inspector): () => void;

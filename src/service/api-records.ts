@@ -302,7 +302,7 @@ export function apiChildTask(
   };
 }
 
-/** The interrupts of a task: those that wait for an answer, and in an older state also those that were answered. */
+/** The interrupts of a task that wait for an answer; in an older state, also the interrupts that were answered. */
 function interruptsOf(
   { result, interrupts, answered = [] }: TaskWrites,
   isOlder: boolean,

@@ -14,8 +14,9 @@ interface Deps {
 }
 
 /**
- * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. None is stored until a tenant
- * changes it; the stored form is that tenant's alone. Deleting it restores the initial form.
+ * The default assistants: one for each graph, addressed by the graph's name or by an id derived from it. A default
+ * assistant is stored only when a tenant changes it; the stored form is that tenant's alone. Deleting the stored form
+ * restores the initial form.
  */
 export class DefaultAssistants {
   readonly #deps: Deps;

@@ -65,7 +65,7 @@ export interface RunRequest {
   readonly origin?: RunOrigin | undefined;
 }
 
-/** Adds members to the `configurable` of a request's runs. They win over those of the request itself. */
+/** Adds members to the `configurable` of a request's runs. They win over members of the request with the same names. */
 export function withConfigurable<T extends Pick<RunRequest, "config">>(
   request: T,
   members: JsonObject | undefined,
@@ -88,8 +88,8 @@ export interface RunStarter {
 }
 
 /**
- * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and members that the
- * client has set for one are removed.
+ * Puts the user into a draft's `configurable`, where graphs look for it. If `user` is null, the run has no user, and a
+ * user that the client has set there is removed.
  */
 export function withRunUser(draft: RunDraft, user: JsonObject | null): RunDraft {
   const { config } = draft.kwargs;

@@ -33,9 +33,10 @@ interface Deps {
 }
 
 /**
- * Reads the events of a thread's runs. With `after`, it reads the events with a higher number in the thread (0 or less: all that are
- * stored); without, those of the current run and of later runs. If the thread has not assigned the number `after` yet, the reader starts at
- * the first event. `withEnds`: includes the end of each run. The reader MUST be closed.
+ * Reads the events of a thread's runs. With `after`: the events with a higher number in the thread; 0 or less: all
+ * stored events. Without `after`: the events of the current run and of later runs. If the thread has not assigned the
+ * number `after` yet, the reader starts at the first event. `withEnds`: includes the end of each run. The reader MUST
+ * be closed.
  * @throws ServiceError `thread.not_found`
  */
 async function followThread(

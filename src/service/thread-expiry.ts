@@ -66,7 +66,7 @@ export class ThreadExpiry {
 
   /**
    * Deletes the expired threads that are due first. `failed`: threads whose deletion failed during this search. They
-   * are still the first ones due, so each batch reads past them.
+   * are still due first, so each batch reads past them.
    */
   async #expireBatch(failed: ReadonlySet<string>): Promise<void> {
     const { journal, catalog, clock, interval, logger } = this.#deps;

@@ -147,7 +147,7 @@ export function createStore(deps: StoreDeps): Store {
           // No item has an empty namespace.
           const found = op.namespace.length === 0 ? undefined : await items.find(tenant, op);
           if (found === undefined || !isUnexpired(found, now)) return null;
-          // Treated as missing, so that the caller does not learn whether the item exists.
+          // The item is treated as missing, so that the caller does not learn whether it exists.
           if (permission !== undefined && !allowsItem(permission, found)) return null;
           return shown(found, await refresh(tenant, [found], op.refresh_ttl));
         };
