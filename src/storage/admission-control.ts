@@ -36,8 +36,8 @@ export class AdmissionControl {
   admit(): void {
     if (this.#waiting.length === 0) return;
     this.#admitCallers(Math.max(LEAST, MAX_CONCURRENT_WRITES - this.#underWay()));
-    // Admitted callers may write nothing, for example if their request is refused. Then no batch follows after which
-    // the next ones are admitted, so they are admitted in the next turn of the event loop.
+    // The admitted callers may write nothing, for example if their requests are refused. Then no batch follows, and no
+    // batch would admit the next callers. So they are admitted in the next turn of the event loop.
     if (this.#waiting.length > 0 && this.#underWay() === 0) this.#scheduler.soon(this.#admitAgain);
   }
 

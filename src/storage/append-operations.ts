@@ -57,7 +57,7 @@ const NAMESPACES = 256;
 /**
  * Adds the operations of an append to `draft`. Returns a function that updates the thread's {@link ThreadHead}; the
  * caller calls it when the write is submitted. Throws if a part of the append cannot be stored; then nothing has
- * changed. Until this has returned or resolved, nothing else may be written to the thread.
+ * changed. Until the call has returned or resolved, nothing else may be written to the thread.
  */
 export function writeAppend(
   draft: AppendDraft,

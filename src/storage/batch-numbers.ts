@@ -44,7 +44,7 @@ export class BatchNumbers {
     return ops;
   }
 
-  /** Called when the last numbered batch is stored. */
+  /** Records the last numbered batch in the ledger. Called when the batch is stored. */
   stored(writes: readonly Write[], synced: boolean, bytes: number): void {
     const touches = new Set<string>();
     for (const { ops, thread } of writes) {

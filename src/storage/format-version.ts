@@ -51,7 +51,7 @@ export class FormatMarker {
 
   write(): void {
     if (this.format === FORMAT) return;
-    // Written under another name first and then renamed, so that a crash leaves no incomplete marker.
+    // The marker is written under another name first and then renamed, so that a crash leaves no incomplete marker.
     const made = `${this.#path}.tmp`;
     writeFileSync(made, `{ "format": ${FORMAT} }\n`, { flush: true });
     renameSync(made, this.#path);
@@ -93,8 +93,8 @@ export async function checkFormat(kv: KeyValueStore, where: string, marked: bool
   } else if (!marked) {
     // LevelDB may have lost this key together with others. If so, the format in the marker file counts, and `verify` reports what is missing.
     for await (const _ of kv.entries({ ...ALL_KEYS, limit: 1 })) check(null, where);
-    // A new store has no runs, so nothing is missing of their ends and index entries. With these marks, later starts do
-    // not search for missing ones.
+    // A new store has no runs, so no run lacks its end or its index entries. With these marks, later starts do not
+    // search for such runs.
     ops.push({ key: RUN_ENDS_COMPLETE_KEY, value: PRESENT_MARK });
     ops.push({ key: RUN_INDEX_COMPLETE_KEY, value: RUN_INDEX_MARK });
   }

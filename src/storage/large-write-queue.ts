@@ -23,7 +23,7 @@ interface QueuedWrite {
  * one thread keep their order: while a large write of a thread is queued here, the thread's later writes are queued here too. Tenants take turns,
  * one write each.
  *
- * It also limits the memory of large writes: {@link waitForBudget} is called before one is encoded.
+ * It also limits the memory of large writes: {@link waitForBudget} is called before a large write is encoded.
  */
 export class LargeWriteQueue {
   readonly #scheduler: Scheduler;
@@ -122,7 +122,7 @@ export class LargeWriteQueue {
     if (queue.length > 0) this.#queues.set(tenant, queue);
   }
 
-  /** Called when large writes are stored. */
+  /** Releases the budget of large writes that have been stored. */
   stored(bytes: number): void {
     this.#bytes -= bytes;
     this.#scheduleAdmission();

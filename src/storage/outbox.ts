@@ -194,7 +194,7 @@ export class KeyValueOutbox implements Outbox {
   }
 }
 
-/** Adds the operations that store a new delivery to those of an append. */
+/** Adds the operations that store a new delivery to `ops`, the operations of an append. */
 export function deliveryOps(ops: WriteOperation[], tenant: string, { delivery, content }: OutboxItem): void {
   const key = { tenant, id: delivery.id };
   ops.push(...mark(key, delivery), { key: deliveryContentKey(tenant, delivery.id), value: seal(content) });

@@ -145,7 +145,7 @@ interface Value {
   readonly start: number | null;
 }
 
-/** The values that a checkpoint wrote: those to which its parent does not refer. */
+/** The values that a checkpoint wrote: the values to which its parent does not refer. */
 function* writtenBy(draft: AppendDraft, made: StoredCheckpoint): Steps<Value[]> {
   const { prefix } = draft.head;
   const { ns } = made;

@@ -17,7 +17,10 @@ import type { IndexScan, ScanQuery } from "./index-scans.ts";
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;
-  /** How much cost may be spent after the page, to count further matches. */
+  /**
+   * How much the search may spend after the page, to count further matches. An index key costs 1, a record {@link
+   * RECORD}.
+   */
   readonly ahead: number;
 }
 
