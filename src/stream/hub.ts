@@ -41,8 +41,8 @@ export interface Hub extends Sinks {
   follow(key: ThreadKey, run: RunRecord, options: FollowOptions): Reader;
   /**
    * Makes a reader of the events of all runs of a thread, including future runs, above the thread's event number
-   * `after` (0: from the first). `withEnds`: it also returns the end of each run, whose number is one more than that of
-   * the run's last event. It never ends by itself, and MUST be closed.
+   * `after` (0: from the first). `withEnds`: the reader also returns the end of each run. The number of this end is one
+   * more than the number of the run's last event. The reader never ends by itself, and MUST be closed.
    */
   followThread(key: ThreadKey, after: number, withEnds?: boolean): ThreadReader;
   /**
@@ -289,7 +289,10 @@ class StreamHub implements Hub, LogOwner {
   }
 }
 
-/** The key of a run in maps. The id of a run is unique only within its thread, and that of a thread only within its tenant. */
+/**
+ * The key of a run in maps. The id of a run is unique only within its thread, and the id of a thread only within its
+ * tenant.
+ */
 const nameOf = (key: ThreadKey, run: string) => `${key.tenant}\n${key.thread}\n${run}`;
 const threadOf = (key: ThreadKey) => `${key.tenant}\n${key.thread}`;
 

@@ -45,7 +45,10 @@ export type ModeTable = {
   readonly [T in FactKind]: { readonly [S in Slot<T>]: EventRenderer<T> | readonly EventRenderer<T>[] };
 };
 
-/** True if facts of this namespace are shown: those of the root graph, and those of subgraphs if the reader requested subgraphs. */
+/**
+ * True if facts of this namespace are shown. Facts of the root graph always are; facts of subgraphs only if the reader
+ * requested subgraphs.
+ */
 export const isShown = (ns: string, { subgraphs }: RenderContext): boolean => ns === "" || subgraphs;
 
 export const eventName = (event: string, ns: string): string =>

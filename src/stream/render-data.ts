@@ -237,7 +237,7 @@ export class RenderDataLoader {
     for (let at = from; at < until;) {
       const recent = this.#recent?.(at);
       const chunks =
-        // For an id below those in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
+        // For an id below the ids in memory, `recent` returns the oldest chunk in memory. Then the storage is read.
         recent === undefined || recent.first > at
           ? await this.#journal.events(this.key, this.run.run_id, at - 1, CHUNKS_PER_READ)
           : [recent];

@@ -120,7 +120,8 @@ const table: ModeTable = {
   custom: {
     custom: {
       put(fact, id, context) {
-        // Like tokens, custom events are shown to every reader of the run, also those of nodes in subgraphs.
+        // Like tokens, custom events are shown to every reader of the run, even those of subgraphs that the reader did
+        // not request.
         context.put(id, eventName("custom", context.subgraphs ? fact.ns : ""), fact.json);
       },
     },

@@ -16,7 +16,10 @@ interface Deps {
   readonly watch: ThreadWatch;
   /** Opens a reader of one run. */
   readonly follow: (run: RunRecord, after: number) => Reader;
-  /** True: the end of each run is returned too. Its event number is one more than that of the run's last event. */
+  /**
+   * True: the end of each run is returned too. The number of this end is one more than the number of the run's last
+   * event.
+   */
   readonly withEnds: boolean;
 }
 

@@ -6,7 +6,10 @@ export interface ProtocolEvent {
   readonly seq: number;
   readonly id: string;
   readonly method: string;
-  /** The channel of the event. Clients subscribe to channels; one that begins with `custom:` belongs to `custom` too. */
+  /**
+   * The channel of the event. Clients subscribe to channels. A channel that begins with `custom:` belongs to `custom`
+   * too.
+   */
   readonly channel: string;
   readonly namespace: readonly string[];
   /** The whole event as JSON text. */
