@@ -45,7 +45,8 @@ export const openNode: TransportOpener = async (handlers, options) => {
     keepAliveTimeout: HEAD_TIMEOUT_MS,
     // There is no limit for the whole request, because a large body on a slow line is legitimate. Slow bodies are cut off by their rate.
     requestTimeout: 0,
-    // Includes the request line. It is larger than our own limit, so that normally our own limit applies first.
+    // The size includes the request line. It is larger than our own limit, so that normally our own limit applies
+    // first.
     maxHeaderSize: 2 * MAX_HEAD_BYTES,
     // A missing Host header is answered below, like a repeated one.
     requireHostHeader: false,

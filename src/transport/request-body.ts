@@ -67,7 +67,7 @@ export class RequestBody implements IncomingBody {
 
   #keep(piece: Uint8Array, isLent: boolean): void {
     const announced = this.#announced;
-    // Allocated only once a part has arrived, because announcing a length costs the sender nothing.
+    // The buffer is allocated only once a part has arrived, because announcing a length costs the sender nothing.
     if (this.#whole === undefined && announced > SMALL && this.#size * ALLOCATION_FRACTION >= announced) {
       this.#whole = Buffer.allocUnsafeSlow(announced);
       let at = 0;
@@ -101,7 +101,7 @@ export class RequestBody implements IncomingBody {
     }
   }
 
-  /** Called when the body has been parsed or is not needed: then the next body may be parsed. */
+  /** Lets the next body be parsed. Called when this body has been parsed, or is not needed. */
   done(): void {
     if (!this.#isHandedOver) return;
     this.#isHandedOver = false;

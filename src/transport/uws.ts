@@ -41,8 +41,8 @@ export interface LoadedUws {
 
 /**
  * The environment variable with the largest request line and headers, in bytes, that uWebSockets.js accepts. It is read
- * when the library is loaded. Larger than our limit, so that normally ours applies first: the library refuses with an
- * HTML page.
+ * when the library is loaded. The value is larger than our own limit, so that normally our limit applies first: the
+ * library would refuse with an HTML page.
  */
 const HEAD_VARIABLE = "UWS_HTTP_MAX_HEADERS_SIZE";
 const TAKEN_HEAD = 4 * MAX_HEAD_BYTES;
