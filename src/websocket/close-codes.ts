@@ -5,7 +5,10 @@ import { failureDetailsOf } from "../schemas/error-to-response.ts";
 
 type CloseFrame = readonly [code: number, reason: string];
 
-/** Close code and reason for each way in which a stream ends: RFC 6455 §7.4, the codes that IANA has added, and ours. */
+/**
+ * Close code and reason for each way in which a stream ends: codes of RFC 6455 §7.4, codes that IANA has added, and
+ * Heddle's own.
+ */
 export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFrame>> = {
   ended: [1000, "The run has ended"],
   cut: [1012, "The stream was interrupted; connect again with last_event_id"],
@@ -16,10 +19,10 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
   run_deleted: [4404, runDeleted().message],
 };
 
-/** For a peer that sends commands without reading the answers. */
+/** Closes the socket of a peer that sends commands without reading the answers. */
 export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
-/** For a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
+/** Closes a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
 /** The maximum size of the reason in a close frame, in bytes. */

@@ -69,7 +69,7 @@ export class SubscriptionFeed {
     }
     const id = `subscription-${++this.#made}`;
     this.#waiting.set(id, { isWanted: eventTestOf(filter), namespaces, since });
-    // New events have to wait until the past ones are sent.
+    // New events have to wait until the past events are sent.
     this.reader.hold();
     this.#isHeld = true;
     return id;

@@ -37,7 +37,10 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
   const { service, serviceOf = noUsers, ...deps } = given;
   const { access, configurableHeaders, logger, requestLog } = deps;
 
-  /** The client of a handshake; undefined if it has no credentials. A user without a token is identified later. */
+  /**
+   * The client of a handshake; undefined if it has no credentials. A user who has no token is identified by the
+   * project's own code, which takes time.
+   */
   function clientOf(
     request: HttpRequest,
     { tenant, user }: ReturnType<typeof access.checkSocket>,
