@@ -28,7 +28,10 @@ export interface WorkerSlotDeps {
   readonly logger: Logger;
   /** Called when the worker is ready to take calls: after its start, and each time it answers again. */
   ready(): void;
-  /** Called when the worker has ended. `notBegun`: its calls that can run elsewhere; those that it began fail. */
+  /**
+   * Called when the worker has ended. `notBegun`: the calls that it had not begun, which can run elsewhere. The calls
+   * that it had begun fail.
+   */
   ended(notBegun: readonly WorkerCall[]): void;
 }
 
