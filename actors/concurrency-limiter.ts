@@ -14,7 +14,7 @@ export interface SlotRequest {
 export interface ConcurrencyLimits {
   readonly all: number;
   readonly perTenant: number;
-  /** By graph name; a graph that is not named has no limit of its own. */
+  /** The limit of each graph, by the name of the graph. A graph that is missing here has no limit of its own. */
   readonly perGraph: { readonly [graph: string]: number };
 }
 

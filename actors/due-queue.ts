@@ -34,7 +34,7 @@ const ENTRIES_PER_READ = 64;
  * tenants. Reading this many takes about 1 ms; starting {@link MAX_STARTING_PER_TENANT} entries takes 10 ms.
  */
 const MAX_ENTRIES_PER_READ = 1_024;
-/** Entries that are being started at the same time. */
+/** The most entries that are being started at the same time. */
 const MAX_STARTING = 128;
 /**
  * The most entries of one tenant that are being started at the same time, so that entries of other tenants can start

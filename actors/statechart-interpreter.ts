@@ -462,12 +462,12 @@ function stopAll<C, E>(move: Move<C, E>): void {
   for (const id of move.children.names(Infinity)) stopChild(move, id);
 }
 
-/** The state and its ancestors, innermost first; with `end`, only those below it. */
+/** The state and its ancestors, innermost first; with `end`, only the states below `end`. */
 function lineage(node: StateNode, end?: StateNode): StateNode[] {
   return node === end ? [] : [node, ...(node.parent === undefined ? [] : lineage(node.parent, end))];
 }
 
-/** The atomic state that entering this one leads to. */
+/** The atomic state that is reached when this state is entered. */
 function initialOf(node: StateNode): StateNode {
   const child = node.children.get(node.config.initial ?? "");
   return child === undefined ? node : initialOf(child);

@@ -247,8 +247,8 @@ export interface SystemLimits {
   /** Milliseconds that a thread is idle before it is removed from memory. */
   readonly idle: number;
   /**
-   * The largest number of idle threads in memory. Loading a thread takes some 20 us; thousands of idle threads would make every
-   * garbage collection slower.
+   * The largest number of idle threads in memory. Loading a thread takes some 20 us; thousands of idle threads would
+   * make every garbage collection slower.
    */
   readonly maxIdle: number;
   /**

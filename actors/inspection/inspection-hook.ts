@@ -175,7 +175,7 @@ export class InspectionHook {
     }
   }
 
-  /** The path to a task's node: the names of the nodes above it, and its own. */
+  /** The path to a task's node: the names of the nodes above it, and the node's own name. */
   #wayTo(actor: AnyActorRef): readonly string[] {
     const { context } = actor.getSnapshot() as { readonly context?: Partial<TaskInput> };
     const parent = this.#parents.get(actor);

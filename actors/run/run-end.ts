@@ -83,7 +83,7 @@ function settle(attempt: Attempt, stop: StopReason | null): void {
   const verdict = verdictOf(attempt, stop);
   if (attempt.root.isLoaded || attempt.run.kwargs.webhook === null)
     return conclude(attempt, verdict, attempt.root.values);
-  // The attempt never read the state, but its webhook needs it.
+  // The attempt never read the state, but the run's webhook needs it.
   void stateAt(attempt.liveThread).then((values) => conclude(attempt, verdict, values));
 }
 
@@ -176,8 +176,8 @@ function logFailedRun(attempt: Attempt, { error, message }: PlainError, run: Run
 }
 
 /**
- * The latest checkpoint as it is stored: when several steps were stored as one, its parent is the checkpoint before the
- * first of them.
+ * The latest checkpoint with the parent that is stored for it. When several steps were stored as one, the parent
+ * is the checkpoint before the first of these steps.
  */
 function asStored(head: CheckpointHead | null, checkpoints: readonly NewCheckpoint[]): CheckpointHead | null {
   const stored = checkpoints.findLast(({ id }) => id === head?.id);
