@@ -46,7 +46,7 @@ const noKey = new ServiceError(
   "A valid API key is needed: send it as x-api-key, or as Authorization: Bearer",
 );
 
-/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };

@@ -39,7 +39,7 @@ export function healthRoutes({ about, ready, metrics, metricsHistory }: RouteDep
     },
     { method: "GET", path: "/live", access: "public", handle: alive },
     { method: "GET", path: "/ready", access: "public", handle: able },
-    // Clients request it before they have a key.
+    // Clients request `/info` before they have a key.
     { method: "GET", path: "/info", access: "public", handle: (call) => call.json(info()) },
     {
       // This route needs a key if there are keys, because the metrics show what all tenants do.
