@@ -104,7 +104,8 @@ const GREGORIAN = 12_219_292_800_000;
 /** Ticks of 100 ns in a millisecond. */
 const TICKS = 10_000;
 /**
- * 2^24. A count of ticks has 60 bits, more than a number can represent. So it is split into two numbers; the lower one has 24 bits.
+ * 2^24. A count of ticks has 60 bits, more than a JavaScript number can represent. So the count is split into two
+ * numbers: its upper 36 bits and its lower 24 bits.
  */
 const LOW = 0x100_0000;
 

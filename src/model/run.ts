@@ -158,7 +158,7 @@ export interface RunRecord {
   readonly base_writes: readonly TaskWrites[] | null;
   /** Epoch milliseconds: the earliest start of a delayed run; null without a delay. */
   readonly due: number | null;
-  /** The reason of the cancellation, as its client gave it. */
+  /** The reason that a client gave for the cancellation. */
   readonly cancel_reason: string | null;
   /** What started the run; null in records of older versions, which did not store it. */
   readonly origin: RunOrigin | null;

@@ -3,7 +3,7 @@ const TEXT = "data:text/javascript,";
 const PATH = "?filePath=";
 
 /**
- * Replaces each such URL in a stack by the path of the file. The line numbers behind these URLs are left out, because
+ * Replaces each URL of tsx in a stack by the path of the file. The line numbers behind these URLs are left out, because
  * they refer to the compiled text.
  */
 export function readableStack(stack: string): string {

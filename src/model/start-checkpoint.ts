@@ -16,7 +16,7 @@ export interface SubgraphCheckpoint {
   readonly id: string;
 }
 
-/** The namespaces above this one, from the root downwards. */
+/** The namespaces above `ns`, from the root downwards. */
 export function parentNamespaces(ns: string): readonly string[] {
   if (ns === "") return [];
   const segments = ns.split("|");
@@ -31,7 +31,7 @@ export function checkpointMapOf(ns: string, id: string, { parents }: JsonObject)
   return ns !== "" && isObject(parents) ? { ...parents, [ns]: id } : null;
 }
 
-/** The root graph's checkpoint from which a run starts, from its `configurable`; null for the thread's latest. */
+/** The id of the root graph's checkpoint that a run's `configurable` names as its start; null: the thread's latest checkpoint. */
 export function rootCheckpointOf(configurable: JsonObject): string | null {
   const { checkpoint_ns: ns, checkpoint_id: id, checkpoint_map: map } = configurable;
   const named = typeof ns === "string" && ns !== "" ? isObject(map) && map[""] : id;
