@@ -122,7 +122,7 @@ export interface NodeCall {
   readonly resumes: readonly unknown[];
   /** The results of the task's `ctx.step` calls so far, by name. */
   readonly steps: JsonObject;
-  /** Metadata for the events of its messages: langgraph_step, langgraph_node, ... */
+  /** Metadata for the events of the task's messages: langgraph_step, langgraph_node, ... */
   readonly meta: JsonObject;
   /**
    * True if the streamed output of the task has to be kept, because {@link Execution.cut} needs it when the run is
@@ -211,7 +211,7 @@ export interface Subgraph {
 export interface ExecutionServices {
   readonly tenant: string;
   now(): number;
-  /** A new checkpoint id, above every earlier one of the thread. Returns `made` if that id is above them. */
+  /** Makes a checkpoint id that is above all earlier ids of the thread. Returns `made` itself if it is above them. */
   checkpointId(step: number, made?: string): string;
 }
 

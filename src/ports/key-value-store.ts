@@ -5,7 +5,7 @@ import type { TimeBudget } from "./time-budget.ts";
 export interface WriteOperation {
   /** ASCII, some hundred bytes at most. */
   readonly key: string;
-  /** The value, usually some kilobytes long; a large value of a state may have megabytes. */
+  /** The value: usually some kilobytes, sometimes megabytes. Null deletes the key. */
   readonly value: Buffer | null;
 }
 

@@ -2,7 +2,7 @@
 export interface ClusterNode {
   /** Unique for each start of a process. */
   readonly id: string;
-  /** Where the other nodes reach it. */
+  /** The address at which other nodes reach this node. */
   readonly address: string;
 }
 

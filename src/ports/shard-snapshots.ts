@@ -4,7 +4,7 @@ import { ServiceError } from "../model/errors.ts";
 export interface ShardSnapshot {
   readonly id: string;
   readonly shard: number;
-  /** The position in the log up to which the copy has applied it. */
+  /** The position of the last log entry that the copy includes. */
   readonly seq: number;
   readonly parts: number;
   readonly bytes: number;

@@ -21,7 +21,7 @@ export interface ItemHead extends ItemKey {
   readonly ttl: number | null;
   /** Epoch milliseconds; null: never. */
   readonly expires_at: number | null;
-  /** Bytes of its value in storage. */
+  /** The bytes of the item's value in storage. */
   readonly bytes: number;
 }
 
