@@ -5,7 +5,7 @@ import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
 /** The SQLSTATE of a key that exists. */
 const UNIQUE_VIOLATION = "23505";
-/** The most entries of one read. */
+/** The most entries that one read returns. */
 const READ_ENTRIES = 1_000;
 /** The most entries that one statement deletes. */
 const TRIM_ENTRIES = 500;
