@@ -20,7 +20,7 @@ export class MemoryShardLog implements ShardLog {
     this.#isEpochChecked = isEpochChecked;
   }
 
-  /** The epoch of a shard; 0 before the first one. */
+  /** The epoch of a shard; 0 until the shard gets one. */
   epochOf(shard: number): number {
     return this.#of(shard).epoch;
   }
