@@ -67,7 +67,10 @@ const MAX_DELAYED_RUNS_READ = 100_000;
 const MAX_CONCURRENT_CANCELS = 32;
 
 export function createRunCancellation({ system, journal, find }: Deps): RunCancellation {
-  /** A thread's unfinished runs, the last to start first, so that none of them starts while the others are cancelled. */
+  /**
+   * A thread's unfinished runs, in the reverse order of their starts. So if they are cancelled in this order, no run
+   * starts because an earlier one has ended.
+   */
   function inFlight(key: ThreadKey, thread: ThreadRecord, which: CancelTarget): readonly string[] {
     const { active, queue, delayed } = thread;
     const isRunning = active !== null && system.isRunning(key, active);

@@ -55,9 +55,9 @@ export interface RunRequest {
   readonly on_completion?: "delete" | "keep" | "complete" | "continue";
   /** Seconds before the run may start. */
   readonly after_seconds?: number;
-  /** Seconds that each attempt of the run may take. Then the run ends with the status `timeout`. */
+  /** Seconds that each attempt of the run may take. If an attempt takes longer, the run ends with the status `timeout`. */
   readonly timeout_seconds?: number;
-  /** Refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse it. */
+  /** True: refuses a resume when nothing waits for an answer. Graphs made by `graph()` always refuse such a resume. */
   readonly strict_resume?: boolean;
   /** The project and session of the client's own tracing; stored with the run's config. */
   readonly langsmith_tracer?: { readonly project_name?: string | null; readonly example_id?: string | null };

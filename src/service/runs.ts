@@ -47,7 +47,7 @@ async function followThread(
 ): Promise<ThreadReader> {
   const { next_event, active } = await visibleThread(journal, key);
   const isKnown = after === undefined || after < next_event || active !== null;
-  // The current run takes its numbers from `next_event` on.
+  // The events of the current run have numbers from `next_event` on.
   const from = isKnown ? (after ?? next_event - 1) : 0;
   return hub.followThread(key, from, withEnds);
 }

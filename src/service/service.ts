@@ -111,7 +111,7 @@ export function withoutCronsOfDeleted(
     async delete(tenant, name, permits) {
       const deleted = await assistants.delete(tenant, name, permits);
       const { assistant_id } = deleted;
-      // Deleting a default assistant only resets it.
+      // A default assistant still exists after its deletion, which only resets it. Then its crons stay.
       const isGone = await isMissing(async () => assistants.get(tenant, assistant_id));
       if (isGone) await crons.deleteOfAssistant(tenant, assistant_id);
       return deleted;

@@ -28,7 +28,10 @@ export interface ThreadSearchQuery extends ThreadSearchFilter {
 export interface ThreadSearchPage {
   /** Each thread is read only when the iterator reaches it: all threads together, with their states, may be larger than memory. */
   readonly threads: AsyncIterable<JsonObject>;
-  /** The number of matches. If there are many more than this page, it may be too low, but it is above the page's end. */
+  /**
+   * The number of matches. If there are many more matches than this page holds, the number may be too low. It is still
+   * above the offset at which the page ends.
+   */
   readonly total: number;
   /** The offset of the next page, if there may be one. */
   readonly next: number | undefined;

@@ -123,7 +123,7 @@ export class CronWorker {
     if (this.#stopped) return true;
     try {
       const cron = await book.find(at);
-      // The cron has been changed since the lookup.
+      // The cron was deleted or changed after the list of due crons was read.
       if (cron === undefined || cron.next !== at.slot) return true;
       const isOver = await this.#fire(at, cron);
       await book.change(at, (now) => {
@@ -143,7 +143,7 @@ export class CronWorker {
   /** Starts the run of a slot. Returns true if the cron's runs can never start any more. */
   async #fire(at: DueCron, cron: CronRecord): Promise<boolean> {
     const { clock, crons, logger } = this.#deps;
-    // The slot was missed, and the cron's end time has passed.
+    // A slot that was missed is not made up for once the cron's end time has passed.
     if (cron.end_time !== null && clock.now() > cron.end_time && at.slot < clock.now() - RETRY_PAUSE_MS)
       return false;
     try {
