@@ -175,7 +175,7 @@ const itemKindPrefix = (tenant: string, kind: ItemKeyKind): string => `${escapeS
 /** The key of one part of an item: the item without its value (`s`), its value (`sv`), or its vectors (`sx`). */
 export const itemRowKey = (tenant: string, kind: ItemKeyKind, { namespace, key }: ItemKey): string =>
   `${itemKindPrefix(tenant, kind)}${labels(namespace)}!${escapeSegment(key)}`;
-/** The range of items whose namespace begins with this one. */
+/** The range of the items whose namespaces begin with `namespace`. */
 export function itemNamespaceRange(tenant: string, kind: ItemKeyKind, namespace: Namespace): ScanRange {
   const prefix = itemKindPrefix(tenant, kind) + labels(namespace);
   // The range ends with `$`, the character after `#`.

@@ -117,7 +117,7 @@ export class LargeWriteQueue {
     if (left > 0) this.#threads.set(thread, left);
     else this.#threads.delete(thread);
     this.#queuedBytes -= bytes;
-    // Moves the tenant behind the others.
+    // Moves the tenant behind the other tenants.
     this.#queues.delete(tenant);
     if (queue.length > 0) this.#queues.set(tenant, queue);
   }

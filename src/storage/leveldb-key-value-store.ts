@@ -35,7 +35,7 @@ interface NativeBatch {
   _write(options: { readonly sync: boolean }): Promise<void>;
 }
 
-/** The method of the same private interface that takes an array of operations. */
+/** The method of abstract-level's private interface that takes an array of operations. */
 interface NativeDb {
   _batch(
     ops: readonly { readonly type: "put" | "del"; readonly key: string; readonly value?: Buffer }[],

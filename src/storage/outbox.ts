@@ -96,7 +96,7 @@ export class KeyValueOutbox implements Outbox {
     return found;
   }
 
-  /** Reads a delivery; undefined when it is damaged, so that it does not block the others of its target. */
+  /** Reads a delivery; undefined if it is damaged, so that it does not block the other deliveries to its target. */
   async #readable(key: DeliveryKey): Promise<Delivery | undefined> {
     try {
       return await this.#now(key);

@@ -72,7 +72,7 @@ export async function raceScans(
 
 type Search = AsyncGenerator<void, ThreadMatches>;
 
-/** Follows a scan that has the requested order, to the end of the page and a little further. */
+/** Reads a scan that is in the requested order: to the end of the page, and then as far as `ahead` allows, to count more matches. */
 async function* seek(
   scan: IndexScan,
   { offset, limit, ahead }: PageRange,

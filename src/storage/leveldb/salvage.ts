@@ -17,7 +17,10 @@ export interface TableBounds {
   readonly first: Buffer;
 }
 
-/** After a damaged block, only blocks with at most this many bytes are searched for. Larger blocks, each with one large value, are lost. */
+/**
+ * After a damaged block, only blocks with at most this many bytes are searched for. Larger blocks, each with one large
+ * value, are lost.
+ */
 const LARGEST = 64 * 1024;
 /** The most bytes that one search may read in total. They take about a second. */
 const MAX_SEARCH_BYTES = 512 * 1024 * 1024;
