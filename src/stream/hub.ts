@@ -235,7 +235,7 @@ class StreamHub implements Hub, LogOwner {
     this.#closed = true;
     for (const watch of this.#watches.values()) watch.break();
     this.#watches.clear();
-    // `changed` may already have removed the log from the map; `#drop` also removes the others.
+    // Some logs call `changed` when they break, which removes them from the map; `#drop` removes the other logs.
     for (const log of this.#logs.values()) {
       log.break();
       this.#drop(log);

@@ -180,7 +180,7 @@ export class RenderDataLoader {
     return this.#snapshots.get(id);
   }
 
-  /** Adds parts to a cached checkpoint. */
+  /** Caches parts of a checkpoint (state, head), in addition to the parts that are cached already. */
   remember(id: string, { state, head }: Snapshot): void {
     const known = this.#snapshots.get(id);
     if (known !== undefined) {

@@ -220,7 +220,8 @@ export class RunLog {
     this.#state = "ended";
     this.record = undefined;
     this.#sink?.kill();
-    // Wakes the readers before the hub checks the log: readers that have read everything end now, and most logs then have no readers.
+    // Wakes the readers before the hub checks the log: readers that have read everything end now, and most logs then
+    // have no readers.
     this.#wake();
     this.#owner.changed(this);
   }

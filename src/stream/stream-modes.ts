@@ -151,7 +151,7 @@ const table: ModeTable = {
 /** The events that every reader gets, no matter which modes it has. */
 const control: ReadonlySet<string> = new Set(["metadata", "error"]);
 
-/** The renderers of a view for one kind of fact, by slot. */
+/** The renderers for one kind of fact: one for each entry in the list of {@link eventModes}; undefined: no event is rendered. */
 export type KindRenderers = readonly (EventRenderer<FactKind> | undefined)[];
 
 /** The renderers for these modes, by kind of fact. A kind without renderers is undefined. */
