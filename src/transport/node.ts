@@ -117,7 +117,7 @@ function refuseConnection(duplex: Duplex, code: string | undefined): void {
   if (code === "ECONNRESET" || !duplex.writable) return void duplex.destroy();
   const refusal = refusals[code ?? ""] ?? malformedRequest("it is not HTTP/1.1");
   refuseRaw(duplex, refusal.status, REFUSAL_HEADERS, refusalBody(refusal));
-  // Does not wait for the client to close its side.
+  // Closes the connection without waiting for the client to close its side.
   duplex.once("finish", () => duplex.destroy());
 }
 

@@ -28,7 +28,7 @@ export class RequestBody implements IncomingBody {
   #complete: boolean;
   #error: ServiceError | undefined;
   #isDropped = false;
-  /** The tenant to which its memory is charged; undefined until it is read. */
+  /** The tenant for whom the body's memory is counted; undefined until the body is read. */
   #tenant: string | undefined;
   /** The number of bytes that are counted in the memory for bodies. */
   #counted = 0;
