@@ -19,18 +19,21 @@ export const closeFrames: Readonly<Record<Exclude<PumpOutcome, "left">, CloseFra
   run_deleted: [4404, runDeleted().message],
 };
 
-/** Closes the socket of a peer that sends commands without reading the answers. */
+/** The close frame for a peer that sends commands without reading the answers. */
 export const TOO_MANY_COMMANDS: CloseFrame = [1008, "Too many commands whose answers were not taken"];
 
-/** Closes a socket without valid credentials. Close codes are 4000 + the HTTP status of the same request. */
+/**
+ * The close frame for a socket without valid credentials. A close code is 4000 + the HTTP status that the same request
+ * would get.
+ */
 export const UNAUTHORIZED: CloseFrame = [4401, "A valid key or token is needed"];
 
 /** The maximum size of the reason in a close frame, in bytes. */
 const REASON = 123;
 
 /**
- * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the reason, the message
- * that `encodeError` makes of the error is sent first.
+ * Closes a socket that cannot be served, with the code and reason of an error. If the error text does not fit into the
+ * reason, the message that `encodeError` makes of the error is sent first.
  */
 export function refuseSocket(
   socket: Socket,

@@ -27,7 +27,7 @@ export const socketPaths: readonly RegExp[] = routes.map(([path]) => path);
 /** The WebSocket subprotocol for MessagePack messages instead of text. */
 const PACKED = "heddle.msgpack";
 
-/** Used if there are no users. It throws, so that no user can ever get the unrestricted service. */
+/** Stands in for `serviceOf` if there are no users. It throws, so that no user can ever get the unrestricted service. */
 const noUsers = (): never => {
   throw new TypeError("users need a service of their own");
 };
