@@ -249,7 +249,7 @@ export function interpretStatechart<C extends object, E extends EventObject, I, 
     if (target === undefined) return { guard: check, operations: own, target: undefined };
     const to = resolveTarget(source, target);
     const isWithin = !reenter && lineage(to).includes(source);
-    // The closest ancestor that is neither exited nor entered.
+    // The innermost state that the transition neither exits nor enters. All that it exits or enters is below this state.
     const domain = isWithin
       ? source
       : lineage(to).find((one) => one !== to && one !== source && lineage(source).includes(one));

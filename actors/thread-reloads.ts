@@ -92,7 +92,7 @@ export class ThreadReloads {
     const known = this.#reloads.get(name);
     const reload = known ?? { key, failures: 0, at, isLoaded: false, isScheduled: false };
     reload.at = at;
-    // Counts only reloads of this class. Requests may load the thread too.
+    // Counts only reloads that this class has made, because requests may load the thread too.
     if (reload.isLoaded) reload.failures++;
     reload.isLoaded = false;
     this.#reloads.delete(name);

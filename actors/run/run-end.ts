@@ -151,7 +151,7 @@ function conclude(attempt: Attempt, verdict: Verdict, values: JsonObject | null)
         liveThread.owner.runEnded(liveThread, id, endOf(attempt, verdict, run), sink.isRead);
         notifyTaken(liveThread, ended, attempt.root.values);
       },
-      // The live thread has failed; recovery continues the run.
+      // If the write failed, the live thread has failed with it. Recovery continues the run.
       () => undefined,
     );
   removeTakenRuns(liveThread, ended);

@@ -113,7 +113,7 @@ export const slotRequestOf = (liveThread: LiveThread, run: RunRecord) => ({
   graph: run.graph_id,
   bytes: {
     state: liveThread.record.state_bytes ?? 0,
-    // A queued run's input was measured when it was queued.
+    // The input of a queued run is not measured again: it was measured when the run was queued.
     input: liveThread.owner.queuedInputBytes(run.run_id) ?? inputBytes(run),
   },
 });
