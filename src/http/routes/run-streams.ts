@@ -29,7 +29,7 @@ import {
 /** The part of a run's events that a client wants. */
 interface Wanted {
   readonly modes: StreamModeList;
-  /** Undefined: all namespaces that the run streams. */
+  /** The namespaces to show; undefined: all that the run streams. */
   readonly namespaces: readonly string[] | undefined;
 }
 
