@@ -61,7 +61,7 @@ export interface FieldError {
 
 /** The status and headers that the project's own code has chosen for a request that it refuses. */
 export interface RefusalResponse {
-  /** 400 to 599. */
+  /** The HTTP status: 400 to 599. */
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
 }

@@ -11,7 +11,7 @@ export interface ChildPosition {
   readonly ns: string;
   readonly id: string;
   readonly step: number;
-  /** The keys of its state. */
+  /** The keys of the child machine's state. */
   readonly keys: readonly string[];
 }
 
