@@ -139,7 +139,7 @@ export interface Journal {
    * NOT be changed. The records of {@link started} are shared too.
    */
   sharedRun(key: ThreadKey, run: string): Eventually<RunRecord | undefined>;
-  /** Newest admission first. */
+  /** The runs that match; the run that was admitted last comes first. */
   runs(key: ThreadKey, query: RunsQuery): Promise<readonly RunRecord[]>;
   /** The number of runs that match. With a filter, each run is read. */
   countRuns(key: ThreadKey, filter?: RunsFilter): Promise<number>;
@@ -160,7 +160,7 @@ export interface Journal {
 
   // --- checkpoints ---
   checkpoint(key: ThreadKey, ns: string, id: string): Eventually<Checkpoint | undefined>;
-  /** Newest first. */
+  /** The checkpoints that match, newest first. */
   history(key: ThreadKey, query: HistoryQuery): Promise<readonly Checkpoint[]>;
   /** The state at a checkpoint. */
   values(key: ThreadKey, checkpoint: Checkpoint): Eventually<JsonObject>;

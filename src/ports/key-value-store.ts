@@ -17,7 +17,7 @@ export interface ScanRange {
   readonly lt: string;
   /** Reads from the last key to the first. */
   readonly reverse?: boolean;
-  /** Entries at most. Absent: all. */
+  /** The most entries that are read; absent: all. */
   readonly limit?: number;
 }
 

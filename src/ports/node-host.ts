@@ -32,6 +32,6 @@ export interface NodeIo {
  */
 export interface Host {
   run(call: NodeCall, io: NodeIo): Promise<TaskOutcome>;
-  /** Ends its workers. */
+  /** Ends the host's workers. */
   close(): Promise<void>;
 }

@@ -41,7 +41,7 @@ export interface Outbox {
    * The numbers of pending and of dead deliveries of all tenants, each counted up to `most`. MUST NOT read further.
    */
   count(most: number): Promise<{ readonly pending: number; readonly dead: number }>;
-  /** Newest run first. */
+  /** The deliveries that match; those of the newest run come first. */
   list(tenant: string, query: DeliveryQuery): Promise<readonly Delivery[]>;
   /**
    * Changes a delivery. `change` MUST be called with the result of all earlier changes, stored or in flight, and

@@ -181,7 +181,7 @@ export class TenantQueues {
       this.size--;
       if (waiting.length === 0) this.#byTenant.delete(tenant);
       else if (this.#byTenant.size > 1) {
-        // Moves the tenant to the end.
+        // Moves the tenant behind the other tenants.
         this.#byTenant.delete(tenant);
         this.#byTenant.set(tenant, waiting);
       }
