@@ -6,7 +6,7 @@ import { postgresError } from "./postgres-error.ts";
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
   readonly url: string;
-  /** Connections at most. Default: 4. */
+  /** The most connections that are open at once. Default: 4. */
   readonly connections?: number;
   /**
    * False: statements are parsed each time, for poolers in transaction mode that do not keep prepared statements (PgBouncer before 1.21, or with

@@ -3,7 +3,7 @@ import { quoteName } from "./cluster-schema.ts";
 import { asBuffer, type PostgresConnections, type Statement } from "./connections.ts";
 import { sqlStateOf, unavailableDatabase } from "./postgres-error.ts";
 
-/** The SQLSTATE of a key that exists. */
+/** The SQLSTATE when a row is inserted under a key that already exists. */
 const UNIQUE_VIOLATION = "23505";
 /** The most entries that one read returns. */
 const READ_ENTRIES = 1_000;
