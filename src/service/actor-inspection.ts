@@ -34,7 +34,7 @@ export interface MachineInfo {
 /** Read access for the inspector: the statecharts, and the actors that run them. It wakes no actor. */
 export interface ActorInspection {
   machines(): Eventually<readonly MachineInfo[]>;
-  /** Undefined when no chart has this id. */
+  /** The statechart with this id; undefined when there is none. */
   machine(id: string): Eventually<MachineInfo | undefined>;
   /** The permitted threads whose actors are in memory, those with work first. */
   liveThreads(tenant: string, limit: number, permits?: Permits): Eventually<readonly LiveThreadSummary[]>;

@@ -44,7 +44,7 @@ export interface RunRequest {
   readonly checkpoint_during?: boolean;
   /** A URL, or a path on this server, to notify when the run ends. Checked by the caller. */
   readonly webhook?: string;
-  /** Stored with the run. */
+  /** Names that clients use for feedback on the run. They are only stored with the run. */
   readonly feedback_keys?: string | readonly string[];
   /** When the thread does not exist: `reject` (default) throws `thread.not_found`, `create` creates it together with the run. */
   readonly if_not_exists?: "reject" | "create";

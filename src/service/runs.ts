@@ -141,7 +141,7 @@ export interface Runs extends RunCancellation {
   keepForReading<T>(key: ThreadKey, read: () => Promise<T>): Promise<T>;
   /** A run's record as the API shows it now. */
   show(key: ThreadKey, run: RunRecord): JsonObject;
-  /** Newest first. @throws ServiceError `thread.not_found` */
+  /** The thread's runs, newest first. @throws ServiceError `thread.not_found` */
   list(key: ThreadKey, page: RunListQuery): Promise<RunList>;
   /** The runs of all threads, without their arguments. Every page costs the same, whatever its position. */
   search(tenant: string, query: RunSearchQuery): Promise<RunSearchPage>;

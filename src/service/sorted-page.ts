@@ -32,7 +32,7 @@ export class SortedPages<T> {
         if (last === undefined || this.#compare(entry, last) > 0) first.add(entry);
       }
       if (scans === 0) this.total = count;
-      // The offset is past the last entry.
+      // No entry is requested, or the offset is past the last entry.
       if (offset >= this.total || wanted === 0) return;
       const { entries, isAll } = first.end();
       const from = Math.min(skip, entries.length);

@@ -152,7 +152,7 @@ export class CronWorker {
     } catch (cause) {
       if (!(cause instanceof ServiceError) || PASSING.has(cause.code)) throw cause;
       const { code, message } = cause;
-      // The slot's run has ended and been deleted.
+      // The slot's run was started earlier, and has ended and been deleted since.
       if (code === "request.gone") return false;
       logger.warn("a cron's run could not be started", { cron: cron.cron_id, code, error: message });
       // A resource that the user may not reach looks as if it did not exist; but the rules may change again, so the cron stays.

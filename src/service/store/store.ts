@@ -32,7 +32,7 @@ export interface StorePolicy {
   readonly defaultTtl: number | null;
   /** Default of `refresh_ttl`: whether a read restarts an item's lifetime. */
   readonly refreshOnRead: boolean;
-  /** Absent: there is no semantic search. */
+  /** The configuration of semantic search; absent: there is no semantic search. */
   readonly index?: StoreIndex;
   /** The reason why the configured index is not available. Queries are refused with this text. */
   readonly noIndex?: string;
