@@ -192,7 +192,7 @@ export class DatabaseFiles {
     const path = this.#putAside(table);
     const file = openSync(path, "r+");
     try {
-      // A block type that does not exist.
+      // Overwrites the block type with one that does not exist.
       if (kindAt < statSync(path).size) writeSync(file, Buffer.from([0xff]), 0, 1, kindAt);
     } finally {
       closeSync(file);
