@@ -48,7 +48,7 @@ export function inlineStates({ facts }: EventChunk): ReadonlyMap<number, LiveSta
 }
 
 export interface TailLimits {
-  /** Estimated bytes. */
+  /** The most bytes in memory, by estimate. */
   readonly weight: number;
   readonly facts: number;
 }

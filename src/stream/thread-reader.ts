@@ -141,7 +141,7 @@ export class ThreadReader implements Reader, RunListener {
   #got(got: ChunkSlice | NoEventsReason): Eventually<ChunkSlice | NoEventsReason> {
     if (this.#isPermitted || typeof got === "string") return this.#took(got);
     const { key, journal } = this.#deps;
-    // If the run has events, its thread is stored.
+    // Reads the thread only now: since the run has events, its thread is stored.
     return andThen(journal.thread(key), (thread) => {
       if (this.#closed) return "end";
       // Skips the run. Uses a promise, because a chain of thousands of such runs would overflow the stack.
