@@ -100,7 +100,7 @@ function listen(server: Server, { host, port, sharesPort = false }: TransportOpt
     server.once("error", (cause: NodeJS.ErrnoException) => {
       reject(listenErrorOf(host, port, cause));
     });
-    // Older types of Node do not know the option.
+    // A variable instead of a literal, because older types of Node do not know `reusePort`.
     const options = { host, port, ...(sharesPort && { reusePort: true }) };
     server.listen(options, resolve);
   });
