@@ -83,7 +83,7 @@ export function createUpgrade(given: UpgradeDeps): Handlers["upgrade"] {
     const found = routeOf(path);
     const missing = `There is no WebSocket at ${request.path.slice(0, 200)}`;
     if (found === undefined && !(client instanceof Promise)) return refuse(404, missing);
-    // The request is invalid after this call returns.
+    // Reads the request now, because it cannot be read any more after this call has returned.
     const configurable = attempt(() => configurableHeaders(request));
     const upgraded = { query: request.query, lastEventId: request.header("last-event-id"), packed };
     const headers = deps.forwarding && Object.fromEntries(request.headers());
