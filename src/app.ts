@@ -174,7 +174,7 @@ async function open(options: AppOptions, onClose: () => void, place: ShardPlace 
       langGraphs: () => served,
     });
     opened.add(() => host.close());
-    // The server is stopping, and serves no more requests.
+    // True when the server is stopping and serves no more requests.
     let hasStopped = false;
     const servingLogger = quietAfterStop(logger, () => hasStopped);
     const { lifetime, interval = DEFAULT_THREAD_EXPIRY_INTERVAL } = {
