@@ -68,7 +68,7 @@ export class ChildActors {
     return some;
   }
 
-  /** A version with these children added. Their names MUST NOT be taken. */
+  /** A version with these children added. Their names MUST differ from those of the present children. */
   with(added: readonly NamedActor[]): ChildActors {
     const [first] = added;
     if (first === undefined) return this;

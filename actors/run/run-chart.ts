@@ -44,7 +44,7 @@ function taskOutput(event: unknown): TaskOutput | undefined {
   return (event as { output?: TaskOutput }).output;
 }
 
-/** The number of tasks that have not ended, without the one whose end this event reports. */
+/** The number of tasks that have not ended, not counting the task whose end this event reports. */
 function othersThan(event: unknown, waiting: ChildActors): number {
   return waiting.size - (waiting.get(taskOutput(event)?.task ?? "") === undefined ? 0 : 1);
 }

@@ -22,7 +22,7 @@ export function findInconsistency(
         : `run ${run_id} is ${status}, and its thread does not list it`;
     }
   }
-  // Most appends do not change the lists of runs.
+  // Most appends do not change the lists of runs, so there is nothing more to check.
   if (before.active === after.active && before.queue === after.queue && before.delayed === after.delayed) {
     return undefined;
   }

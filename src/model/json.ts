@@ -107,7 +107,7 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
-/** The most comparisons for one record. This many take tens of milliseconds. */
+/** The most comparisons for one record. A million comparisons take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */
 const MAX_SEARCHED_LENGTH = 8;

@@ -7,7 +7,10 @@ import type { WorkerThread } from "../ports/worker-thread.ts";
 import type { FromWorker, ToWorker } from "./worker-messages.ts";
 import { WorkerSlot, type WorkerCall } from "./worker-slot.ts";
 
-/** Milliseconds before a new worker replaces one that ended; doubled after each that ended before it was ready, up to the longest. */
+/**
+ * Milliseconds before a new worker replaces one that ended. Doubled, up to the longest delay, for each worker that
+ * ended before it was ready.
+ */
 const RESTART_DELAY = 200;
 const LONGEST_RESTART_DELAY = 10_000;
 
@@ -43,7 +46,7 @@ class WorkerPool implements Host {
   readonly #slots = new Set<WorkerSlot>();
   #waiting: WorkerCall[] = [];
   #closed = false;
-  /** Workers that ended before they were ready, since the last one that was. */
+  /** The number of workers that ended before they were ready, since a worker was last ready. */
   #failedStarts = 0;
 
   constructor(deps: WorkerPoolDeps) {
@@ -73,7 +76,7 @@ class WorkerPool implements Host {
 
   #assign(call: WorkerCall): void {
     const { signal } = call.io;
-    // Aborted while it waited.
+    // The call was aborted while it waited.
     if (signal.aborted) return call.settle({ kind: "failed", error: toPlainError(signal.reason) });
     if (this.#closed) return call.settle({ kind: "failed", error: CLOSED });
     let best: WorkerSlot | undefined;
