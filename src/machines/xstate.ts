@@ -1,6 +1,6 @@
 /** The parts of XState 5 that are used here. The package itself comes from the user's project. */
 export interface XStateLibrary {
-  createActor(logic: unknown, options: object): XStateActor;
+  createActor(logic: unknown, options?: object): XStateActor;
 }
 
 export interface XStateActor {
@@ -10,6 +10,9 @@ export interface XStateActor {
   readonly options: { readonly input?: unknown };
   readonly _parent?: XStateActor;
   readonly _actorScope: object;
+  readonly system: {
+    _sendInspectionEvent(event: { readonly type: string; readonly actorRef: XStateActor }): void;
+  };
   readonly _syncSnapshot?: boolean;
   _snapshot: Snapshot;
   start(): unknown;
@@ -17,6 +20,11 @@ export interface XStateActor {
   subscribe(observer: { error?(error: unknown): void; complete?(): void }): unknown;
   on(type: string, handler: (event: unknown) => void): unknown;
   getSnapshot(): Snapshot;
+}
+
+/** What XState gives to an actor's logic. */
+export interface ActorScope {
+  readonly self: XStateActor;
 }
 
 export interface ActorLogic {
@@ -32,6 +40,7 @@ export interface Snapshot {
   readonly tags: ReadonlySet<string>;
   /** The child actors of a machine, by id. */
   readonly children?: { readonly [id: string]: XStateActor | undefined };
+  readonly historyValue: { readonly [id: string]: readonly StateNode[] };
   readonly _nodes: readonly StateNode[];
   getMeta(): object;
   can(event: object): boolean;
@@ -76,7 +85,9 @@ export interface Machine {
   readonly definition: object;
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
   transition(...given: readonly never[]): unknown;
-  getPersistedSnapshot(snapshot: Snapshot): object;
+  getInitialSnapshot(scope: ActorScope, input: unknown): Snapshot;
+  restoreSnapshot(snapshot: object, scope: ActorScope): Snapshot;
+  getPersistedSnapshot(snapshot: Snapshot): Snapshot;
 }
 
 /** Recognises a machine by its members. `instanceof` does not work, because a project may have several copies and versions of XState. */

@@ -2,15 +2,16 @@
 import { md5Hex } from "../model/ids.ts";
 import { type JsonObject, toStorable } from "../model/json.ts";
 import { logicOf, machinesOf } from "./actor-logic.ts";
-import { ActorTree } from "./actor-tree.ts";
+import { ActorTree, RootActors } from "./actor-tree.ts";
 import type { ActorResult, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import { allStates, type Machine, type Snapshot, type StateNode, type XStateLibrary } from "./xstate.ts";
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
+  const roots = new RootActors(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState puts its references to actors into the context.
-    new ActorTree(xstate, machine, { snapshot: structuredClone({ ...rest, value, context }) });
+    new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
   const taken = ({ root, effects }: ActorTree): Taken => {
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
@@ -29,7 +30,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     ),
     version: machine.version ?? null,
     events: eventsOf(allStates(machine.root)),
-    begin: (input) => taken(new ActorTree(xstate, machine, { input })),
+    begin: (input) => taken(new ActorTree(roots, { input })),
     take(stored, message) {
       const tree = restore(stored);
       tree.deliver(message);
@@ -90,10 +91,20 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const { value, context, ...rest } = machine.getPersistedSnapshot(snapshot) as Snapshot & object;
+  const { value, context, status, output, error } = snapshot;
+  let { historyValue, children } = snapshot;
+  // XState's own function converts these, and copies the whole snapshot several times. Actors in the context convert themselves by `toJSON`.
+  if (hasMembers(historyValue) || hasMembers(children ?? {}))
+    ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
+  const rest = { status, output, error, historyValue, children };
   return {
     value: toStorable(value, "state"),
     context: toStorable(context, "context") as JsonObject,
-    rest: toStorable({ ...rest }, "snapshot") as JsonObject,
+    rest: toStorable(rest, "snapshot") as JsonObject,
   };
+}
+
+function hasMembers(object: object): boolean {
+  for (const _ in object) return true;
+  return false;
 }
