@@ -186,7 +186,7 @@ export class SuperstepState {
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
     if (this.definition.machine !== undefined)
-      engine = { ...engine, ...engineDataOfMachine(this.definition, this.values, this.#childPositions) };
+      Object.assign(engine, engineDataOfMachine(this.definition, this.values, this.#childPositions));
     const { ns } = this;
     // If the latest checkpoint is in another namespace, it belongs to another branch, and is not the parent. The new
     // checkpoint then stores the whole state.

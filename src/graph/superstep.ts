@@ -1,7 +1,7 @@
 import type { ChannelChange, PlannedTask } from "../model/checkpoint.ts";
 import { SmallMap } from "../model/small-map.ts";
 import { uuid5 } from "../model/ids.ts";
-import { EMPTY_OBJECT, isObject, type JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, isObject, type JsonObject, withoutMember } from "../model/json.ts";
 import { START } from "./definition-checks.ts";
 import type { GraphDefinition } from "./definition.ts";
 import { END } from "./commands.ts";
@@ -96,13 +96,15 @@ export function clearEphemeral(
   before: JsonObject,
   applied: StateChange,
 ): StateChange {
-  let cleared: StateChange | undefined;
+  let { values } = applied;
+  let changes: Record<string, ChannelChange> | undefined;
   for (const [key, rule] of rules) {
     if (rule.life !== "step" || !Object.hasOwn(before, key) || Object.hasOwn(applied.changes, key)) continue;
-    const { [key]: _, ...values }: JsonObject = (cleared ?? applied).values;
-    cleared = { values, changes: { ...(cleared ?? applied).changes, [key]: { kind: "clear" } } };
+    values = Object.freeze(withoutMember(values, key));
+    changes ??= Object.assign({}, applied.changes);
+    changes[key] = { kind: "clear" };
   }
-  return cleared === undefined ? applied : { ...cleared, values: Object.freeze(cleared.values) };
+  return changes === undefined ? applied : { values, changes };
 }
 
 /** Adds the initial values of keys that `values` lacks; undefined if there is nothing to add. */

@@ -3,7 +3,15 @@ import { toPlainError } from "../model/errors.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { kindOfActor } from "./actor-logic.ts";
 import type { Address, AddressedEvent, ChildState, Effect, MachineEvent } from "./machine-driver.ts";
-import { type Action, isMachine, type Machine, type XStateActor, type XStateLibrary } from "./xstate.ts";
+import {
+  type Action,
+  type ActorScope,
+  isMachine,
+  type Machine,
+  type Snapshot,
+  type XStateActor,
+  type XStateLibrary,
+} from "./xstate.ts";
 
 /**
  * The largest number of events in one step, and of the transitions that they cause. Without a limit, actors that keep sending events to each
@@ -13,6 +21,41 @@ const MAX_EVENTS = 10_000;
 
 /** What the actors of a tree begin with: the machine's input, or its stored snapshot. */
 export type TreeStart = { readonly input: unknown } | { readonly snapshot: JsonObject };
+
+/**
+ * Creates the root actors of a machine. XState copies the options of each new actor several times, which takes longer than the rest of the
+ * creation: these actors have none, and what they begin with comes from their logic.
+ */
+export class RootActors {
+  readonly #xstate: XStateLibrary;
+  readonly #machine: Machine;
+  readonly #logic: object;
+  /** Computes the first snapshot of the actor that is being created. */
+  #begin: ((scope: ActorScope) => Snapshot) | undefined;
+
+  constructor(xstate: XStateLibrary, machine: Machine) {
+    this.#xstate = xstate;
+    this.#machine = machine;
+    const getInitialSnapshot = (scope: ActorScope) => this.#begin?.(scope);
+    this.#logic = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as object;
+  }
+
+  /** `created` is called with the actor before its first snapshot is computed. */
+  create(start: TreeStart, created: (root: XStateActor) => void): XStateActor {
+    const machine = this.#machine;
+    this.#begin = (scope) => {
+      created(scope.self);
+      return "snapshot" in start
+        ? machine.restoreSnapshot(start.snapshot, scope)
+        : machine.getInitialSnapshot(scope, start.input);
+    };
+    try {
+      return this.#xstate.createActor(this.#logic);
+    } finally {
+      this.#begin = undefined;
+    }
+  }
+}
 
 /**
  * A machine and its child actors during one step. They are XState's own actor objects, but none of them is started with
@@ -37,16 +80,19 @@ export class ActorTree {
   #microsteps = 0;
 
   /** @throws XState's error if the machine no longer has the stored state, or if its initial state cannot be computed */
-  constructor(xstate: XStateLibrary, machine: Machine, start: TreeStart) {
-    // XState calls `inspect` for each new actor, just before the actor computes its initial state, and after each microstep.
-    const inspect = ({ type, actorRef }: { type: string; actorRef: XStateActor }) => {
-      if (type === "@xstate.actor") this.#observe(actorRef);
-      else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS)
-        throw new RangeError(
-          `The machine does not come to rest: it made ${MAX_EVENTS} transitions in one step`,
-        );
-    };
-    this.root = xstate.createActor(machine, { ...start, inspect });
+  constructor(roots: RootActors, start: TreeStart) {
+    this.root = roots.create(start, (root) => {
+      this.#observe(root);
+      // XState sends an event for each new actor, just before the actor computes its initial state, and after each microstep. An
+      // observer would get a copy of each event.
+      root.system._sendInspectionEvent = ({ type, actorRef }) => {
+        if (type === "@xstate.actor") this.#observe(actorRef);
+        else if (type === "@xstate.microstep" && ++this.#microsteps > MAX_EVENTS)
+          throw new RangeError(
+            `The machine does not come to rest: it made ${MAX_EVENTS} transitions in one step`,
+          );
+      };
+    });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
     if ("snapshot" in start) this.#adopt(this.root, start.snapshot);
     else this.#start(this.root);

@@ -273,7 +273,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
   const actions: Step[] = [];
-  let queue = begins ? [] : ((state[EVENTS_KEY] ?? []) as readonly Pending[]);
+  const pendingEvents = (state[EVENTS_KEY] ?? []) as readonly Pending[];
+  let queue = begins ? [] : pendingEvents;
   let taken: readonly string[] | undefined;
   const mailbox = queue.length === 0 && work.length > 0 ? ctx["~mailbox"] : undefined;
   if (mailbox !== undefined && snapshot !== null) {
@@ -339,27 +340,26 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
       `The context has a key ${reserved}, which Heddle keeps for itself: name it otherwise`,
     );
   const unset = Object.keys(state).filter((key) => !MACHINE_KEYS.has(key) && !Object.hasOwn(context, key));
-  const kept: StoredMachine = {
+  const kept: { -readonly [K in keyof StoredMachine]: StoredMachine[K] } = {
     rest,
     work,
     started,
     timers,
     actions,
     unset,
-    ...(taken && { taken }),
-    ...(children.length > 0 && { children }),
-    ...(changed.size > 0 && { changed: [...changed.values()].map((one) => storedChange(one, children)) }),
   };
-  const update = {
-    ...Object.fromEntries(unset.map((key) => [key, null])),
-    ...context,
-    // Also written if no version is declared any more, but the stored state still has one.
-    ...((versions.areDeclared || state[VERSION_KEY] !== undefined) && { [VERSION_KEY]: driver.version }),
-    [STATE_KEY]: stateValue,
-    [OUTPUT_KEY]: output,
-    [SNAPSHOT_KEY]: kept,
-    [EVENTS_KEY]: [],
-  };
+  if (taken !== undefined) kept.taken = taken;
+  if (children.length > 0) kept.children = children;
+  if (changed.size > 0) kept.changed = [...changed.values()].map((one) => storedChange(one, children));
+  const update: Record<string, unknown> = {};
+  for (const key of unset) update[key] = null;
+  Object.assign(update, context);
+  // Also written if no version is declared any more, but the stored state still has one.
+  if (versions.areDeclared || state[VERSION_KEY] !== undefined) update[VERSION_KEY] = driver.version;
+  update[STATE_KEY] = stateValue;
+  update[OUTPUT_KEY] = output;
+  update[SNAPSHOT_KEY] = kept;
+  if (pendingEvents.length > 0) update[EVENTS_KEY] = [];
   return { update, work };
 }
 

@@ -1,4 +1,4 @@
-import type { Machine, Snapshot } from "./xstate.ts";
+import type { ActorScope, Machine, Snapshot } from "./xstate.ts";
 
 type Result = readonly [Snapshot, readonly { readonly type: string; readonly params: unknown }[]];
 
@@ -6,10 +6,6 @@ type Result = readonly [Snapshot, readonly { readonly type: string; readonly par
 export interface PureLibrary {
   initialTransition(machine: Machine, input: unknown): Result;
   transition(machine: Machine, snapshot: Snapshot, event: object): Result;
-}
-
-interface Logic extends Machine {
-  getInitialSnapshot(scope: unknown, input: unknown): unknown;
 }
 
 interface PureFunctions {
@@ -23,10 +19,9 @@ interface PureFunctions {
  * 2026-11-26). It takes most in machines whose context needs an input, because the computation then throws.
  */
 export function pureFunctions(xstate: PureLibrary, machine: Machine): PureFunctions {
-  const logic = machine as Logic;
   // `begin` wraps the input, to mark the one call that needs the initial state. The calls for new actors have no input.
-  const getInitialSnapshot = (scope: unknown, given: { readonly input: unknown } | undefined) =>
-    given === undefined ? NOT_BEGUN : logic.getInitialSnapshot(scope, given.input);
+  const getInitialSnapshot = (scope: ActorScope, given: { readonly input: unknown } | undefined) =>
+    given === undefined ? NOT_BEGUN : machine.getInitialSnapshot(scope, given.input);
   const inert = Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
   return {
     begin: (input) => xstate.initialTransition(inert, { input }),

@@ -132,10 +132,7 @@ function eventsOf(snapshot: Snapshot): readonly string[] {
   return [...all].filter((type) => type !== "" && !type.startsWith("xstate.done.state."));
 }
 
-function keyOf(snapshot: Snapshot): string {
-  const { value, historyValue = {} } = snapshot as Snapshot & {
-    readonly historyValue?: { readonly [id: string]: readonly StateNode[] };
-  };
+function keyOf({ value, historyValue }: Snapshot): string {
   const history = Object.entries(historyValue).map(([id, nodes]) => [id, nodes.map((node) => node.id)]);
   return JSON.stringify(history.length === 0 ? [value] : [value, history]);
 }

@@ -1,6 +1,6 @@
 /** The parts of XState 5 that are used here. The package itself comes from the user's project. */
 export interface XStateLibrary {
-  createActor(logic: unknown, options: object): XStateActor;
+  createActor(logic: unknown, options?: object): XStateActor;
   createMachine(config: object): Machine;
 }
 
@@ -11,6 +11,9 @@ export interface XStateActor {
   readonly options: { readonly input?: unknown };
   readonly _parent?: XStateActor;
   readonly _actorScope: object;
+  readonly system: {
+    _sendInspectionEvent(event: { readonly type: string; readonly actorRef: XStateActor }): void;
+  };
   readonly _syncSnapshot?: boolean;
   _snapshot: Snapshot;
   start(): unknown;
@@ -18,6 +21,11 @@ export interface XStateActor {
   subscribe(observer: { error?(error: unknown): void; complete?(): void }): unknown;
   on(type: string, handler: (event: unknown) => void): unknown;
   getSnapshot(): Snapshot;
+}
+
+/** What XState gives to an actor's logic. */
+export interface ActorScope {
+  readonly self: XStateActor;
 }
 
 export interface ActorLogic {
@@ -33,6 +41,7 @@ export interface Snapshot {
   readonly tags: ReadonlySet<string>;
   /** The child actors of a machine, by id. */
   readonly children?: { readonly [id: string]: XStateActor | undefined };
+  readonly historyValue: { readonly [id: string]: readonly StateNode[] };
   readonly _nodes: readonly StateNode[];
   getMeta(): object;
   can(event: object): boolean;
@@ -77,7 +86,9 @@ export interface Machine {
   readonly definition: object;
   readonly implementations: { readonly actors: { readonly [src: string]: unknown } };
   transition(...given: readonly never[]): unknown;
-  getPersistedSnapshot(snapshot: Snapshot): object;
+  getInitialSnapshot(scope: ActorScope, input: unknown): Snapshot;
+  restoreSnapshot(snapshot: object, scope: ActorScope): Snapshot;
+  getPersistedSnapshot(snapshot: Snapshot): Snapshot;
 }
 
 /** Recognises a machine by its members. `instanceof` does not work, because a project may have several copies and versions of XState. */

@@ -2,7 +2,7 @@
 import { md5Hex } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import { logicOf, machinesOf, sourcesOf } from "./actor-logic.ts";
-import { ActorTree } from "./actor-tree.ts";
+import { ActorTree, RootActors } from "./actor-tree.ts";
 import type { ActorResult, ChildMachine, MachineDriver, StoredSnapshot, Taken } from "./machine-driver.ts";
 import {
   allStates,
@@ -15,9 +15,10 @@ import {
 
 /** The driver for machines written for XState 5. It uses the pure transition functions of their actors. */
 export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineDriver {
+  const roots = new RootActors(xstate, machine);
   const restore = ({ value, context, rest }: StoredSnapshot) =>
     // The snapshot is copied, because XState puts its references to actors into the context.
-    new ActorTree(xstate, machine, { snapshot: structuredClone({ ...rest, value, context }) });
+    new ActorTree(roots, { snapshot: structuredClone(Object.assign({}, rest, { value, context })) });
   const taken = ({ root, effects }: ActorTree): Taken => {
     const { status, output, error } = root._snapshot;
     if (status === "error") throw error;
@@ -36,7 +37,7 @@ export function xstate5Driver(xstate: XStateLibrary, machine: Machine): MachineD
     ),
     version: machine.version ?? null,
     events: eventsOf(allStates(machine.root)),
-    begin: (input) => taken(new ActorTree(xstate, machine, { input })),
+    begin: (input) => taken(new ActorTree(roots, { input })),
     take(stored, message) {
       const tree = restore(stored);
       tree.deliver(message);
@@ -95,7 +96,8 @@ function childMachinesOf(
 function firstContextOf(xstate: XStateLibrary, machine: Machine): JsonObject | undefined {
   try {
     const parent = xstate.createMachine({ invoke: { id: "child", src: machine, input: {} } });
-    const child = new ActorTree(xstate, parent, { input: undefined }).root._snapshot.children?.["child"];
+    const { root } = new ActorTree(new RootActors(xstate, parent), { input: undefined });
+    const child = root._snapshot.children?.["child"];
     if (child === undefined || child._snapshot.status === "error") return undefined;
     return persisted(machine, child._snapshot).context;
   } catch {
@@ -132,12 +134,22 @@ const describeFunction = (_: string, value: unknown): unknown =>
   typeof value === "function" ? value.name : value;
 
 function persisted(machine: Machine, snapshot: Snapshot): StoredSnapshot {
-  const { value, context: own, ...rest } = machine.getPersistedSnapshot(snapshot) as Snapshot & object;
-  const context = toStorable(own, "context");
+  const { value, status, output, error } = snapshot;
+  const context = toStorable(snapshot.context, "context");
   if (!isObject(context)) throw new TypeError(`The context of the machine "${machine.id}" must be an object`);
+  let { historyValue, children } = snapshot;
+  // XState's own function converts these, and copies the whole snapshot several times. Actors in the context convert themselves by `toJSON`.
+  if (hasMembers(historyValue) || hasMembers(children ?? {}))
+    ({ historyValue, children } = machine.getPersistedSnapshot(snapshot));
+  const rest = { status, output, error, historyValue, children };
   return {
     value: toStorable(value, "state"),
     context,
-    rest: toStorable({ ...rest }, "snapshot") as JsonObject,
+    rest: toStorable(rest, "snapshot") as JsonObject,
   };
+}
+
+function hasMembers(object: object): boolean {
+  for (const _ in object) return true;
+  return false;
 }

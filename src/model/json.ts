@@ -107,6 +107,16 @@ export function pick(object: JsonObject, names: readonly string[]): JsonObject {
   );
 }
 
+/**
+ * A copy of `object` without one member. An object made by `delete`, or by a rest pattern, takes several microseconds more, and so does each
+ * later copy of it.
+ */
+export function withoutMember<T>(object: { readonly [name: string]: T }, left: string): Record<string, T> {
+  const rest: Record<string, T> = {};
+  for (const name of Object.keys(object)) if (name !== left) rest[name] = object[name] as T;
+  return rest;
+}
+
 /** The most comparisons for one record. A million comparisons take tens of milliseconds. */
 const COMPARISONS = 1_000_000;
 /** Lists up to this length are compared by searching; longer ones with a set. */

@@ -1,5 +1,6 @@
 import type { ChannelChange, ChannelRef } from "../model/checkpoint.ts";
 import { ServiceError } from "../model/errors.ts";
+import { withoutMember } from "../model/json.ts";
 import { SmallMap } from "../model/small-map.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import {
@@ -39,7 +40,7 @@ export function deriveChannelRefs(
   parent: ChannelRefs,
   changes: { readonly [channel: string]: ChannelChange },
 ): Eventually<ChannelRefs> {
-  const refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
+  let refs: Record<string, ChannelRef> = { ...EMPTY_REFS, ...parent };
   const derived = forEachInOrder(Object.keys(changes), (channel) => {
     const change = changes[channel] as ChannelChange;
     if (channel === "__proto__") {
@@ -47,7 +48,7 @@ export function deriveChannelRefs(
     }
     switch (change.kind) {
       case "clear":
-        delete refs[channel];
+        refs = withoutMember(refs, channel);
         break;
       case "set":
         // Every array is stored as a list, so that later items can be appended to it.
