@@ -45,6 +45,7 @@ export async function serve(options: Serving): Promise<void> {
     clock: systemClock,
     level,
     ...(isLogText && { text: applyStyleFor(stderr, process.env) }),
+    ...(task && { common: { shard: task.number } }),
     write: (line) => progress.beside(() => stderr.write(line)),
   });
   const progress = new ProgressDisplay({

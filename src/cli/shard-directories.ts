@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
@@ -10,6 +10,19 @@ export const shardDirectory = (data: string, shard: number): string => join(data
 /** Into how many shards a data directory is divided; undefined if it is not. */
 function storedShardCount(data: string): number | undefined {
   return existsSync(countFile(data)) ? Number(readFileSync(countFile(data), "utf8")) : undefined;
+}
+
+/** The directories with databases in a data directory: that of each shard, or the directory itself. */
+export function databaseDirectories(data: string): readonly string[] {
+  const count = storedShardCount(data);
+  return count === undefined
+    ? [data]
+    : Array.from({ length: count }, (_, shard) => shardDirectory(data, shard));
+}
+
+/** Makes a directory a data directory that is divided into as many shards as another one. */
+export function copyShardCount(data: string, target: string): void {
+  if (existsSync(countFile(data))) copyFileSync(countFile(data), countFile(target));
 }
 
 /**

@@ -135,6 +135,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/config/ui-bundler.ts",
     "src/config/config.ts",
     "src/cli/serve.ts",
+    "src/cli/maintenance.ts",
     "src/cli/address-file.ts",
     "src/cli/shard-directories.ts",
     "src/cli/shard-processes.ts",
