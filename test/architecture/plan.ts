@@ -41,7 +41,7 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/transport/node",
     "src/platform/http-client.ts",
   ],
-  "node:https": ["src/platform/http-client.ts"],
+  "node:https": ["src/platform/http-client.ts", "src/transport/node-peer"],
   "node:dns/promises": ["src/platform/http-client.ts"],
   "node:net": [
     "src/cli/inspector-relay.ts",
@@ -147,7 +147,12 @@ export const packageOwners: Readonly<Record<string, readonly string[]>> = {
     "src/langgraph/user-library.ts",
   ],
   "node:worker_threads": ["src/platform/worker-thread.ts"],
-  "node:os": ["src/cli/process-lifecycle.ts", "src/cli/shard-processes.ts", "src/platform/"],
+  "node:os": [
+    "src/cli/process-lifecycle.ts",
+    "src/cli/shard-processes.ts",
+    "src/cli/cluster-node.ts",
+    "src/platform/",
+  ],
   "node:v8": ["src/platform/heap.ts"],
   "node:url": ["src/app/dashboard-files.ts", "src/graph-loader/", "src/langgraph/user-library.ts"],
   "node:util": ["src/config/config.ts", "src/cli/settings.ts", "src/platform/terminal.ts"],
