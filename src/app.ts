@@ -54,7 +54,7 @@ import { bodyOpener } from "./transport/request-body.ts";
 
 export type { App, AppOptions } from "./app/options.ts";
 export { nextFreePort } from "./app/next-port.ts";
-export type { ShardPlace } from "./app/shard-process.ts";
+export type { ProcessNetwork, ShardPlace } from "./app/shard-process.ts";
 export { probePort } from "./transport/probe-port.ts";
 export { createHandler, type Handler, type HandlerOptions } from "./app/embedded-handler.ts";
 export type { InlineGraph, MachineSnapshot } from "./graph-loader/inline-graph.ts";

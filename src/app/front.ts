@@ -73,7 +73,7 @@ export interface ProcessLinks extends Pick<ShardProcess, "forwarding" | "metrics
     handlers: Handlers,
     metrics: CalledParts["metrics"],
     limits: Parameters<ShardProcess["listen"]>[2],
-  ): Promise<PeerServer>;
+  ): Promise<PeerServer | undefined>;
 }
 
 /** The part of a server that clients reach: transport, routes, sockets, pages and metrics. It has no state of threads. */

@@ -15,7 +15,7 @@ import type { SharedMetrics } from "../metrics/exposition.ts";
 import type { AuthUser } from "../model/auth-user.ts";
 import { DEFAULT_TENANT } from "../model/thread.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Forwarding, KnownClient } from "../ports/peers.ts";
+import { type Forwarding, type KnownClient, MISDIRECTED, type PeerAddress } from "../ports/peers.ts";
 import type { Random } from "../ports/random.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { StoreItems } from "../ports/store-items.ts";
@@ -27,12 +27,27 @@ import { openPeerServer, type PeerServer } from "../transport/node-peer-server.t
 
 /** The position of a process among the processes of one server. */
 export interface ShardPlace {
-  /** The number of its shard. */
-  readonly number: number;
+  /** The number of its shard; undefined for a process that has none, and forwards everything. */
+  readonly number?: number;
   /** How many shards there are. */
   readonly count: number;
-  /** The directory of the processes' Unix sockets. Only the user of the server may enter it. */
-  readonly sockets: string;
+  readonly network: ProcessNetwork;
+}
+
+/** How processes reach each other. */
+export interface ProcessNetwork {
+  /** Where this process listens. Port 0: any free one. */
+  readonly own: PeerAddress;
+  /** Where the process of a shard listens; undefined if that is not known now. */
+  addressOf(shard: number): PeerAddress | undefined;
+  /** The key with which processes in a network prove to each other that they belong together. Needed with ports. */
+  readonly key?: Uint8Array;
+  /** Whether this process may answer for its shard now. */
+  isOwner(): boolean;
+  /** Called when the process listens. */
+  onListening?(address: PeerAddress): void;
+  /** Registers what is called when addresses have changed. */
+  onChange?(listener: () => void): void;
 }
 
 interface Deps {
@@ -53,14 +68,17 @@ export class ShardProcess {
 
   constructor(deps: Deps) {
     const { place } = deps;
-    const pathOf = (shard: number): string => `${place.sockets}/${shard}`;
+    const { network } = place;
     this.#deps = deps;
-    this.#peers = createNodePeers(pathOf);
+    const peers = createNodePeers((shard) => network.addressOf(shard), network.key);
+    this.#peers = peers;
+    network.onChange?.(() => peers.dropUnused());
     this.forwarding = createForwarding({
       ...deps,
       own: place.number,
       count: place.count,
-      peers: this.#peers,
+      isOwner: () => network.isOwner(),
+      peers,
     });
     this.#others = this.#othersFor({ tenant: DEFAULT_TENANT, user: undefined });
   }
@@ -126,23 +144,34 @@ export class ShardProcess {
       const answers = await Promise.allSettled(asked);
       return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     };
-    return { shard: this.#deps.place.number, others };
+    return { shard: this.#deps.place.number ?? "none", others };
   }
 
   /**
-   * Opens the server that other processes send forwarded requests and calls to.
-   * @param handlers for forwarded requests
-   * @param partsOf returns the functions that another process may call for a request of this client
+   * Serves the other processes. Resolves with undefined if the process has no shard.
+   * @param handlers for requests that are forwarded
+   * @param partsOf what a client may use whose request made another process call
    */
-  listen(
+  async listen(
     handlers: Handlers,
     partsOf: (client: KnownClient) => CalledParts,
     options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
-  ): Promise<PeerServer> {
-    const { sockets, number } = this.#deps.place;
-    const request: Handlers["request"] = (asked, reply) =>
-      isProcessCall(asked) ? serveCall(asked, reply, partsOf) : handlers.request(asked, reply);
-    return openPeerServer({ ...handlers, request }, `${sockets}/${number}`, options);
+  ): Promise<PeerServer | undefined> {
+    const { network, number } = this.#deps.place;
+    if (number === undefined) return undefined;
+    const request: Handlers["request"] = (asked, reply) => {
+      if (!network.isOwner()) return reply.send(MISDIRECTED, {});
+      if (isProcessCall(asked)) return serveCall(asked, reply, partsOf);
+      handlers.request(asked, reply);
+    };
+    const upgrade: Handlers["upgrade"] = (asked) =>
+      network.isOwner()
+        ? handlers.upgrade(asked)
+        : { kind: "refuse", status: MISDIRECTED, headers: {}, body: "" };
+    const secured = network.key && { shard: number, key: network.key };
+    const server = await openPeerServer({ ...handlers, request, upgrade }, network.own, options, secured);
+    network.onListening?.(server.address);
+    return server;
   }
 
   close(): void {

@@ -57,6 +57,11 @@ async function run(invocation: Invocation): Promise<void> {
       for (const note of notes) say(`note: ${note}`);
       return;
     }
+    case "cluster": {
+      const { showCluster } = await import("./cluster-status.ts");
+      if ((await showCluster(invocation.place, say)) > 0) process.exitCode = 1;
+      return;
+    }
     case "check": {
       const { check } = await import("./maintenance.ts");
       return withProgress(async (sayBeside, onProgress) => {

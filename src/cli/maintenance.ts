@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
+import { join, relative } from "node:path";
 import { lostRunEndChange } from "../../actors/lost-run-end.ts";
 import { silentLogger } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -11,6 +12,7 @@ import { threadLabel } from "../storage/key-labels.ts";
 import { acceptDamage, backupStorage, hasData, openStorage, repairStorage } from "../storage/open.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
+import { copyShardCount, databaseDirectories } from "./shard-directories.ts";
 
 const deps = {
   clock: systemClock,
@@ -19,11 +21,24 @@ const deps = {
   logger: silentLogger,
 };
 
-/** Prints each damage in one line, then the number of damages and of affected threads. Returns the number of damages. */
+/**
+ * Prints each damage in one line, then the number of damages and of affected threads; of each shard, if there are several. Returns the number of
+ * damages.
+ */
 export async function check(
   data: string,
   say: (line: string) => void,
   onProgress?: OnProgress,
+): Promise<number> {
+  let found = 0;
+  for (const directory of databaseDirectories(data)) found += await checkDatabase(directory, say, onProgress);
+  return found;
+}
+
+async function checkDatabase(
+  data: string,
+  say: (line: string) => void,
+  onProgress: OnProgress | undefined,
 ): Promise<number> {
   mustHaveData(data);
   mustBeWritable(data);
@@ -65,10 +80,12 @@ function count(number: number, noun: string): string {
 }
 
 export async function repair(data: string, onProgress?: OnProgress): Promise<void> {
-  mustHaveData(data);
-  await repairStorage(data, { ...deps, ...(onProgress && { onProgress }) });
-  onProgress?.({ work: "looking for runs without an end" });
-  await endUnendedRuns(data);
+  for (const directory of databaseDirectories(data)) {
+    mustHaveData(directory);
+    await repairStorage(directory, { ...deps, ...(onProgress && { onProgress }) });
+    onProgress?.({ work: "looking for runs without an end" });
+    await endUnendedRuns(directory);
+  }
 }
 
 /** Ends runs that have no end in storage, because an older version was shut down while they ran. */
@@ -101,8 +118,11 @@ export async function accept(
   say: (line: string) => void,
   onProgress?: OnProgress,
 ): Promise<void> {
-  mustHaveData(data);
-  const accepted = await acceptDamage(data, { ...deps, ...(onProgress && { onProgress }) });
+  const accepted: DamageRecord[] = [];
+  for (const directory of databaseDirectories(data)) {
+    mustHaveData(directory);
+    accepted.push(...(await acceptDamage(directory, { ...deps, ...(onProgress && { onProgress }) })));
+  }
   for (const finding of accepted) say(`accepted: ${lineOf(finding)}`);
   say(
     accepted.length === 0 ? `${data}: there is no loss to accept` : `${data} is served again as it is stored`,
@@ -110,8 +130,12 @@ export async function accept(
 }
 
 export async function backup(data: string, target: string, onProgress?: OnProgress): Promise<void> {
-  mustHaveData(data);
-  await backupStorage(data, target, onProgress);
+  for (const directory of databaseDirectories(data)) {
+    mustHaveData(directory);
+    await backupStorage(directory, join(target, relative(data, directory)), onProgress);
+  }
+  // Last, so that an incomplete copy is no data directory.
+  copyShardCount(data, target);
 }
 
 /** Throws unless the directory has data. Called first, because opening the storage would create a database. */

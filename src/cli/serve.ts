@@ -6,8 +6,16 @@ import { createLogger } from "../platform/log.ts";
 import { writeAddress } from "./address-file.ts";
 import { banner, type StartedServer, toolLinks } from "./banner.ts";
 import { guardProcess, type Running } from "./process-lifecycle.ts";
-import { prepareShards, shardDirectory } from "./shard-directories.ts";
-import { onStopOfParent, reportToParent, ShardProcesses, takeShardTask } from "./shard-processes.ts";
+import { clusterNetwork, endAtOnce } from "./cluster-network.ts";
+import { prepareClusterData, prepareShards, shardDirectory } from "./shard-directories.ts";
+import {
+  onStopOfParent,
+  reportToParent,
+  ShardProcesses,
+  type ShardTask,
+  takeShardTask,
+  unixNetwork,
+} from "./shard-processes.ts";
 import { ServiceError } from "../model/errors.ts";
 import { isLoopback } from "../access/hosts.ts";
 import { type OutputStream, applyStyleFor } from "../platform/terminal.ts";
@@ -27,6 +35,7 @@ type Serving = Extract<Invocation, { command: "dev" | "start" }>;
 export async function serve(options: Serving): Promise<void> {
   const { stdout, stderr } = process;
   const task = takeShardTask(process.env);
+  const network = task?.cluster && clusterNetwork(task.cluster);
   // Errors of the output streams are ignored: a closed pipe is no reason to stop, and reporting the error would fail too.
   for (const stream of [stdout, stderr]) stream.on("error", () => undefined);
   const path = options.config ?? findConfig(process.cwd());
@@ -45,6 +54,7 @@ export async function serve(options: Serving): Promise<void> {
     clock: systemClock,
     level,
     ...(isLogText && { text: applyStyleFor(stderr, process.env) }),
+    ...(task?.number !== undefined && { common: { shard: task.number } }),
     write: (line) => progress.beside(() => stderr.write(line)),
   });
   const progress = new ProgressDisplay({
@@ -57,14 +67,38 @@ export async function serve(options: Serving): Promise<void> {
   // The logger is registered before any file is loaded, because graph files may ask for it while they are loaded.
   registerSdkLogger(logger);
   let running: () => Running | undefined = () => undefined;
-  const onStop = task && ((stop: (signal: NodeJS.Signals) => void) => onStopOfParent(() => stop("SIGTERM")));
+  const onStop =
+    task &&
+    ((stop: (signal: NodeJS.Signals) => void) => {
+      const end = () => stop("SIGTERM");
+      // Without its parent, the process of a cluster's node has no lease.
+      onStopOfParent(end, task.cluster === undefined ? end : endAtOnce);
+    });
   const leave = guardProcess(logger, () => running(), onStop);
 
   let removeAddress: () => void = () => undefined;
   process.once("exit", () => removeAddress());
+  /** The storage of a process that serves with others. */
+  const storageOf = async (
+    { number, cluster }: ShardTask,
+    data: string,
+  ): Promise<NonNullable<AppOptions["data"]>> => {
+    if (number === undefined) return { kind: "memory" };
+    const directory = shardDirectory(data, number);
+    if (cluster === undefined) return directory;
+    // Loaded only where it is used.
+    const { clusterStorage } = await import("./cluster-storage.ts");
+    return clusterStorage(number, directory, cluster, logger);
+  };
   const start = async (config: Config, more: AppOptions): Promise<App> => {
     for (const note of config.notes ?? []) logger.warn(`${config.path}: ${note}`);
-    const { level: _, log: __, shards: ___, ...settings } = options.settings(process.env, data);
+    const {
+      level: _,
+      log: __,
+      shards: ___,
+      cluster: ____,
+      ...settings
+    } = options.settings(process.env, data);
     checkDataDirectory(settings.data, config.path);
     if (task === undefined) prepareShards(settings.data, undefined);
     const { createApp, createShardApp } = await import("../app.ts");
@@ -74,17 +108,23 @@ export async function serve(options: Serving): Promise<void> {
     const { onProgress } = progress;
     const given = { ...settings, ...port, ...access, config, logger, onProgress, ...more };
     if (task !== undefined) {
-      const { port, tokenSecret } = task;
-      const own = {
+      const { number, count, port, tokenSecret, sockets = "" } = task;
+      const own: AppOptions = {
         ...given,
         port,
         tokenSecret,
         takeNextPort: false,
-        data: shardDirectory(settings.data, task.number),
+        data: await storageOf(task, settings.data),
       };
-      const app = await createShardApp(own, task).finally(() => progress.end());
+      const place = {
+        ...(number !== undefined && { number }),
+        count,
+        network: network ?? unixNetwork(sockets, number),
+      };
+      const app = await createShardApp(own, place).finally(() => progress.end());
       registerInProcessServer((request) => app.fetch(request), app.url);
-      reportToParent({ address: app.address, url: app.url, transport: app.transport });
+      const peer = network?.listening;
+      reportToParent({ address: app.address, url: app.url, transport: app.transport, ...(peer && { peer }) });
       return app;
     }
     const app = await createApp(given).finally(() => progress.end());
@@ -92,23 +132,54 @@ export async function serve(options: Serving): Promise<void> {
     announce(app, config, settings, more);
     return app;
   };
-  /** Starts the processes of all shards. */
-  const startShards = async (count: number): Promise<Running> => {
-    const { level: _, log: __, shards: ___, ...settings } = options.settings(process.env, data);
+  /** Starts the processes of all shards, or those of a cluster's node. */
+  const startProcesses = async ({
+    shards,
+    cluster,
+  }: { readonly [Name in "shards" | "cluster"]: Settings[Name] | undefined }): Promise<Running> => {
+    const {
+      level: _,
+      log: __,
+      shards: ___,
+      cluster: ____,
+      ...settings
+    } = options.settings(process.env, data);
     const { host, port } = settings;
     checkDataDirectory(settings.data, config.path);
     const { nextFreePort, probePort } = await import("../app.ts");
     const free = await (port === undefined ? nextFreePort(host, DEFAULT_PORT) : probePort(host, port));
-    prepareShards(settings.data, count);
-    const { tokenSecret = Buffer.from(systemRandom().bytes(32)).toString("hex") } = secrets(process.env);
-    const processes = new ShardProcesses({ count, port: free, tokenSecret }, logger);
+    const { tokenSecret } = secrets(process.env);
+    const processes =
+      cluster === undefined
+        ? startShards(shards as number, free, settings.data, tokenSecret)
+        : await (
+            await import("./cluster-node.ts")
+          ).ClusterNodeProcesses.open({
+            cluster,
+            shards,
+            host,
+            port: free,
+            tokenSecret,
+            checkData: (id) => prepareClusterData(settings.data, id),
+            logger,
+          });
     announce(await processes.start(), config, settings, {});
     return { close: () => processes.close(), system: { figures: { running: 0, queued: 0 } } };
+  };
+  const startShards = (
+    count: number,
+    port: number,
+    data: string,
+    secret: string | undefined,
+  ): ShardProcesses => {
+    prepareShards(data, count);
+    const tokenSecret = secret ?? Buffer.from(systemRandom().bytes(32)).toString("hex");
+    return new ShardProcesses({ count, port, tokenSecret }, logger);
   };
   const announce = (
     app: Listening,
     config: Config,
-    settings: Omit<Settings, "level" | "log">,
+    settings: Omit<Settings, "level" | "log" | "cluster">,
     more: AppOptions,
   ): void => {
     const isPortAsked = settings.port !== undefined || more.port !== undefined;
@@ -132,10 +203,9 @@ export async function serve(options: Serving): Promise<void> {
   };
   const open = async () => {
     if (options.command === "start") {
-      const { shards } = options.settings(process.env, data);
-      const app = await (shards === undefined || task !== undefined
-        ? start(config, {})
-        : startShards(shards));
+      const { shards, cluster } = options.settings(process.env, data);
+      const isOneProcess = task !== undefined || (shards ?? cluster) === undefined;
+      const app = await (isOneProcess ? start(config, {}) : startProcesses({ shards, cluster }));
       running = () => app;
       return;
     }
@@ -188,7 +258,7 @@ const urlOf = (app: Listening, mount: string | undefined, config: Config): strin
 interface Start {
   readonly app: Listening;
   readonly graphs: readonly string[];
-  readonly settings: Omit<Settings, "level" | "log">;
+  readonly settings: Omit<Settings, "level" | "log" | "cluster">;
   readonly config: Config;
   /** Whether the server listens on another port, because the default one was taken. */
   readonly isNext: boolean;

@@ -9,6 +9,8 @@ import {
 import { readPathPrefix } from "../access/http-config.ts";
 import { isLogLevel, type LogLevel } from "../platform/log.ts";
 import { ServiceError } from "../model/errors.ts";
+import type { ClusterSettings } from "./cluster-node.ts";
+import type { ClusterPlace } from "./cluster-network.ts";
 import { parseUrl } from "../model/url.ts";
 
 /** The default port. */
@@ -34,6 +36,8 @@ export interface Settings {
   readonly workers?: number;
   /** Processes that serve together, each with a shard. Absent: one process. */
   readonly shards?: number;
+  /** The cluster that the server joins. */
+  readonly cluster?: ClusterSettings;
   readonly sync?: NonNullable<Config["sync"]>;
   /** Allows listening on other addresses than loopback without a key. */
   readonly insecure?: true;
@@ -65,6 +69,7 @@ export type Invocation =
       readonly compose: boolean;
       readonly force: boolean;
     }
+  | { readonly command: "cluster"; readonly place: ClusterPlace }
   | { readonly command: "check"; readonly data: string }
   | { readonly command: "repair"; readonly data: string; readonly accept: boolean }
   | { readonly command: "backup"; readonly data: string; readonly target: string }
@@ -108,6 +113,7 @@ Commands
   check          Read a whole data directory and list what is damaged
   repair         Rebuild a damaged database, and list what is still damaged; --accept gives up what is lost instead, so that
                  its threads are served again
+  cluster status Print the nodes of the cluster at --cluster, and which node has which shard
   backup DIR     Copy a data directory to DIR, also while a server uses it
   inspect [ID]   Print the address of the inspector, for one thread or for all, of the server on the data directory here or at
                  --data, or of the one at --host and --port; --relay PORT forwards the statecharts'
@@ -130,20 +136,27 @@ Options
   --workers N        Run nodes in N worker threads; default 0: on the main thread (start only)
   --shards N         Serve with N processes that share the port, each with a part of the data; the number of a data directory
                      stays the same for good (start only)
+  --cluster URL      Join the cluster whose PostgreSQL database has this URL, or make it; needs HEDDLE_CLUSTER_SECRET. --shards is then the
+                     number of a new cluster's shards, default 4 (start, cluster)
+  --node NAME        The name of this node in the cluster; default: that of the machine (start)
   --insecure         Listen on other addresses without a key or users
   --log FORMAT       text (for people) or json (lines); default: text on a terminal, json elsewhere (dev, start)
   --help, --version
 
 Exit codes
   0  Done; after check and repair: nothing is damaged; after conformance: everything holds; after prove: the claim is proved
-  1  check found damage, repair left some, conformance found a difference, or prove refuted the claim; or the command failed
+  1  check found damage, repair left some, conformance differs, prove refuted the claim, a shard has no node; or the command failed
   2  The command line is wrong; after prove also: the claim could not be decided, or the machine not be loaded
 
 Environment
   An option wins over a variable, and a variable over the configuration file.
   HEDDLE_CONFIG, HEDDLE_HOST (or HOST), HEDDLE_PORT (or PORT), HEDDLE_DATA, HEDDLE_TRANSPORT, HEDDLE_WORKERS,
-  HEDDLE_SHARDS, HEDDLE_INSECURE=1
+  HEDDLE_SHARDS, HEDDLE_CLUSTER, HEDDLE_NODE, HEDDLE_INSECURE=1
                                The options above
+  HEDDLE_CLUSTER_SECRET        Secret of a cluster, 32 bytes or more, the same for all nodes
+  HEDDLE_CLUSTER_SCHEMA        Schema of the cluster's tables in its database; default heddle
+  HEDDLE_CLUSTER_HOST          Host at which other nodes reach this one; default: that of --host
+  HEDDLE_CLUSTER_LEASE         Milliseconds for which a node keeps its shards without renewing, the same for all nodes; default 3000
   HEDDLE_API_KEYS              API keys, separated by commas, each KEY or TENANT:KEY
   HEDDLE_TOKEN_SECRET          Secret that signs WebSocket tokens, 32 bytes or more; default: a new one at each start
   HEDDLE_ALLOWED_HOSTS         Host names, separated by commas, that a server without a key accepts besides loopback
@@ -166,6 +179,8 @@ const OPTIONS = {
   transport: { type: "string" },
   workers: { type: "string" },
   shards: { type: "string" },
+  cluster: { type: "string" },
+  node: { type: "string" },
   insecure: { type: "boolean" },
   log: { type: "string" },
   relay: { type: "string" },
@@ -186,7 +201,20 @@ const COMMANDS = {
   init: [],
   build: ["config", "compose", "force"],
   dev: ["config", "host", "port", "data", "transport", "insecure", "log"],
-  start: ["config", "host", "port", "data", "transport", "workers", "shards", "insecure", "log"],
+  start: [
+    "config",
+    "host",
+    "port",
+    "data",
+    "transport",
+    "workers",
+    "shards",
+    "cluster",
+    "node",
+    "insecure",
+    "log",
+  ],
+  cluster: ["cluster"],
   check: ["data"],
   repair: ["data", "accept"],
   backup: ["data"],
@@ -221,7 +249,11 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
   const empty = Object.entries(flags).find(([, value]) => value === "");
   if (empty !== undefined) return refused(`--${empty[0]} is empty; give it a value, or leave it out`);
   const hasTarget =
-    command === "backup" || command === "inspect" || command === "init" || command === "prove";
+    command === "cluster" ||
+    command === "backup" ||
+    command === "inspect" ||
+    command === "init" ||
+    command === "prove";
   const [target, ...others] = hasTarget ? rest : [undefined, ...rest];
   const [claim, extra] = command === "prove" ? others : [undefined, ...others];
   if (extra !== undefined) return refused(`"${extra}" is one argument too many`);
@@ -232,6 +264,15 @@ export function parseCommandLine(args: readonly string[], env: Env): Invocation 
     case "build": {
       const config = given(flags, env, "config", "HEDDLE_CONFIG")?.value;
       return { command, config, compose: flags.compose === true, force: flags.force === true };
+    }
+    case "cluster": {
+      if (target !== "status") return refused("heddle cluster has one command: heddle cluster status");
+      const url = given(flags, env, "cluster", "HEDDLE_CLUSTER")?.value;
+      if (url === undefined)
+        return refused(
+          "name the database: heddle cluster status --cluster postgres://user:password@host/database",
+        );
+      return { command, place: { url, ...schemaOf(env) } };
     }
     case "check":
       return { command, data };
@@ -361,7 +402,16 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     isWorkerCount,
     "is not a whole number from 0 to 64",
   );
-  const shards = number(find("shards", "HEDDLE_SHARDS"), isShardCount, "is not a whole number from 2 to 64");
+  const cluster = clusterOf(find, env);
+  const askedShards = find("shards", "HEDDLE_SHARDS");
+  const shards =
+    cluster === undefined
+      ? number(askedShards, isShardCount, "is not a whole number from 2 to 64")
+      : number(
+          askedShards,
+          (count) => count === 1 || isShardCount(count),
+          "is not a whole number from 1 to 64",
+        );
   const log = read(
     find("log", "HEDDLE_LOG_FORMAT"),
     isLogFormat,
@@ -384,10 +434,48 @@ function settingsOf(flags: Flags, env: Env, data: string): Settings {
     ...(maxBody === undefined ? {} : { maxBody }),
     ...(workers === undefined ? {} : { workers }),
     ...(shards === undefined ? {} : { shards }),
+    ...(cluster === undefined ? {} : { cluster }),
     ...(sync === undefined ? {} : { sync }),
     ...(secret === undefined ? {} : { webhooks: { secret: secret.value } }),
   };
 }
+
+function clusterOf(
+  find: (flag: keyof Flags | null, ...names: readonly string[]) => Given | undefined,
+  env: Env,
+): ClusterSettings | undefined {
+  const url = find("cluster", "HEDDLE_CLUSTER");
+  const node = find("node", "HEDDLE_NODE");
+  if (url === undefined) {
+    if (node !== undefined) refuse(node, "names a node of a cluster; name the cluster too, with --cluster");
+    return undefined;
+  }
+  if (!/^postgres(ql)?:\/\//.test(url.value))
+    throw new ServiceError(
+      "config.invalid",
+      `${url.name} names no PostgreSQL database: postgres://user:password@host/database`,
+    );
+  const host = find(null, "HEDDLE_CLUSTER_HOST");
+  const lease = find(null, "HEDDLE_CLUSTER_LEASE");
+  const leaseMs = number(
+    lease,
+    (ms) => ms >= SHORTEST_LEASE_MS,
+    `is not a whole number of milliseconds, ${SHORTEST_LEASE_MS} or more`,
+  );
+  return {
+    url: url.value,
+    secret: find(null, "HEDDLE_CLUSTER_SECRET")?.value ?? "",
+    ...schemaOf(env),
+    ...(node === undefined ? {} : { node: node.value }),
+    ...(host === undefined ? {} : { host: host.value }),
+    ...(leaseMs === undefined ? {} : { leaseMs }),
+  };
+}
+
+const schemaOf = ({ HEDDLE_CLUSTER_SCHEMA: schema = "" }: Env): Pick<ClusterPlace, "schema"> =>
+  schema === "" ? {} : { schema };
+
+const SHORTEST_LEASE_MS = 500;
 
 const NO_LEVEL = "is not debug, info, warn or error";
 

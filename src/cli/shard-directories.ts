@@ -1,8 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServiceError } from "../model/errors.ts";
 
 const countFile = (data: string): string => join(data, "shards", "count");
+
+/** The file with the id of the cluster to which a data directory belongs. */
+const clusterFile = (data: string): string => join(data, "cluster");
 
 /** The data directory of a shard. */
 export const shardDirectory = (data: string, shard: number): string => join(data, "shards", String(shard));
@@ -12,12 +15,27 @@ function storedShardCount(data: string): number | undefined {
   return existsSync(countFile(data)) ? Number(readFileSync(countFile(data), "utf8")) : undefined;
 }
 
+/** The directories with databases in a data directory: that of each shard, or the directory itself. */
+export function databaseDirectories(data: string): readonly string[] {
+  refuseClusterData(data);
+  const count = storedShardCount(data);
+  return count === undefined
+    ? [data]
+    : Array.from({ length: count }, (_, shard) => shardDirectory(data, shard));
+}
+
+/** Makes a directory a data directory that is divided into as many shards as another one. */
+export function copyShardCount(data: string, target: string): void {
+  if (existsSync(countFile(data))) copyFileSync(countFile(data), countFile(target));
+}
+
 /**
  * Divides a new data directory into `count` shards. The number can never change, because the shard of a record is computed from it. Without
  * `count`, the directory is not divided: one process serves it.
  * @throws ServiceError `config.invalid` if the directory has data that is divided otherwise
  */
 export function prepareShards(data: string, count: number | undefined): void {
+  refuseClusterData(data);
   const stored = storedShardCount(data);
   if (stored === count) return;
   if (stored !== undefined) {
@@ -35,4 +53,37 @@ export function prepareShards(data: string, count: number | undefined): void {
   }
   mkdirSync(join(data, "shards"), { recursive: true });
   writeFileSync(countFile(data), `${count}\n`);
+}
+
+/**
+ * Makes a new data directory that of a node of a cluster, or checks that it is that.
+ * @throws ServiceError `config.invalid`
+ */
+export function prepareClusterData(data: string, cluster: string): void {
+  const stored = existsSync(clusterFile(data)) ? readFileSync(clusterFile(data), "utf8").trim() : undefined;
+  if (stored === cluster) return;
+  if (stored !== undefined) {
+    throw new ServiceError(
+      "config.invalid",
+      `The data in ${data} is of the cluster ${stored}, and the database has the cluster ${cluster}; name another directory with --data`,
+    );
+  }
+  if (existsSync(join(data, "level")) || existsSync(join(data, "shards"))) {
+    throw new ServiceError(
+      "config.invalid",
+      `The data in ${data} is of a server without a cluster, and cannot become that of a node; name another directory with --data`,
+    );
+  }
+  mkdirSync(data, { recursive: true });
+  writeFileSync(clusterFile(data), `${cluster}\n`);
+}
+
+/** Throws for the data of a cluster's node, which is only a copy of what the log has. */
+function refuseClusterData(data: string): void {
+  if (!existsSync(clusterFile(data))) return;
+  throw new ServiceError(
+    "config.invalid",
+    `The data in ${data} is that of a node of a cluster, a copy of what the cluster's database has: start with --cluster; back up the ` +
+      "database instead, and delete the directory if it is damaged",
+  );
 }

@@ -2,31 +2,49 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { App, ShardPlace } from "../app.ts";
+import type { App, ProcessNetwork, ShardPlace } from "../app.ts";
 import { ServiceError } from "../model/errors.ts";
 import { systemClock } from "../platform/clock.ts";
 import { systemScheduler } from "../platform/scheduler.ts";
 import type { Logger } from "../ports/logger.ts";
+import type { PeerAddress } from "../ports/peers.ts";
+import type { ClusterTask } from "./cluster-network.ts";
 
 /** The environment variable that tells a process which shard it serves. It is removed before any code of the project runs. */
 const TASK_VARIABLE = "HEDDLE_SHARD_PROCESS";
 
-/** Milliseconds before a process that has ended is started again. Doubled each time that it ends early. */
-const FIRST_PAUSE_MS = 250;
+/** Milliseconds after which a process is started again that ended early; doubled each time. */
+export const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
 /** A process that ends within this many milliseconds of its start has ended early. */
 const SETTLED_MS = 10_000;
 
-/** What the parent process tells the process of a shard. */
-export interface ShardTask extends ShardPlace {
+/** The pause after the next end of a process. */
+export const nextPause = (pause: number): number => Math.min(2 * pause, LONGEST_PAUSE_MS);
+
+/** The pause before a process is started again that was started at `since`. */
+export const pauseAfterEnd = (since: number, pause: number): number =>
+  systemClock.mono() - since < SETTLED_MS ? pause : FIRST_PAUSE_MS;
+
+/** What a process that serves with others is told by its parent. */
+export interface ShardTask extends Pick<ShardPlace, "number" | "count"> {
   readonly port: number;
   readonly tokenSecret: string;
+  /** The directory of the processes' Unix sockets, on one machine. Only the user of the server may enter it. */
+  readonly sockets?: string;
+  /** Set for a process of a cluster's node. */
+  readonly cluster?: ClusterTask;
 }
 
-/** What the process of a shard tells its parent: where it serves, or why it failed to start. */
-type Report = Pick<App, "address" | "url" | "transport"> | { readonly failure: string };
+/** What such a process tells its parent. */
+export interface StartedProcess extends Pick<App, "address" | "url" | "transport"> {
+  /** Where it listens for other nodes of a cluster. */
+  readonly peer?: PeerAddress;
+}
 
-/** Takes the task of this process out of the environment. Undefined if this process was not started for a shard, and at later calls. */
+type Report = StartedProcess | { readonly failure: string };
+
+/** The task of this process, if it serves with others. Later calls know of none. */
 export function takeShardTask(env: NodeJS.ProcessEnv): ShardTask | undefined {
   const text = env[TASK_VARIABLE];
   delete env[TASK_VARIABLE];
@@ -38,11 +56,50 @@ export function reportToParent(report: Report, then?: () => void): void {
   process.send?.(report, undefined, undefined, () => then?.());
 }
 
-/** Calls `stop` when the parent asks for it or has ended. Signals are ignored, because the parent handles them. */
-export function onStopOfParent(stop: () => void): void {
+/** Calls `stop` when the parent asks for it, and `orphaned` when it is gone. Signals are the parent's business. */
+export function onStopOfParent(stop: () => void, orphaned: () => void): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   process.on("message", (message) => message === "stop" && stop());
-  process.on("disconnect", stop);
+  process.on("disconnect", orphaned);
+}
+
+/** A process that serves with others, and what it reports when it serves. */
+export interface ShardChild {
+  readonly process: ChildProcess;
+  readonly started: Promise<StartedProcess>;
+}
+
+export function startShardProcess(task: ShardTask): ShardChild {
+  const child = fork(process.argv[1] as string, process.argv.slice(2), {
+    env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
+  });
+  const name = task.number === undefined ? "that forwards requests" : `of shard ${task.number}`;
+  const started = new Promise<StartedProcess>((resolve, reject) => {
+    child.once("message", (report: Report) => {
+      if (!("failure" in report)) return resolve(report);
+      reject(new ServiceError("config.invalid", report.failure));
+    });
+    child.once("exit", (code, signal) =>
+      reject(new ServiceError("config.invalid", `the process ${name} ended: ${signal ?? code}`)),
+    );
+    child.once("error", reject);
+  });
+  return { process: child, started };
+}
+
+/** Lets a process end, and waits for it. */
+export function stopShardProcess(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    child.once("exit", () => resolve());
+    child.send("stop", () => undefined);
+  });
+}
+
+/** The network of processes on one machine. */
+export function unixNetwork(sockets: string, number: number | undefined): ProcessNetwork {
+  const addressOf = (shard: number): PeerAddress => ({ path: join(sockets, String(shard)) });
+  return { own: addressOf(number ?? 0), addressOf, isOwner: () => true };
 }
 
 /** Starts and restarts the processes of a server, one for each shard. */
@@ -59,8 +116,8 @@ export class ShardProcesses {
     process.once("exit", () => rmSync(this.#sockets, { recursive: true, force: true }));
   }
 
-  /** Starts all processes. @throws ServiceError if one fails to start; then the others are stopped */
-  async start(): Promise<Pick<App, "address" | "url" | "transport">> {
+  /** Starts all. @throws ServiceError if one fails; then none is left */
+  async start(): Promise<StartedProcess> {
     try {
       const numbers = Array.from({ length: this.#task.count }, (_, number) => number);
       const started = await Promise.all(numbers.map((number) => this.#startKept(number, FIRST_PAUSE_MS)));
@@ -72,30 +129,13 @@ export class ShardProcesses {
     }
   }
 
-  /** Starts the process of a shard and waits until it serves. From then on, starts it again whenever it ends. */
-  async #startKept(number: number, pause: number): Promise<Exclude<Report, { failure: string }>> {
-    const started = await this.#start(number);
+  /** Starts the process of a shard, and from when it serves, starts it again whenever it ends. */
+  async #startKept(number: number, pause: number): Promise<StartedProcess> {
+    const child = startShardProcess({ ...this.#task, number, sockets: this.#sockets });
+    this.#children.set(number, child.process);
+    const started = await child.started;
     this.#keep(number, pause);
     return started;
-  }
-
-  /** Starts the process of a shard, and waits until it serves. */
-  #start(number: number): Promise<Exclude<Report, { failure: string }>> {
-    const task: ShardTask = { ...this.#task, number, sockets: this.#sockets };
-    const child = fork(process.argv[1] as string, process.argv.slice(2), {
-      env: { ...process.env, [TASK_VARIABLE]: JSON.stringify(task) },
-    });
-    this.#children.set(number, child);
-    return new Promise((resolve, reject) => {
-      child.once("message", (report: Report) => {
-        if (!("failure" in report)) return resolve(report);
-        reject(new ServiceError("config.invalid", report.failure));
-      });
-      child.once("exit", (code, signal) =>
-        reject(new ServiceError("config.invalid", `the process of shard ${number} ended: ${signal ?? code}`)),
-      );
-      child.once("error", reject);
-    });
   }
 
   /** Starts the process of a shard again whenever it ends. */
@@ -103,19 +143,17 @@ export class ShardProcesses {
     const since = systemClock.mono();
     this.#children.get(number)?.once("exit", (code, signal) => {
       if (this.#isStopping) return;
-      const isEarly = systemClock.mono() - since < SETTLED_MS;
-      const ms = isEarly ? pause : FIRST_PAUSE_MS;
       this.#logger.error("the process of a shard ended; it is started again", {
         shard: number,
         code,
         signal,
       });
-      this.#restart(number, ms);
+      this.#restart(number, pauseAfterEnd(since, pause));
     });
   }
 
   #restart(number: number, pause: number): void {
-    const next = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    const next = nextPause(pause);
     systemScheduler.after(pause, () => {
       if (this.#isStopping) return;
       this.#startKept(number, next).catch((cause: unknown) => {
@@ -129,14 +167,6 @@ export class ShardProcesses {
   /** Asks all processes to stop, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isStopping = true;
-    const ended = [...this.#children.values()].map(
-      (child) =>
-        new Promise<void>((resolve) => {
-          if (child.exitCode !== null || child.signalCode !== null) return resolve();
-          child.once("exit", () => resolve());
-          child.send("stop", () => undefined);
-        }),
-    );
-    await Promise.all(ended);
+    await Promise.all([...this.#children.values()].map(stopShardProcess));
   }
 }

@@ -1,6 +1,7 @@
 import { shardOf } from "../model/shard-of.ts";
 import type { Clock } from "../ports/clock.ts";
 import {
+  ANY_SHARD,
   type ForwardedRequest,
   type Forwarding,
   HOME_SHARD,
@@ -13,13 +14,16 @@ import {
 } from "../ports/peers.ts";
 import type { Scheduler } from "../ports/scheduler.ts";
 import type { ByteStream, Reply, ReplyHeaders, Socket } from "../ports/transport.ts";
+import { startKeyOf } from "../service/idempotency.ts";
 import { clientHeaders, endToEndHeaders } from "./forwarded-headers.ts";
 import { askPatiently, Patience } from "./patience.ts";
 
 export interface ForwardingDeps {
-  /** The number of this process's shard. */
-  readonly own: number;
+  /** The number of this process's shard; undefined if it has none. */
+  readonly own: number | undefined;
   readonly count: number;
+  /** Whether this process may answer for its shard now. */
+  readonly isOwner: () => boolean;
   readonly peers: Peers;
   readonly newId: () => string;
   readonly clock: Clock;
@@ -37,15 +41,28 @@ const isSendable = (code: number): boolean => code >= 1000 && (code <= 1003 || c
 
 export function createForwarding(deps: ForwardingDeps): Forwarding {
   const { own, count, peers } = deps;
-  const numberOf = (name: ShardName): number => (name === HOME_SHARD ? 0 : shardOf(name, count));
+  let next = 0;
+  const numberOf = (name: ShardName): number => {
+    if (name === HOME_SHARD) return 0;
+    return name === ANY_SHARD ? (own ?? next++ % count) : shardOf(name, count);
+  };
+  /** Makes an idempotency key for a run without a thread, which is in the shard of its key. */
+  const keyIn = (shard: number): string => {
+    for (;;) {
+      const key = deps.newId();
+      if (shardOf(startKeyOf(key), count) === shard) return key;
+    }
+  };
   return {
     request(name, request, reply, more) {
       const shard = numberOf(name);
-      if (shard === own) return undefined;
+      // Without a lease, the request goes to whichever process has the shard by now, which may be this one again.
+      if (shard === own && deps.isOwner()) return undefined;
       // Read now: the request is invalid once this call has returned.
       const headers = endToEndHeaders(request.headers());
       const isKeyed = (request.header("idempotency-key") ?? "") !== "";
-      if (more.startsRun && !isKeyed) headers["idempotency-key"] = deps.newId();
+      if (more.startsRun && !isKeyed)
+        headers["idempotency-key"] = name === ANY_SHARD ? keyIn(shard) : deps.newId();
       const asked = {
         method: request.method,
         path: request.query === "" ? request.path : `${request.path}?${request.query}`,
@@ -65,7 +82,7 @@ export function createForwarding(deps: ForwardingDeps): Forwarding {
 
     socket(name, socket, client, request) {
       const shard = name === undefined ? undefined : numberOf(name);
-      if (shard === own) return undefined;
+      if (shard !== undefined && shard === own && deps.isOwner()) return undefined;
       const headers = { ...endToEndHeaders(Object.entries(request.headers)), ...clientHeaders(client) };
       const opened = shard === undefined ? Array.from({ length: count }, (_, one) => one) : [shard];
       const connect = (one: number): Promise<PeerSocket> =>

@@ -8,17 +8,21 @@ import { ShardRouter } from "./shard-router.ts";
 export type ListingService = Pick<Service, "threads" | "runs" | "crons" | "webhooks" | "inspection">;
 
 /**
- * The service of a process that has one of several shards. Lists, counts and bulk calls cover all shards. Everything else concerns only the
- * process's own shard, because requests for other shards are forwarded.
+ * The service of a process that has one of several shards, or none. Lists, counts and bulk calls are those of all shards; everything else is of its own
+ * shard, since a request for another one is forwarded.
  */
 export class ProcessService implements Service {
   readonly #own: Service;
   readonly #router: ShardRouter<ListingService>;
 
-  /** @param others the services of the other shards, each in another process, by shard number */
-  constructor(own: Service, others: ReadonlyMap<number, ListingService>, number: number) {
+  /**
+   * @param others for each other shard, by its number, its service in another process
+   * @param number undefined if the process has no shard
+   */
+  constructor(own: Service, others: ReadonlyMap<number, ListingService>, number: number | undefined) {
     this.#own = own;
-    const shards = Array.from({ length: others.size + 1 }, (_, shard) => others.get(shard) ?? own);
+    const count = others.size + (number === undefined ? 0 : 1);
+    const shards = Array.from({ length: count }, (_, shard) => others.get(shard) ?? own);
     this.#router = new ShardRouter(shards, number);
   }
 

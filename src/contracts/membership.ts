@@ -47,6 +47,13 @@ export const membershipContract = defineContract<MembershipHarness>({
     });
   },
 
+  "a view is what a node sees, and makes no node of the one that looks": async ({ membership, other }) => {
+    deepEqual(await membership.view(), { nodes: [], owners: [] });
+    await membership.renew(A, []);
+    const lease = await taken(membership, A, 1);
+    deepEqual(await other.view(), { nodes: [A], owners: [{ ...lease, node: "a" }] });
+  },
+
   "a node can change its address": async ({ membership, other }) => {
     await membership.renew(A, []);
     const moved = { ...A, address: "http://elsewhere:2024" };

@@ -1,8 +1,8 @@
 import { parseUuid } from "../model/ids.ts";
-import { HOME_SHARD, type ShardName } from "../ports/peers.ts";
+import { ANY_SHARD, HOME_SHARD, type ShardName } from "../ports/peers.ts";
 import type { HttpRequest } from "../ports/transport.ts";
 import { QueryParams } from "../schemas/query.ts";
-import { startKeyOf } from "./start-run.ts";
+import { startKeyOf } from "../service/idempotency.ts";
 import type { Match } from "./router.ts";
 
 const STARTS_RUN = /^(\/threads\/:thread_id)?\/runs(\/stream|\/wait)?$|^\/threads\/:thread_id\/events$/;
@@ -24,6 +24,8 @@ export function shardNameOf(found: Match, request: HttpRequest): ShardName | und
     // The id of a run was made so that it leads to the same shard as the id of its thread.
     return parseUuid(query.text("thread_id")) ?? parseUuid(query.text("run_id"));
   }
-  const key = startsRun(found) ? request.header("idempotency-key") : undefined;
-  return key === undefined || key === "" ? undefined : startKeyOf(key);
+  if (path === "/runs/batch" || (path === "/runs/crons" && found.route.method === "POST")) return ANY_SHARD;
+  if (!startsRun(found)) return undefined;
+  const key = request.header("idempotency-key");
+  return key === undefined || key === "" ? ANY_SHARD : startKeyOf(key);
 }

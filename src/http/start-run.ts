@@ -3,7 +3,7 @@ import type { RunRecord, StreamMode } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { RouteCall } from "./request-context.ts";
 import type { RouteDeps } from "./deps.ts";
-import type { IdempotencyKey } from "../service/idempotency.ts";
+import { type IdempotencyKey, startKeyOf } from "../service/idempotency.ts";
 import type { RawBody } from "../schemas/body.ts";
 import { machineEventSchema } from "../schemas/request-schemas.ts";
 import { parseBatchRequest, parseRunRequest } from "../schemas/run-request.ts";
@@ -78,9 +78,6 @@ function requestKey(call: RouteCall, routePath: string, body: RawBody): Idempote
   }
   return { key: startKeyOf(key), content: `${routePath}\n${JSON.stringify(body)}` };
 }
-
-/** The name under which the key of a request is kept. */
-export const startKeyOf = (key: string): string => `request ${key}`;
 
 export const runPath = (run: RunRecord): string => `/threads/${run.thread_id}/runs/${run.run_id}`;
 export const threadlessRunPath = (run: RunRecord): string => `/runs/${run.run_id}`;

@@ -9,9 +9,9 @@ export interface MetricsResponse {
 
 /** The metrics of a process among several. */
 export interface SharedMetrics {
-  /** The number of the process's shard, which becomes a label. */
-  readonly shard: number;
-  /** The metrics of the other processes. Processes that do not answer are left out. */
+  /** The number of the process's shard, which becomes a label; `none` if it has no shard. */
+  readonly shard: number | "none";
+  /** The snapshots of those other processes that answer. */
   others(): Promise<readonly unknown[]>;
 }
 

@@ -18,17 +18,20 @@ export interface LogOptions {
   readonly level?: LogLevel;
   /** How to colour lines of text for people; absent: JSON lines. */
   readonly text?: ApplyStyle;
+  /** Fields of every line. */
+  readonly common?: LogFields;
   /** Called with each line, including its line break. */
   readonly write: (line: string) => void;
 }
 
 /** Makes a logger that writes one line for each message: JSON, or text for people. */
-export function createLogger({ clock, level = "info", text, write }: LogOptions): Logger {
+export function createLogger({ clock, level = "info", text, common, write }: LogOptions): Logger {
   const least = LOG_LEVELS.indexOf(level);
   const at =
     (own: LogLevel, rank: number) =>
-    (message: string, fields?: LogFields): void => {
+    (message: string, more?: LogFields): void => {
       if (rank < least) return;
+      const fields = common === undefined ? more : { ...common, ...more };
       try {
         const at = new Date(clock.now());
         write(

@@ -19,7 +19,11 @@ export interface ClusterView {
   readonly nodes: readonly ClusterNode[];
   /** The leases that have not ended, by shard. */
   readonly owners: readonly (ShardLease & { readonly node: string })[];
-  /** The leases that the node has passed to {@link Membership.renew} and still has. */
+}
+
+/** A cluster, as a node sees it that has renewed. */
+export interface RenewedView extends ClusterView {
+  /** Those of the renewed leases that the node still has. */
   readonly kept: readonly ShardLease[];
 }
 
@@ -34,12 +38,14 @@ export interface ClusterView {
  * Every failure MUST be a ServiceError `storage.unavailable`. Then it is unknown whether the call had an effect.
  */
 export interface Membership {
+  /** Shows the cluster, and changes nothing. */
+  view(): Promise<ClusterView>;
   /**
    * Registers a node, or extends its registration, and extends its leases. The registration and all leases then end at
    * the same time. A lease that has ended is extended too if nobody has taken the shard. MUST be one step: if each
    * shard took a step of its own, some leases could end while the node is still renewing the others.
    */
-  renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<ClusterView>;
+  renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<RenewedView>;
   /**
    * Takes a shard that has no owner, or whose lease has ended, or that the node itself owns. Returns the new epoch; undefined if another node owns
    * it. MUST give a shard to one node only, however many ask at once.

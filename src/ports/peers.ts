@@ -38,7 +38,10 @@ export type PeerSocket = Pick<Socket, "send" | "onMessage" | "close"> & {
   onClose(listener: (code: number, reason: string) => void): void;
 };
 
-/** Thrown when another process of this server did not answer. */
+/** The status with which a process answers that has the shard no longer: the sender looks again for the one that has it. */
+export const MISDIRECTED = 421;
+
+/** The process did not answer. */
 export class PeerLost extends Error {
   override readonly name = "PeerLost";
   /** Whether the process may have got the request. */
@@ -50,7 +53,10 @@ export class PeerLost extends Error {
   }
 }
 
-/** The processes of a server that share its port, each with a shard. */
+/** Where a process listens for others: on a Unix socket, or in a network. */
+export type PeerAddress = { readonly path: string } | { readonly host: string; readonly port: number };
+
+/** The processes of a server, each with a shard. */
 export interface Peers {
   /** @throws PeerLost */
   request(shard: number, request: PeerRequest, signal: AbortSignal): Promise<PeerResponse>;
@@ -66,9 +72,10 @@ export interface KnownClient {
   readonly user: AuthUser | undefined;
 }
 
-/** Says which shard has to answer a request: the shard of a name, such as a thread's id, or the home shard. */
-export type ShardName = string | typeof HOME_SHARD;
+/** What says in which shard a request is served: a name, as of a thread; that it is the home shard; or that any shard can serve it. */
+export type ShardName = string | typeof HOME_SHARD | typeof ANY_SHARD;
 export const HOME_SHARD: unique symbol = Symbol("home shard");
+export const ANY_SHARD: unique symbol = Symbol("any shard");
 
 export interface ForwardedRequest {
   readonly client: KnownClient & { readonly id: string; readonly headers: Headers };

@@ -1,15 +1,15 @@
 import type { Membership } from "../ports/membership.ts";
 import type { ShardLog } from "../ports/shard-log.ts";
 import type { ShardSnapshots } from "../ports/shard-snapshots.ts";
-import { openSchema } from "./cluster-schema.ts";
+import { type ClusterIdentity, findSchema, openSchema } from "./cluster-schema.ts";
 import { PostgresConnections, type PostgresDeps, type PostgresOptions } from "./connections.ts";
 import { PostgresMembership } from "./postgres-membership.ts";
 import { PostgresShardLog } from "./postgres-shard-log.ts";
 import { PostgresShardSnapshots } from "./postgres-shard-snapshots.ts";
 
 export interface ClusterOptions extends PostgresOptions {
-  /** The number of shards. It is the same for all nodes, and can never be changed. */
-  readonly shards: number;
+  /** The number of shards: the same for all nodes, and for good. Absent: as many as the cluster has; of a new one, 4. */
+  readonly shards?: number;
   /** The schema of the tables, which is created if it is missing. Each cluster of a database has its own. Default: `heddle`. */
   readonly schema?: string;
   /** Milliseconds after which a node loses a shard if it does not renew its lease. Default: 3,000. */
@@ -17,26 +17,35 @@ export interface ClusterOptions extends PostgresOptions {
 }
 
 /** What the nodes of a cluster share, in a PostgreSQL database. */
-export interface ClusterDatabase {
-  /** A UUID that was made with the tables. */
-  readonly id: string;
+export interface ClusterDatabase extends ClusterIdentity {
   readonly log: ShardLog;
   readonly membership: Membership;
   readonly snapshots: ShardSnapshots;
   close(): Promise<void>;
 }
 
-const LEASE_MS = 3_000;
+export const DEFAULT_LEASE_MS = 3_000;
 
 /**
  * Opens the database of a cluster, and creates its tables if there are none.
  * @throws ServiceError `config.invalid`, `storage.version`, `storage.unavailable`
  */
-export async function openClusterDatabase(
+export function openClusterDatabase(options: ClusterOptions, deps: PostgresDeps): Promise<ClusterDatabase> {
+  return open(options, deps, (connections, schema) => openSchema(connections, schema, options.shards));
+}
+
+/** Like {@link openClusterDatabase}, for a cluster that must be there. */
+export const findClusterDatabase = (
+  options: Omit<ClusterOptions, "shards">,
+  deps: PostgresDeps,
+): Promise<ClusterDatabase> => open(options, deps, findSchema);
+
+async function open(
   options: ClusterOptions,
   deps: PostgresDeps,
+  identify: (connections: PostgresConnections, schema: string) => Promise<ClusterIdentity>,
 ): Promise<ClusterDatabase> {
-  const { schema = "heddle", leaseMs = LEASE_MS } = options;
+  const { schema = "heddle", leaseMs = DEFAULT_LEASE_MS } = options;
   const connections = await PostgresConnections.create(options, deps);
   const leaseConnections = await PostgresConnections.create({ ...options, connections: 1 }, deps);
   const snapshotConnections = await PostgresConnections.create({ ...options, connections: 1 }, deps);
@@ -44,9 +53,8 @@ export async function openClusterDatabase(
     await Promise.all([connections.close(), leaseConnections.close(), snapshotConnections.close()]);
   };
   try {
-    const { id } = await openSchema(connections, schema, options.shards);
     return {
-      id,
+      ...(await identify(connections, schema)),
       log: new PostgresShardLog(connections, schema),
       membership: new PostgresMembership(leaseConnections, schema, leaseMs),
       snapshots: new PostgresShardSnapshots(snapshotConnections, schema),

@@ -3,6 +3,8 @@ import type { PostgresConnections } from "./connections.ts";
 
 /** The version of the tables. */
 const FORMAT = 1;
+/** The shards of a cluster that is made without a number. */
+const DEFAULT_SHARDS = 4;
 /** PostgreSQL 14. */
 const OLDEST_VERSION = 140_000;
 /** The key of the lock that is held while tables are created: `heddle` in ASCII. */
@@ -19,16 +21,37 @@ export interface ClusterIdentity {
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Creates the tables of a cluster if there are none, even if several nodes do so at the same time. Checks tables that
- * exist.
- * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version`
- * for tables of another version; `storage.unavailable`
+ * Creates the tables of a cluster where there are none, also if several nodes do so at the same time, and checks those that are there.
+ * @param shards undefined: as many as the cluster has; of a new one, 4
+ * @throws ServiceError `config.invalid` for another number of shards, or a database that is too old; `storage.version` for tables of another
+ *   version; `storage.unavailable`
  */
 export async function openSchema(
   connections: PostgresConnections,
   schema: string,
-  shards: number,
+  shards: number | undefined,
 ): Promise<ClusterIdentity> {
+  if (!(await hasTables(connections, schema))) {
+    await connections.runScript(creation(schema, shards ?? DEFAULT_SHARDS));
+  }
+  const cluster = await readIdentity(connections, schema);
+  if (shards !== undefined && cluster.shards !== shards) {
+    throw new ServiceError(
+      "config.invalid",
+      `The cluster in the schema ${schema} was made with ${cluster.shards} shards, not ${shards}: the number cannot change. ` +
+        "For a second cluster in the same database, choose another schema",
+    );
+  }
+  return cluster;
+}
+
+/** Like {@link openSchema}, for a cluster that must be there. */
+export async function findSchema(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
+  if (await hasTables(connections, schema)) return readIdentity(connections, schema);
+  throw new ServiceError("config.invalid", `The database has no cluster in the schema ${schema}`);
+}
+
+async function hasTables(connections: PostgresConnections, schema: string): Promise<boolean> {
   const [server] = await connections.runScript(
     "SELECT current_setting('server_version_num')::int AS version, current_setting('transaction_read_only') AS read_only, " +
       `to_regclass('${`${quoteName(schema)}.cluster`.replaceAll("'", "''")}') IS NOT NULL AS exists`,
@@ -40,7 +63,10 @@ export async function openSchema(
       "The PostgreSQL database is read-only: it may be a standby",
     );
   }
-  if (server?.["exists"] !== true) await connections.runScript(creation(schema, shards));
+  return server?.["exists"] === true;
+}
+
+async function readIdentity(connections: PostgresConnections, schema: string): Promise<ClusterIdentity> {
   const [stored] = await connections.runScript(
     `SELECT id::text, shards, format FROM ${quoteName(schema)}.cluster`,
   );
@@ -51,15 +77,7 @@ export async function openSchema(
       `The tables of the cluster in the schema ${schema} have the version ${format}; this version of Heddle reads ${FORMAT}`,
     );
   }
-  const cluster = { id: stored?.["id"] as string, shards: stored?.["shards"] as number };
-  if (cluster.shards !== shards) {
-    throw new ServiceError(
-      "config.invalid",
-      `The cluster in the schema ${schema} was made with ${cluster.shards} shards, not ${shards}: the number cannot change. ` +
-        "For a second cluster in the same database, choose another schema",
-    );
-  }
-  return cluster;
+  return { id: stored?.["id"] as string, shards: stored?.["shards"] as number };
 }
 
 /** @throws ServiceError `config.invalid` */

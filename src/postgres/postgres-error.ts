@@ -21,11 +21,11 @@ const MEANINGS: { readonly [sqlState: string]: readonly [code: ErrorCode, meanin
   "57014": ["storage.unavailable", "took too long for a statement"],
   "26000": [
     "storage.unavailable",
-    "is behind a pooler that does not keep prepared statements: set cluster.prepared to false",
+    "is behind a pooler that does not keep prepared statements, which a cluster needs",
   ],
   "42P05": [
     "storage.unavailable",
-    "is behind a pooler that does not keep prepared statements: set cluster.prepared to false",
+    "is behind a pooler that does not keep prepared statements, which a cluster needs",
   ],
 };
 

@@ -1,12 +1,13 @@
-import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
+import type { ClusterNode, ClusterView, Membership, RenewedView, ShardLease } from "../ports/membership.ts";
 import { quoteName } from "./cluster-schema.ts";
-import type { PostgresConnections, Statement } from "./connections.ts";
+import type { PostgresConnections, Row, Statement } from "./connections.ts";
 import { unavailableDatabase } from "./postgres-error.ts";
 
 /** Nodes and leases in two tables of PostgreSQL. Leases end by PostgreSQL's clock. Each call is one statement. */
 export class PostgresMembership implements Membership {
   readonly #connections: PostgresConnections;
   readonly #leaseMs: number;
+  readonly #view: Statement;
   readonly #renew: Statement;
   readonly #take: Statement;
   readonly #give: Statement;
@@ -19,8 +20,12 @@ export class PostgresMembership implements Membership {
     const schema = quoteName(schemaName);
     const until = (parameter: string): string =>
       `clock_timestamp() + ${parameter} * interval '1 millisecond'`;
-    // A statement reads tables as they were before it. So the node and the leases that it renews are excluded here, and
-    // added to the result.
+    const nodes = `(SELECT json_agg(json_build_object('id', id, 'address', address)) FROM ${schema}.nodes
+            WHERE lives_until > clock_timestamp()`;
+    const owners = `(SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
+            WHERE lease_until > clock_timestamp()`;
+    this.#view = { name: "heddle-view", text: `SELECT ${nodes}) AS nodes, ${owners}) AS owners` };
+    // The tables at the end are read as they were before the statement, so what it changes is added.
     this.#renew = {
       name: "heddle-renew",
       text: `WITH known AS (
@@ -33,10 +38,8 @@ export class PostgresMembership implements Membership {
           RETURNING s.shard, s.epoch
         )
         SELECT
-          (SELECT json_agg(json_build_object('id', id, 'address', address)) FROM ${schema}.nodes
-            WHERE id <> $1 AND lives_until > clock_timestamp()) AS nodes,
-          (SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch, 'node', owner)) FROM ${schema}.shards
-            WHERE lease_until > clock_timestamp() AND shard NOT IN (SELECT shard FROM kept)) AS owners,
+          ${nodes} AND id <> $1) AS nodes,
+          ${owners} AND shard NOT IN (SELECT shard FROM kept)) AS owners,
           (SELECT json_agg(json_build_object('shard', shard, 'epoch', epoch)) FROM kept) AS kept`,
     };
     this.#take = {
@@ -55,19 +58,18 @@ export class PostgresMembership implements Membership {
     };
   }
 
-  async renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<ClusterView> {
+  async view(): Promise<ClusterView> {
+    const [row] = await this.#run(this.#view, []);
+    return viewOf(row);
+  }
+
+  async renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<RenewedView> {
     const shards = leases.map(({ shard }) => shard);
     const epochs = leases.map(({ epoch }) => epoch);
     const [row] = await this.#run(this.#renew, [node.id, node.address, this.#leaseMs, shards, epochs]);
-    // PostgreSQL returns null instead of an empty list.
-    const others = (row?.["nodes"] ?? []) as ClusterNode[];
-    const owners = (row?.["owners"] ?? []) as ClusterView["owners"];
     const kept = ((row?.["kept"] ?? []) as ShardLease[]).toSorted(byShard);
-    return {
-      nodes: [...others, { id: node.id, address: node.address }].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      owners: [...owners, ...kept.map((lease) => ({ ...lease, node: node.id }))].toSorted(byShard),
-      kept,
-    };
+    const own = kept.map((lease) => ({ ...lease, node: node.id }));
+    return { ...viewOf(row, [{ id: node.id, address: node.address }], own), kept };
   }
 
   async take(node: string, shard: number): Promise<number | undefined> {
@@ -90,6 +92,20 @@ export class PostgresMembership implements Membership {
       throw unavailableDatabase(error);
     }
   }
+}
+
+/** A row as a view, with the node and the leases that are not in it. An empty list is null in the row. */
+function viewOf(
+  row: Row | undefined,
+  nodes: ClusterView["nodes"] = [],
+  leases: ClusterView["owners"] = [],
+): ClusterView {
+  const others = (row?.["nodes"] ?? []) as ClusterView["nodes"];
+  const owners = (row?.["owners"] ?? []) as ClusterView["owners"];
+  return {
+    nodes: [...others, ...nodes].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    owners: [...owners, ...leases].toSorted(byShard),
+  };
 }
 
 const byShard = (a: ShardLease, b: ShardLease): number => a.shard - b.shard;

@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import type { ClusterNode, ClusterView, Membership, ShardLease } from "../ports/membership.ts";
+import type { ClusterNode, ClusterView, Membership, RenewedView, ShardLease } from "../ports/membership.ts";
 import type { MemoryShardLog } from "./memory-shard-log.ts";
 
 interface OwnedLease extends ShardLease {
@@ -25,7 +25,7 @@ export class MemoryMembership implements Membership {
     this.#leaseMs = leaseMs;
   }
 
-  async renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<ClusterView> {
+  async renew(node: ClusterNode, leases: readonly ShardLease[]): Promise<RenewedView> {
     const now = this.#clock.mono();
     const until = now + this.#leaseMs;
     this.#nodes.set(node.id, { node, until });
@@ -35,6 +35,11 @@ export class MemoryMembership implements Membership {
       this.#leases.set(shard, { ...lease, until });
       return true;
     });
+    return { ...(await this.view()), kept: kept.toSorted((a, b) => a.shard - b.shard) };
+  }
+
+  async view(): Promise<ClusterView> {
+    const now = this.#clock.mono();
     return {
       nodes: [...this.#nodes.values()]
         .filter((one) => one.until > now)
@@ -44,7 +49,6 @@ export class MemoryMembership implements Membership {
         .filter((lease) => lease.until > now)
         .map(({ shard, epoch, node }) => ({ shard, epoch, node }))
         .toSorted((a, b) => a.shard - b.shard),
-      kept: kept.toSorted((a, b) => a.shard - b.shard),
     };
   }
 

@@ -17,6 +17,9 @@ export interface IdempotencyKey {
   readonly neverExpires?: true;
 }
 
+/** The name under which the idempotency key of a request that starts a run is kept. It says in which shard a run without a thread is. */
+export const startKeyOf = (key: string): string => `request ${key}`;
+
 /** Makes the idempotency record for the run that the request starts; both are stored together. */
 export type MakeIdempotencyRecord = (run: string) => IdempotentRequest;
 

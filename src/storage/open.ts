@@ -54,6 +54,13 @@ export type StorageOptions =
       /** True: all tables are verified before the storage is open. Otherwise, tables that were verified before are verified again after the start. */
       readonly isVerified?: boolean;
     }
+  | {
+      /** A directory whose batches are durable elsewhere. What it has lost is restored from there, so it is not checked for losses. */
+      readonly kind: "replicated";
+      readonly directory: string;
+      /** Wraps the database of the directory in the store that makes batches durable. */
+      readonly replicate: (local: KeyValueStore) => KeyValueStore;
+    }
   | { readonly kind: "memory" }
   | { readonly kind: "key-value"; readonly store: KeyValueStore };
 
@@ -102,6 +109,8 @@ export async function openStorage(options: StorageOptions, deps: StorageDeps): P
   switch (options.kind) {
     case "level":
       return openDirectory(resolve(options.directory), options.isVerified === true, deps);
+    case "replicated":
+      return openReplicated(resolve(options.directory), options.replicate, deps);
     case "memory":
       return start(new MemoryKeyValueStore(), "memory", false, deps);
     case "key-value":
@@ -137,6 +146,28 @@ async function openDirectory(directory: string, isVerified: boolean, deps: Stora
           lock.release();
         }
       },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function openReplicated(
+  directory: string,
+  replicate: (local: KeyValueStore) => KeyValueStore,
+  deps: StorageDeps,
+): Promise<Storage> {
+  makeDirectory(directory);
+  const lock = lockDirectory(directory);
+  try {
+    const local = new LevelDbKeyValueStore(databaseIn(directory), false);
+    const storage = await start(replicate(local), directory, false, deps);
+    return {
+      ...storage,
+      size: () => folderSize(databaseIn(directory)),
+      memory: () => local.memory(),
+      close: () => storage.close().finally(() => lock.release()),
     };
   } catch (error) {
     lock.release();

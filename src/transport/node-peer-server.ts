@@ -1,29 +1,48 @@
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { PeerAddress } from "../ports/peers.ts";
 import type { Handlers, TransportOptions } from "../ports/transport.ts";
 import { MAX_HEAD_BYTES } from "./limits.ts";
 import { createNodeHandler } from "./node-handler.ts";
-import { decodeHeaders } from "./node-peers.ts";
+import { decodeHeaders, SHARED_KEY_TLS } from "./node-peers.ts";
 
 export interface PeerServer {
+  readonly address: PeerAddress;
   startDraining(): void;
   close(): Promise<void>;
 }
 
-/** Serves the other processes of this server on a Unix socket. Who may reach it is up to the directory of `path`. */
+/**
+ * Serves the other processes of this server. Who may reach a Unix socket is up to the directory of its path; connections in a network need the
+ * key.
+ * @param secured the key, and the shard that this process has
+ */
 export async function openPeerServer(
   handlers: Handlers,
-  path: string,
+  address: PeerAddress,
   options: Pick<TransportOptions, "maxBody" | "bodyMemory" | "scheduler">,
+  secured?: { readonly shard: number; readonly key: Uint8Array },
 ): Promise<PeerServer> {
-  const server = createServer({
-    // Idle connections are never closed: their clients are processes of this server.
+  const settings = {
+    // Connections are kept for good: their owners are processes of this server.
     keepAliveTimeout: 0,
     requestTimeout: 0,
     headersTimeout: 0,
     maxHeaderSize: 4 * MAX_HEAD_BYTES,
     noDelay: true,
-  });
+  };
+  if ("port" in address && secured === undefined)
+    throw new TypeError("a process serves a network only with a key");
+  const server =
+    secured === undefined
+      ? createServer(settings)
+      : createSecureServer({
+          ...settings,
+          ...SHARED_KEY_TLS,
+          pskCallback: (_, identity) => (identity === String(secured.shard) ? secured.key : null),
+        });
   const handler = createNodeHandler(handlers, options);
   server.on("request", (raw, response) => {
     decodeHeaders(raw);
@@ -34,12 +53,14 @@ export async function openPeerServer(
     handler.upgrade(raw, ...rest);
   });
   // A process that was killed has left its socket.
-  rmSync(path, { force: true });
+  if ("path" in address) rmSync(address.path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ path, exclusive: true }, resolve);
+    server.listen({ ...address, exclusive: true }, resolve);
   });
+  const bound = server.address() as AddressInfo;
   return {
+    address: "port" in address ? { ...address, port: bound.port } : address,
     startDraining: handler.startDraining,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

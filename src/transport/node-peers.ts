@@ -1,6 +1,9 @@
 import { Agent, type IncomingMessage, request as openRequest } from "node:http";
+import { Agent as SecureAgent, request as openSecureRequest } from "node:https";
 import { WebSocket } from "ws";
 import {
+  MISDIRECTED,
+  type PeerAddress,
   PeerLost,
   type PeerReader,
   type PeerRequest,
@@ -10,43 +13,106 @@ import {
 } from "../ports/peers.ts";
 import type { ReplyHeaders } from "../ports/transport.ts";
 
-/** Errors of a connection that was never made. */
-const UNSENT: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED", "EAGAIN"]);
 /** Bytes that wait in a socket before it counts as lost. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
-const lost = (cause: NodeJS.ErrnoException): PeerLost => new PeerLost(!UNSENT.has(cause.code), cause);
+/** TLS whose two ends prove to each other that they have the same key, without certificates. TLS 1.3 of Node has no such keys. */
+export const SHARED_KEY_TLS = {
+  ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
+  minVersion: "TLSv1.2",
+  maxVersion: "TLSv1.2",
+} as const;
+
+/** The connections to one process. */
+interface PeerConnections {
+  readonly address: PeerAddress;
+  readonly agent: Agent;
+  readonly sockets: Set<WebSocket>;
+  /** The options of TLS. */
+  readonly secured: object | undefined;
+}
 
 /**
- * Connects with the other processes of a server over Unix sockets. `pathOf` returns the path of the socket of a shard's
- * process.
+ * Connects with the processes of a server. `addressOf` tells where the process of a shard listens; `key`: the key of connections in a network.
  */
-export function createNodePeers(pathOf: (shard: number) => string): Peers {
-  const agent = new Agent({ keepAlive: true });
-  const sockets = new Set<WebSocket>();
+export function createNodePeers(
+  addressOf: (shard: number) => PeerAddress | undefined,
+  key?: Uint8Array,
+): Peers & { /** Breaks the connections to addresses that no shard has any more. */ dropUnused(): void } {
+  const opened = new Map<number, PeerConnections>();
+  const drop = (shard: number, { agent, sockets }: PeerConnections): void => {
+    opened.delete(shard);
+    for (const raw of sockets) raw.terminate();
+    agent.destroy();
+  };
+  const dropUnused = (): void => {
+    for (const [shard, connections] of opened) {
+      if (!isSameAddress(connections.address, addressOf(shard))) drop(shard, connections);
+    }
+  };
+  const connectionsTo = (shard: number): PeerConnections => {
+    const address = addressOf(shard);
+    if (address === undefined) throw new PeerLost(false, undefined);
+    const known = opened.get(shard);
+    if (known !== undefined && isSameAddress(known.address, address)) return known;
+    if (known !== undefined) drop(shard, known);
+    const secured = "port" in address ? securedBy(key, shard) : undefined;
+    const agent =
+      secured === undefined
+        ? new Agent({ keepAlive: true })
+        : new SecureAgent({ keepAlive: true, ...secured });
+    const connections = { address, agent, sockets: new Set<WebSocket>(), secured };
+    opened.set(shard, connections);
+    return connections;
+  };
   return {
-    request: (shard, request, signal) => send(agent, pathOf(shard), request, signal),
-
-    open: (shard, { path, headers }, protocol) =>
-      new Promise((resolve, reject) => {
-        const url = `ws+unix://${pathOf(shard)}:${path}`;
-        const options = { headers: headersOf(headers), perMessageDeflate: false };
-        const raw = new WebSocket(url, protocol === undefined ? [] : [protocol], options);
-        raw.once("error", (cause: NodeJS.ErrnoException) => reject(new PeerLost(false, cause)));
-        sockets.add(raw);
-        raw.once("close", () => sockets.delete(raw));
-        const early: Message[] = [];
-        const keep = (...message: Message) => void early.push(message);
-        raw.on("message", keep);
-        raw.once("open", () => resolve(new NodePeerSocket(raw, early, keep)));
-      }),
-
+    request: async (shard, request, signal) => send(connectionsTo(shard), request, signal),
+    open: async (shard, request, protocol) => openSocket(connectionsTo(shard), request, protocol),
+    dropUnused,
     close() {
-      for (const raw of sockets) raw.terminate();
-      agent.destroy();
+      for (const [shard, connections] of opened) drop(shard, connections);
     },
   };
 }
+
+/** The shard is told in the handshake, so that a process that has another one by now refuses the connection. */
+function securedBy(key: Uint8Array | undefined, shard: number): object {
+  if (key === undefined) throw new TypeError("processes connect in a network only with a key");
+  return {
+    ...SHARED_KEY_TLS,
+    pskCallback: () => ({ psk: key, identity: String(shard) }),
+    // There are no certificates to check: without the key, the handshake fails.
+    checkServerIdentity: () => undefined,
+  };
+}
+
+function isSameAddress(a: PeerAddress, b: PeerAddress | undefined): boolean {
+  if (b === undefined) return false;
+  if ("path" in a) return "path" in b && a.path === b.path;
+  return "port" in b && a.host === b.host && a.port === b.port;
+}
+
+function openSocket(
+  { address, sockets, secured }: PeerConnections,
+  { path, headers }: Pick<PeerRequest, "path" | "headers">,
+  protocol: string | undefined,
+): Promise<PeerSocket> {
+  return new Promise((resolve, reject) => {
+    const url = "path" in address ? `ws+unix://${address.path}:${path}` : `wss://${hostOf(address)}${path}`;
+    const options = { headers: headersOf(headers), perMessageDeflate: false, ...secured };
+    const raw = new WebSocket(url, protocol === undefined ? [] : [protocol], options);
+    raw.once("error", (cause: NodeJS.ErrnoException) => reject(new PeerLost(false, cause)));
+    sockets.add(raw);
+    raw.once("close", () => sockets.delete(raw));
+    const early: Message[] = [];
+    const keep = (...message: Message) => void early.push(message);
+    raw.on("message", keep);
+    raw.once("open", () => resolve(new NodePeerSocket(raw, early, keep)));
+  });
+}
+
+const hostOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 /** Header values are sent as UTF-8, which {@link decodeHeaders} undoes: Node itself sends the characters of ISO 8859-1 only. */
 const headersOf = (headers: ReplyHeaders): { [name: string]: string | string[] } =>
@@ -72,15 +138,25 @@ export function decodeHeaders({ headers, rawHeaders }: IncomingMessage): void {
 }
 
 function send(
-  agent: Agent,
-  socketPath: string,
+  { address, agent, secured }: PeerConnections,
   { method, path, headers, body }: PeerRequest,
   signal: AbortSignal,
 ): Promise<PeerResponse> {
   return new Promise((resolve, reject) => {
-    const out = openRequest({ agent, socketPath, method, path, headers: headersOf(headers), signal });
-    out.on("error", (cause) => reject(lost(cause)));
-    out.on("response", (response) => resolve(responseOf(response)));
+    const where = "path" in address ? { socketPath: address.path } : address;
+    const open = secured === undefined ? openRequest : openSecureRequest;
+    const out = open({ agent, ...where, method, path, headers: headersOf(headers), signal });
+    let wasSent = false;
+    out.on("socket", (socket) => {
+      if (out.reusedSocket) wasSent = true;
+      else socket.once(secured === undefined ? "connect" : "secureConnect", () => (wasSent = true));
+    });
+    out.on("error", (cause) => reject(new PeerLost(wasSent, cause)));
+    out.on("response", (response) => {
+      if (response.statusCode !== MISDIRECTED) return resolve(responseOf(response));
+      response.resume();
+      reject(new PeerLost(false, undefined));
+    });
     if (body === undefined) out.end();
     else {
       out.setHeader("content-length", body.length);

@@ -18,6 +18,16 @@ describe("JSON lines", () => {
     ]);
   });
 
+  test("every line has the common fields", () => {
+    const { lines, logger } = log({ common: { shard: 1 } });
+    logger.info("a");
+    logger.info("b", { port: 2024 });
+    expect(lines.map((line) => line.replace(/^.*"message":/, ""))).toEqual([
+      '"a","shard":1}\n',
+      '"b","shard":1,"port":2024}\n',
+    ]);
+  });
+
   test("below the level nothing is written", () => {
     const { lines, logger } = log({ level: "warn" });
     logger.debug("a");

@@ -91,6 +91,46 @@ describe("heddle start", () => {
   });
 });
 
+describe("a cluster", () => {
+  const url = "postgres://user:secret@db/heddle";
+
+  test("is named by its database, with what its nodes share", () => {
+    const env = {
+      HEDDLE_CLUSTER_SECRET: "s",
+      HEDDLE_CLUSTER_SCHEMA: "own",
+      HEDDLE_CLUSTER_HOST: "a.test",
+      HEDDLE_CLUSTER_LEASE: "1500",
+    };
+    expect(settings(["--cluster", url, "--node", "a", "--shards", "1"], env)).toEqual({
+      ...defaults,
+      shards: 1,
+      cluster: { url, node: "a", secret: "s", schema: "own", host: "a.test", leaseMs: 1_500 },
+    });
+    expect(settings([], env)).toEqual(defaults);
+    expect(parseCommandLine(["cluster", "status"], { ...env, HEDDLE_CLUSTER: url })).toEqual({
+      command: "cluster",
+      place: { url, schema: "own" },
+    });
+  });
+
+  test.each([
+    [["--node", "a"], "name the cluster too"],
+    [["--cluster", "mysql://db"], "--cluster names no PostgreSQL database"],
+    [["--cluster", url, "--shards", "65"], "from 1 to 64"],
+  ])("%j is refused", (args, why) => {
+    expect(settings(args)).toMatchObject({ command: "refused", why: expect.stringContaining(why) });
+  });
+
+  test("is shown by one command, which needs its database", () => {
+    expect(parseCommandLine(["cluster"], {})).toMatchObject({
+      why: expect.stringContaining("heddle cluster status"),
+    });
+    expect(parseCommandLine(["cluster", "status"], {})).toMatchObject({
+      why: expect.stringContaining("--cluster postgres:"),
+    });
+  });
+});
+
 describe("heddle", () => {
   test.each([[["--help"]], [["-h"]], [["help"]], [["start", "--help"]]])("%j helps", (args) => {
     expect(parseCommandLine(args, {})).toEqual({ command: "help" });
@@ -98,7 +138,7 @@ describe("heddle", () => {
 
   test("--version asks for the version, nothing and the unknown are refused", () => {
     expect(parseCommandLine(["--version"], {})).toEqual({ command: "version" });
-    const commands = "init, build, dev, start, check, repair, backup, inspect, conformance, prove";
+    const commands = "init, build, dev, start, cluster, check, repair, backup, inspect, conformance, prove";
     expect(parseCommandLine([], {})).toEqual({ command: "refused", why: `name a command: ${commands}` });
     expect(parseCommandLine(["serve"], {})).toMatchObject({
       why: `there is no command "serve"; there are: ${commands}`,

@@ -36,6 +36,18 @@ export const where = graph({
   edges: { start: "tell" },
 });
 
+/** Takes longer than a stop waits for. */
+export const slow = graph({
+  state: { log: list() },
+  nodes: {
+    sleep: async (_, ctx) => {
+      if (ctx.attempt === 1) await new Promise((resolve) => setTimeout(resolve, 20_000));
+      return { log: ["done"] };
+    },
+  },
+  edges: { start: "sleep" },
+});
+
 /** Counts in steps that take some time. */
 export const count = graph({
   state: { log: list() },
@@ -50,7 +62,9 @@ export const count = graph({
 `;
 
 const config = home.project("shards", {
-  "heddle.json": { graphs: { where: "./graphs.ts:where", count: "./graphs.ts:count" } },
+  "heddle.json": {
+    graphs: { where: "./graphs.ts:where", count: "./graphs.ts:count", slow: "./graphs.ts:slow" },
+  },
   "graphs.ts": GRAPHS,
   "package.json": { type: "module" },
 });
@@ -393,8 +407,14 @@ test("a stop ends all processes, and another start has all that was stored", asy
   expect(await first.stop()).toBe(0);
   expect(existsSync(join(data, "url"))).toBe(false);
   await expect(fetch(`${first.url}/ok`)).rejects.toThrow("fetch failed");
+  expect(first.output).toMatch(/"message":"stopped","shard":1/);
 
-  const second = await start(data);
+  const copy = home.data("stopped-copy");
+  expect(heddle(["backup", copy, "--data", data])).toMatchObject({ status: 0, stderr: "" });
+  const whole = [0, 1].map((shard) => `${join(copy, "shards", String(shard))} is whole\n`).join("");
+  expect(heddle(["check", "--data", copy])).toEqual({ status: 0, stdout: whole, stderr: "" });
+
+  const second = await start(copy);
   const again = connect(second);
   await Promise.all(
     threads.map(async (id) => {
@@ -408,6 +428,33 @@ test("a stop ends all processes, and another start has all that was stored", asy
   expect(await second.stop("SIGKILL")).toBe(null);
   // The processes end once their parent has.
   await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+test("a second signal ends all processes at once, and the next start goes on", async () => {
+  const data = home.data("stopped-twice");
+  const first = await start(data);
+  const client = connect(first);
+  const threads = (await threadsOf(client, 1)).flat();
+  const pids = await Promise.all(
+    threads.map(async (id) => {
+      const { pid } = (await client.runs.wait(id, "where", { input: { name: "x" } })) as { pid: number };
+      await client.runs.create(id, "slow", { input: {} });
+      return pid;
+    }),
+  );
+  const stopped = first.stop();
+  await first.printed('"message":"stopping"', SHARDS + 1);
+  expect(await first.stop()).toBe(143);
+  expect(await stopped).toBe(143);
+  await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+
+  const again = connect(await start(data));
+  await Promise.all(
+    threads.map(async (id) => {
+      const run = (await again.runs.list(id))[0]?.run_id as string;
+      expect(await again.runs.join(id, run)).toMatchObject({ log: ["done"] });
+    }),
+  );
 });
 
 function isAlive(pid: number): boolean {

@@ -1,0 +1,31 @@
+import { hkdfSync } from "node:crypto";
+import { ServiceError } from "../model/errors.ts";
+
+const MIN_BYTES = 32;
+
+/** What the nodes of a cluster derive from their secret. */
+export interface ClusterKeys {
+  /** The key of the connections between nodes. */
+  readonly connections: Uint8Array;
+  /** The secret that signs WebSocket tokens, if none is configured. */
+  readonly tokens: string;
+  /** Tells whether two nodes have the same secret, without telling the secret. */
+  readonly check: string;
+}
+
+/** Keys for one cluster: with the same secret, another cluster has others. @throws ServiceError `config.invalid` */
+export function deriveClusterKeys(secret: string, cluster: string): ClusterKeys {
+  if (Buffer.byteLength(secret) < MIN_BYTES) {
+    throw new ServiceError(
+      "config.invalid",
+      `A cluster needs a secret of ${MIN_BYTES} bytes or more, the same for all nodes: HEDDLE_CLUSTER_SECRET`,
+    );
+  }
+  const derive = (use: string): Buffer =>
+    Buffer.from(hkdfSync("sha256", secret, cluster, `heddle ${use}`, MIN_BYTES));
+  return {
+    connections: derive("connections"),
+    tokens: derive("tokens").toString("hex"),
+    check: derive("check").toString("hex"),
+  };
+}

@@ -1,0 +1,32 @@
+import { systemClock } from "../platform/clock.ts";
+import { systemRandom } from "../platform/random.ts";
+import { systemScheduler } from "../platform/scheduler.ts";
+import type { Logger } from "../ports/logger.ts";
+import { findClusterDatabase } from "../postgres/cluster-database.ts";
+import { ReplicatedKeyValueStore } from "../replication/replicated-key-value-store.ts";
+import type { StorageOptions } from "../storage/open.ts";
+import { type ClusterTask, endAtOnce } from "./cluster-network.ts";
+
+/** The storage of a shard whose batches go to the cluster's log. */
+export async function clusterStorage(
+  shard: number,
+  directory: string,
+  { epoch, ...place }: ClusterTask,
+  logger: Logger,
+): Promise<StorageOptions> {
+  const { log } = await findClusterDatabase(place, { scheduler: systemScheduler });
+  const deps = {
+    clock: systemClock,
+    scheduler: systemScheduler,
+    random: systemRandom(),
+    onFenced: () => {
+      logger.warn("another node has taken the shard over: this process ends");
+      endAtOnce();
+    },
+  };
+  return {
+    kind: "replicated",
+    directory,
+    replicate: (local) => new ReplicatedKeyValueStore(local, log, { shard, epoch }, deps),
+  };
+}

@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import { ShardLeases } from "../../src/cluster/shard-leases.ts";
+import { ServiceError } from "../../src/model/errors.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import type { ClusterView, Membership } from "../../src/ports/membership.ts";
+import { MemoryMembership } from "../../src/replication/memory-membership.ts";
+import { MemoryShardLog } from "../../src/replication/memory-shard-log.ts";
+import { SimulatedClock } from "../simulation/clock.ts";
+
+const LEASE_MS = 3_000;
+const SHARDS = 2;
+
+function cluster() {
+  const clock = new SimulatedClock();
+  const shared = new MemoryMembership(new MemoryShardLog(), clock, LEASE_MS);
+  /** A node that renews when the test says so. */
+  const node = (id: string, membership: Membership = shared) => {
+    const events: string[] = [];
+    let last: { readonly view: ClusterView; readonly validUntil: number } | undefined;
+    const leases = new ShardLeases({
+      membership,
+      shards: SHARDS,
+      leaseMs: LEASE_MS,
+      clock,
+      scheduler: { soon: () => undefined, after: () => () => undefined },
+      logger: silentLogger,
+      node: () => ({ id, address: "" }),
+      acquired: ({ shard, epoch }) => void events.push(`got ${shard} in epoch ${epoch}`),
+      lost: (shard) => void events.push(`lost ${shard}`),
+      renewed: (view, validUntil) => (last = { view, validUntil }),
+    });
+    const owners = () => last?.view.owners.map((one) => `${one.shard}: ${one.node}`);
+    return { leases, events, owners, isValid: () => clock.mono() < (last?.validUntil ?? 0) };
+  };
+  return { clock, shared, node };
+}
+
+test("a node takes what is free, and another one that whose lease has ended", async () => {
+  const { clock, node } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  expect(a.events).toEqual(["got 0 in epoch 1", "got 1 in epoch 1"]);
+  await b.leases.start();
+  expect([b.events, b.owners()]).toEqual([[], ["0: a", "1: a"]]);
+  clock.advance(LEASE_MS);
+  expect(a.isValid()).toBe(false);
+  await b.leases.renewNow();
+  expect(b.events).toEqual(["got 0 in epoch 2", "got 1 in epoch 2"]);
+  expect(b.owners()).toEqual(["0: b", "1: b"]);
+  await a.leases.renewNow();
+  expect(a.events.slice(2)).toEqual(["lost 0", "lost 1"]);
+});
+
+test("leases that are renewed stay, and are relied on for less than their time", async () => {
+  const { clock, node } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  for (let i = 0; i < 9; i++) {
+    clock.advance(LEASE_MS / 3);
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await Promise.all([a.leases.renewNow(), b.leases.renewNow()]);
+  }
+  expect([a.events.length, b.events.length, a.isValid()]).toEqual([2, 0, true]);
+  clock.advance(LEASE_MS - 1);
+  expect(a.isValid()).toBe(false);
+  await b.leases.renewNow();
+  expect(b.events).toEqual([]);
+});
+
+test("a shard that was lost is left to others for the time of a lease", async () => {
+  const { clock, shared, node } = cluster();
+  const a = node("a");
+  await a.leases.start();
+  clock.advance(LEASE_MS);
+  const epoch = (await shared.take("b", 0)) as number;
+  await a.leases.renewNow();
+  await shared.give("b", { shard: 0, epoch });
+  await a.leases.renewNow();
+  expect(a.events.slice(2)).toEqual(["lost 0"]);
+  clock.advance(LEASE_MS);
+  await a.leases.renewNow();
+  expect(a.events.slice(3)).toEqual(["got 0 in epoch 3"]);
+});
+
+test("a shard is taken anew with a new epoch, but not from another node", async () => {
+  const { clock, shared, node } = cluster();
+  const a = node("a");
+  await a.leases.start();
+  expect(await a.leases.retake(0)).toEqual({ shard: 0, epoch: 2 });
+  await a.leases.renewNow();
+  expect(a.events).toHaveLength(2);
+  clock.advance(LEASE_MS);
+  await shared.take("b", 1);
+  expect(await a.leases.retake(1)).toBeUndefined();
+  expect(a.events.slice(2)).toEqual(["lost 1"]);
+});
+
+test("a node that drains takes nothing, and what it gives up is free at once", async () => {
+  const { node } = cluster();
+  const [a, b] = [node("a"), node("b")];
+  await a.leases.start();
+  a.leases.startDraining();
+  await a.leases.give(0);
+  await a.leases.renewNow();
+  await b.leases.start();
+  expect(b.events).toEqual(["got 0 in epoch 2"]);
+  await a.leases.stop();
+  await b.leases.renewNow();
+  expect(b.events.slice(1)).toEqual(["got 1 in epoch 2"]);
+});
+
+test("without the database a node does not start; later it goes on trying", async () => {
+  const { clock, shared, node } = cluster();
+  let isGone = true;
+  const renew: Membership["renew"] = async (...renewed) => {
+    if (isGone) throw new ServiceError("storage.unavailable", "gone");
+    return shared.renew(...renewed);
+  };
+  const take: Membership["take"] = (...taken) => shared.take(...taken);
+  const a = node("a", Object.assign(Object.create(shared) as Membership, { renew, take }));
+  await expect(a.leases.start()).rejects.toThrow("gone");
+  isGone = false;
+  await a.leases.start();
+  isGone = true;
+  clock.advance(LEASE_MS);
+  await a.leases.renewNow();
+  expect(a.isValid()).toBe(false);
+  isGone = false;
+  await a.leases.renewNow();
+  expect([a.events.length, a.isValid()]).toEqual([2, true]);
+});

@@ -1,0 +1,262 @@
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { shardOf } from "../../src/model/shard-of.ts";
+import { build, heddle, Running } from "../config/process.ts";
+import { connect, Home } from "../config/project.ts";
+import { type PostgresServer, startPostgres, urlOf } from "../postgres/postgres-server.ts";
+import { Client as PostgresClient } from "pg";
+
+const SHARDS = 2;
+const STEPS = 12;
+const LEASE_MS = 1_500;
+const SECRET = "a secret of a cluster, long enough for it";
+// Each test starts several nodes, with several processes each.
+vi.setConfig({ testTimeout: 120_000 });
+const home = new Home({ isInstalled: true });
+let postgres: PostgresServer;
+beforeAll(async () => {
+  [postgres] = await Promise.all([startPostgres(), build()]);
+}, 120_000);
+afterAll(async () => {
+  home.remove();
+  await postgres.remove();
+});
+
+const config = home.project("cluster", {
+  "heddle.json": { graphs: { count: "./graphs.ts:count", where: "./graphs.ts:where" } },
+  "graphs.ts": `
+import { END, graph, list, value } from "heddle";
+
+/** Says in which process it ran. */
+export const where = graph({
+  state: { pid: value(0) },
+  nodes: { tell: async () => ({ pid: process.pid }) },
+  edges: { start: "tell" },
+});
+
+/** Counts in steps that take some time. */
+export const count = graph({
+  state: { log: list() },
+  nodes: {
+    step: async ({ log }) => {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      return { log: [log.length] };
+    },
+  },
+  edges: { start: "step", step: ({ log }) => (log.length < ${STEPS} ? "step" : END) },
+});
+`,
+  "package.json": { type: "module" },
+});
+const counted = Array.from({ length: STEPS }, (_, i) => i);
+
+interface NodeSettings {
+  readonly schema: string;
+  readonly data?: string;
+  readonly shards?: number;
+  readonly env?: Record<string, string>;
+}
+
+const argsOf = (name: string, { schema, data = `${schema}-${name}`, shards = SHARDS }: NodeSettings) =>
+  `--config ${config} --data ${home.data(data)} --node ${name} --cluster ${postgres.url} --shards ${shards}`.split(
+    " ",
+  );
+const envOf = ({ schema, env }: NodeSettings): Record<string, string> => ({
+  HEDDLE_CLUSTER_SECRET: SECRET,
+  HEDDLE_CLUSTER_SCHEMA: schema,
+  HEDDLE_CLUSTER_LEASE: String(LEASE_MS),
+  ...env,
+});
+
+/** Starts a node that ends with the test. */
+async function start(name: string, settings: NodeSettings): Promise<Running> {
+  const node = await Running.start(argsOf(name, settings), envOf(settings), () => undefined);
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === "fail") process.stderr.write(`node ${name}:\n${node.output}`);
+    await node.stop("SIGKILL");
+  });
+  return node;
+}
+
+function refused(name: string, settings: NodeSettings, ...more: string[]): string {
+  const args = ["start", "--port", "0", ...argsOf(name, settings), ...more];
+  const { status, stderr } = heddle(args, { env: envOf(settings) });
+  expect(status).toBe(1);
+  return stderr;
+}
+
+const status = (schema: string) =>
+  heddle(["cluster", "status", "--cluster", postgres.url], { env: { HEDDLE_CLUSTER_SCHEMA: schema } });
+
+/** New ids, as many in each shard. */
+function idsOf(each: number): readonly string[] {
+  const ids: string[] = [];
+  for (let shard = 0; shard < SHARDS; shard++)
+    for (let left = each; left > 0;) {
+      const id = crypto.randomUUID();
+      if (shardOf(id, SHARDS) !== shard) continue;
+      ids.push(id);
+      left--;
+    }
+  return ids;
+}
+
+type Client = ReturnType<typeof connect>;
+
+/** Waits for runs. A node may be taken over meanwhile, which can take longer than a request waits. */
+async function joined(client: Client, runs: readonly { readonly id: string; readonly run: string }[]) {
+  const values: unknown[] = [];
+  for (const { id, run } of runs) {
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    await expect
+      .poll(async () => client.runs.join(id, run).catch(() => "not yet"), { timeout: 60_000 })
+      .not.toBe("not yet");
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    values.push((await client.threads.getState(id)).values);
+  }
+  return values;
+}
+
+/** The processes of a node's shards. */
+async function pidsOf(client: Client): Promise<readonly number[]> {
+  const ends = idsOf(1).map(async (id) => {
+    await client.threads.create({ threadId: id });
+    return (await client.runs.wait(id, "where", { input: {} })) as { pid: number };
+  });
+  return (await Promise.all(ends)).map(({ pid }) => pid);
+}
+
+/** Each shard's log has entries of several owners, and none of a former one after the next one's first. */
+async function expectTakenOver(schema: string): Promise<void> {
+  const client = new PostgresClient(postgres.url);
+  await client.connect();
+  const { rows } = await client.query<{ epochs: string[] }>(
+    `SELECT array_agg(epoch ORDER BY seq) AS epochs FROM ${schema}.log GROUP BY shard`,
+  );
+  await client.end();
+  expect(rows).toHaveLength(SHARDS);
+  for (const { epochs } of rows) {
+    expect(new Set(epochs).size).toBeGreaterThan(1);
+    expect(epochs.map(Number)).toEqual(epochs.map(Number).toSorted((one, two) => one - two));
+  }
+}
+
+async function createRuns(client: Client, ids: readonly string[]) {
+  return Promise.all(
+    ids.map(async (id) => {
+      await client.threads.create({ threadId: id });
+      return { id, run: (await client.runs.create(id, "count", { input: {} })).run_id };
+    }),
+  );
+}
+
+test("one node: killed, and started on an empty directory, it has everything from the log", async () => {
+  const first = await start("a", { schema: "one" });
+  const client = connect(first);
+  const ids = idsOf(2);
+  const ended = await createRuns(client, ids);
+  expect(await joined(client, ended)).toEqual(ids.map(() => ({ log: counted })));
+  const others = idsOf(2);
+  const running = await createRuns(client, others);
+  await setTimeout(100);
+  await first.stop("SIGKILL");
+
+  const second = await start("a", { schema: "one", data: "one-empty" });
+  const again = connect(second);
+  expect(await joined(again, running)).toEqual(running.map(() => ({ log: counted })));
+  const states = await Promise.all(ids.map((id) => again.threads.getState(id)));
+  expect(states.map(({ values }) => values)).toEqual(ids.map(() => ({ log: counted })));
+  expect(await again.threads.count()).toBe(8);
+});
+
+test("two nodes: any answers for both; a killed one is taken over, and each acknowledged run ends once", async () => {
+  const a = await start("a", { schema: "two" });
+  const b = await start("b", { schema: "two" });
+  const client = connect(b);
+  const ids = idsOf(3);
+  const runs = await createRuns(client, ids);
+  const found = status("two");
+  expect(found).toMatchObject({ status: 0, stderr: "" });
+  expect(found.stdout).toMatch(
+    /^Cluster [-0-9a-f]{36}: 2 shards, 2 nodes\n {2}node a at http:\S+\n {2}node b at http:/,
+  );
+  expect(found.stdout.match(/shard [01]: node a, epoch \d+, \d+ entries/g)).toHaveLength(SHARDS);
+  for (let i = 0; i < 3; i++)
+    // oxlint-disable-next-line no-await-in-loop -- in different shards
+    expect(await client.runs.wait(null, "where", { input: {} })).toHaveProperty("pid");
+  const cron = await client.crons.create("count", { schedule: "0 0 1 1 *" });
+  expect(await client.crons.search()).toMatchObject([{ cron_id: cron.cron_id }]);
+  const more = await createRuns(client, idsOf(3));
+  await a.stop("SIGKILL");
+  const all = [...runs, ...more];
+  expect(await joined(client, all)).toEqual(all.map(() => ({ log: counted })));
+  const listed = await Promise.all(all.map(({ id }) => client.runs.list(id)));
+  expect(listed.map((of) => of.map(({ status: end }) => end))).toEqual(all.map(() => ["success"]));
+  await expectTakenOver("two");
+});
+
+test("a node that was paused and taken over writes nothing any more, and forwards from then on", async () => {
+  const a = await start("a", { schema: "paused" });
+  const client = connect(await start("b", { schema: "paused" }));
+  const pids = await pidsOf(client);
+  const runs = await createRuns(client, idsOf(3));
+  for (const pid of pids) process.kill(pid, "SIGSTOP");
+  void a.stop("SIGSTOP");
+  expect(await joined(client, runs)).toEqual(runs.map(() => ({ log: counted })));
+  // Requests that the paused node finds when it goes on.
+  const late = idsOf(2).map(async (id) => {
+    const created = await fetch(`${a.url}/threads`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ thread_id: id }),
+    }).catch(() => undefined);
+    return { id, isAcknowledged: created?.ok === true };
+  });
+  await setTimeout(100);
+  for (const pid of pids) process.kill(pid, "SIGCONT");
+  void a.stop("SIGCONT");
+  const acknowledged = (await Promise.all(late)).filter(({ isAcknowledged }) => isAcknowledged);
+  await a.printed("another node has taken a shard over", SHARDS);
+  for (const { id } of acknowledged)
+    // oxlint-disable-next-line no-await-in-loop -- in order
+    expect(await client.threads.get(id)).toMatchObject({ thread_id: id });
+  await expectTakenOver("paused");
+
+  const through = connect(a);
+  await expect.poll(() => through.threads.count().catch(() => 0), { timeout: 60_000 }).toBeGreaterThan(0);
+  expect(await joined(through, runs)).toEqual(runs.map(() => ({ log: counted })));
+});
+
+test("a node that stops hands its shards over", async () => {
+  const a = await start("a", { schema: "handed" });
+  const b = await start("b", { schema: "handed" });
+  const client = connect(b);
+  const runs = await createRuns(client, idsOf(3));
+  expect(await a.stop()).toBe(0);
+  expect(await joined(client, runs)).toEqual(runs.map(() => ({ log: counted })));
+  expect(await b.stop()).toBe(0);
+  const { stdout, status: code } = status("handed");
+  expect([code, stdout.match(/shard [01]: no node/g)]).toEqual([1, ["shard 0: no node", "shard 1: no node"]]);
+});
+
+test("what does not fit together is refused with the reason", async () => {
+  const schema = "refused";
+  const node = await start("a", { schema });
+  expect(refused("b", { schema, shards: 3 })).toContain("was made with 2 shards, not 3");
+  const secret = { HEDDLE_CLUSTER_SECRET: `another ${SECRET}` };
+  expect(refused("b", { schema, env: secret })).toContain("The node a of this cluster has another secret");
+  expect(refused("b", { schema, env: { HEDDLE_CLUSTER_SECRET: "short" } })).toContain("32 bytes or more");
+  expect(refused("b", { schema: "other", data: `${schema}-a` })).toContain(
+    "and the database has the cluster",
+  );
+  expect(refused("b", { schema }, "--cluster", urlOf(1))).toContain(
+    "PostgreSQL at 127.0.0.1:1 cannot be reached",
+  );
+  expect(refused("b", { schema }, "--cluster", urlOf(postgres.port, "postgres", "wrong"))).toContain(
+    "or the password",
+  );
+  const data = ["--data", home.data(`${schema}-a`)];
+  expect(heddle(["check", ...data]).stderr).toContain("back up the database instead");
+  expect(status("none").stderr).toContain("no cluster in the schema none");
+  expect((await fetch(`${node.url}/ok`)).status).toBe(200);
+});
