@@ -38,7 +38,7 @@ export class ActorTree {
     const inspect = ({ type, actorRef }: { type: string; actorRef: XStateActor }) => {
       if (type === "@xstate.actor") this.#observe(actorRef);
     };
-    this.root = xstate.createActor(machine, { ...start, inspect });
+    this.root = xstate.createActor(machine, { inspect, ...start });
     if (this.root._snapshot.status === "error") throw this.root._snapshot.error;
     if ("snapshot" in start) this.#adopt(this.root, start.snapshot);
     else this.#start(this.root);

@@ -12,7 +12,7 @@ const PAGE = 512;
 /** How many keys the first fetch has: enough for a page of a list, and some more. */
 const FIRST = 48;
 /** How many bytes of keys are fetched at a time. Only LevelDB has this option. Its fetches run in another thread, so few large ones are cheaper. */
-const FETCH = { highWaterMarkBytes: 64 * 1024 };
+const FETCH_BYTES = 64 * 1024;
 
 /**
  * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
@@ -100,7 +100,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   async *keys(range: ScanRange): AsyncGenerator<readonly string[]> {
     const share = this.#share(range);
     const tenant = tenantOf(range.gte);
-    const iterator = this.#open(() => this.#opened().keys({ ...range, ...FETCH }));
+    const options = { highWaterMarkBytes: FETCH_BYTES, ...range };
+    const iterator = this.#open(() => this.#opened().keys(options));
     try {
       for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
         const page = await this.#poolReads.run(tenant, () => iterator.nextv(size));
