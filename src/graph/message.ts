@@ -182,8 +182,10 @@ function aiFields(fields: JsonObject, kwargs: JsonObject, at: string) {
   const { tool_calls: raw } = kwargs;
   // Some clients send the calls only in `additional_kwargs`, as LangChain's OpenAI classes do.
   const calls = given.length === 0 && invalid.length === 0 && Array.isArray(raw) ? raw : given;
+  const { tool_calls, invalid_tool_calls } = toolCallsAt(calls, invalid, at);
   return {
-    ...toolCallsAt(calls, invalid, at),
+    tool_calls,
+    invalid_tool_calls,
     usage_metadata: usageAt(fields["usage_metadata"], `${at}.usage_metadata`),
   };
 }

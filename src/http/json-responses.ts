@@ -59,7 +59,7 @@ export const jsonSender =
   (sendList: SendList): SendJson =>
   (call, value, shape) => {
     if (shape?.stream === undefined && isSmallJson(value)) return call.json(value, shape?.headers);
-    return sendList(call, [value], { ...shape, open: "", close: "" });
+    return sendList(call, [value], { open: "", close: "", ...shape });
   };
 
 export function storedSender({ budget, memory, logger }: Deps): SendStored {

@@ -2,8 +2,8 @@ import { JSON_HEADERS } from "../schemas/error-to-response.ts";
 
 /** The pagination headers of a response. `next`: the offset of the next page, if there is one. */
 export function paginationHeaders(next: number, total: number) {
-  const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
-  return next < total ? { ...headers, "x-pagination-next": String(next) } : headers;
+  const headers = { "x-pagination-total": String(total), ...JSON_HEADERS };
+  return next < total ? { "x-pagination-next": String(next), ...headers } : headers;
 }
 
 /** The requested fields of a record; all when none are named. */

@@ -1,5 +1,6 @@
 import { HEARTBEAT, LargeSse, type SseOutput } from "../codec/sse.ts";
 import { runDeleted, type ServiceError, threadDeleted, toPlainError } from "../model/errors.ts";
+import { EMPTY_OBJECT } from "../model/json.ts";
 import type { Eventually } from "../ports/eventually.ts";
 import type { Cancel } from "../ports/scheduler.ts";
 import type { BudgetShare } from "../ports/time-budget.ts";
@@ -52,6 +53,7 @@ export function pumpRendered(
   const outlet = new SseOutlet(stream, time, () => pump.drained());
   let cancelBeat: Cancel | undefined;
   const pump = new StreamPump(reader, rendered, outlet, {
+    ...EMPTY_OBJECT,
     ...options,
     onDone(outcome) {
       cancelBeat?.();

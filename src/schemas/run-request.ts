@@ -1,3 +1,4 @@
+import { EMPTY_OBJECT } from "../model/json.ts";
 import type { RunOrigin } from "../model/run.ts";
 import type { RunRequest } from "../service/run-draft.ts";
 import { ServiceError } from "../model/errors.ts";
@@ -42,7 +43,7 @@ const ALIASES = new Map(
 /** Validates the body of a batch. @throws ServiceError `validation.failed`, naming the entry */
 export function parseBatchRequest(bodies: readonly RawBody[]): readonly RunRequest[] {
   return bodies.map((body, i) => {
-    const named: RawBody = { ...body };
+    const named: RawBody = { ...EMPTY_OBJECT, ...body };
     for (const [alias, name] of ALIASES) {
       if (Object.hasOwn(body, alias) && !Object.hasOwn(body, name)) named[name] = body[alias];
     }

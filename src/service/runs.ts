@@ -363,7 +363,7 @@ export function createRuns(deps: Deps): Runs {
         if (search.status === "pending" && isInProgress(run)) return false;
         return contains(metadata, thread_metadata) && permits?.(metadata) !== false;
       };
-      const { runs, ...cursors } = await catalog.searchRuns(tenant, { ...search, sort_order, keep });
+      const { runs, ...cursors } = await catalog.searchRuns(tenant, { sort_order, keep, ...search });
       return { runs: runs.map((run) => apiRunSummary(run, isInProgress(run))), ...cursors };
     },
 

@@ -15,7 +15,7 @@ const FIRST = 48;
  * How many bytes of keys are fetched at a time. Only LevelDB has this option. It fetches in another thread, so a few
  * large fetches cost less than many small ones.
  */
-const FETCH = { highWaterMarkBytes: 64 * 1024 };
+const FETCH_BYTES = 64 * 1024;
 
 /**
  * How many of the four threads of Node's pool may read at once. The other two stay free for writes: a run's start and end are stored there, and
@@ -103,7 +103,8 @@ export abstract class AbstractLevelStore<D extends Db> implements KeyValueStore 
   async *keys(range: ScanRange): AsyncGenerator<readonly string[]> {
     const share = this.#share(range);
     const tenant = tenantOf(range.gte);
-    const iterator = this.#open(() => this.#opened().keys({ ...range, ...FETCH }));
+    const options = { highWaterMarkBytes: FETCH_BYTES, ...range };
+    const iterator = this.#open(() => this.#opened().keys(options));
     try {
       for (let size = FIRST; ; size = Math.min(2 * size, PAGE)) {
         const page = await this.#poolReads.run(tenant, () => iterator.nextv(size));

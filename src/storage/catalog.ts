@@ -226,7 +226,7 @@ export class KeyValueCatalog implements Catalog {
     order: Pick<ScanQuery, "sort_by" | "reverse">,
     page: PageRange,
   ): Promise<ThreadMatches> {
-    const wanted: ScanQuery = { ...order, filter, isPartial: keep !== undefined };
+    const wanted: ScanQuery = { filter, isPartial: keep !== undefined, ...order };
     const read = (thread: string) => this.#thread({ tenant, thread });
     const find = (thread: string): Eventually<ThreadRecord | undefined> =>
       andThen(read(thread), (record) => {

@@ -1,6 +1,6 @@
 import type { Checkpoint } from "../model/checkpoint.ts";
 import { chunkEnd, type EventChunk } from "../model/run-event.ts";
-import type { JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { TimeBudget, BudgetShare } from "../ports/time-budget.ts";
 import { andThen, runSteps, awaitValue, type Eventually, type Steps } from "../ports/eventually.ts";
@@ -59,7 +59,7 @@ class Reading {
         return bytes;
       });
     const decode = shared?.decode.bind(shared, this.values);
-    this.#source = { ...source, get, ...(decode && { decode }) };
+    this.#source = { ...EMPTY_OBJECT, ...source, get, ...(decode && { decode }) };
     this.#segments = this.#fill(checkpoint, channels ?? Object.keys(checkpoint.channels));
   }
 

@@ -119,7 +119,7 @@ export class IndexScans {
     if (status === undefined || !isByCreation) {
       const { candidates, ...order } = this.#inOrder(sort_by);
       const isPlaced = sort_by === "created_at";
-      scans.push({ ...order, candidates: among(candidates, isPlaced), sure: isAll && status === undefined });
+      scans.push({ candidates: among(candidates, isPlaced), sure: isAll && status === undefined, ...order });
     }
     return scans;
   }
@@ -151,13 +151,13 @@ export class IndexScans {
   // --- ranges of keys ---
 
   async *#range(prefix: string): CandidatePages {
-    for await (const keys of this.#kv.keys({ ...prefixRange(prefix), reverse: this.#reverse })) {
+    for await (const keys of this.#kv.keys({ reverse: this.#reverse, ...prefixRange(prefix) })) {
       yield newCandidatePage(keys.map(parseSortKey));
     }
   }
 
   async *#byId(): CandidatePages {
-    const range = { ...prefixRange(threadIdsPrefix(this.#tenant)), reverse: this.#reverse };
+    const range = { reverse: this.#reverse, ...prefixRange(threadIdsPrefix(this.#tenant)) };
     for await (const keys of this.#kv.keys(range)) {
       yield newCandidatePage(keys.map((key) => ({ thread: lastSegment(key), at: 0 })));
     }

@@ -244,5 +244,5 @@ export function checkpointRow(made: NewCheckpoint, at: number, refs: ChannelRefs
 
 export function readCheckpoint(bytes: Buffer, key: ThreadKey, id: string): Checkpoint {
   const { changes, ...head } = checkpointRowCodec.record(unseal(bytes, key, `checkpoint ${id}`));
-  return { ...head, channels: unpackRefs(changes.channels) };
+  return { channels: unpackRefs(changes.channels), ...head };
 }

@@ -76,7 +76,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   const reverse = search.sort_order === "desc";
   if (thread_id !== undefined) {
     const prefix = runOrderPrefix(threadPrefix({ tenant, thread: thread_id }));
-    return { prefix, pages: kv.keys({ ...rangeOf(prefix, search, false), reverse }) };
+    return { prefix, pages: kv.keys({ reverse, ...rangeOf(prefix, search, false) }) };
   }
   const isUnended = status !== undefined && !isTerminal(status);
   const cron = isUnended ? undefined : cronIdFromMetadata(metadata);
@@ -89,7 +89,7 @@ function runKeys(kv: KeyValueStore, tenant: string, search: RunSearch): RunKeys 
   const range = rangeOf(prefix, search, true);
   return {
     prefix,
-    pages: isUnended ? unendedKeys(kv, tenant, range, reverse) : kv.keys({ ...range, reverse }),
+    pages: isUnended ? unendedKeys(kv, tenant, range, reverse) : kv.keys({ reverse, ...range }),
   };
 }
 

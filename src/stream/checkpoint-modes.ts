@@ -3,7 +3,7 @@ import { withoutUser } from "../model/auth-user.ts";
 import type { CheckpointHead, PlannedTask } from "../model/checkpoint.ts";
 import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
-import type { JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { CheckpointTaskResult } from "../model/earlier-task-results.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
@@ -39,7 +39,7 @@ const placeOf = (run: RunRecord, ns: string, id: string, head: CheckpointHead | 
 function configAt(run: RunRecord, ns: string, id: string): JsonObject {
   const { config } = run.kwargs;
   const place = { thread_id: run.thread_id, checkpoint_ns: ns, checkpoint_id: id };
-  return { ...config, configurable: { ...withoutUser(config.configurable), ...place } };
+  return { ...config, configurable: { ...EMPTY_OBJECT, ...withoutUser(config.configurable), ...place } };
 }
 
 function metadataOf(run: RunRecord, fact: CheckpointFact, head: CheckpointHead | null): JsonObject {

@@ -2,7 +2,7 @@ import { isSmallJson } from "../codec/json-pieces.ts";
 import { type EventChunk, type Fact, type InlineState, eventCountOf } from "../model/run-event.ts";
 import type { Checkpoint, CheckpointHead } from "../model/checkpoint.ts";
 import { ServiceError, threadDeleted } from "../model/errors.ts";
-import type { JsonObject } from "../model/json.ts";
+import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import { WeakCache } from "../model/weak-cache.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { ThreadKey } from "../model/thread.ts";
@@ -269,7 +269,8 @@ export class RenderDataLoader {
 }
 
 function headOf(fact: MessageFact, run: RunRecord): MessageHead {
-  const rest = JSON.stringify({ ...blankMessage, id: fact.id, type: "ai", example: false, name: fact.name });
+  const own = { id: fact.id, type: "ai", example: false, name: fact.name };
+  const rest = JSON.stringify({ ...EMPTY_OBJECT, ...blankMessage, ...own });
   return {
     fact,
     before: '[{"content":',

@@ -20,7 +20,7 @@ export function machineEventRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const run = await sendEvent(deps, call);
         const { run_id, thread_id } = run;
-        const headers = { ...JSON_HEADERS, "content-location": runPath(run) };
+        const headers = { "content-location": runPath(run), ...JSON_HEADERS };
         // The status that the run had when it was admitted, as in the responses of the routes for runs.
         call.send(202, headers, JSON.stringify({ run_id, thread_id, status: "pending" }));
       },

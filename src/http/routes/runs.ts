@@ -35,7 +35,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
   function created(call: RouteCall, { key, run, path }: StartedRun): Promise<void> | void {
     // Shows the status at admission. The run may have started by now, but a client can ask for the current status.
     const shown = { ...call.service.runs.show(key, run), status: "pending" };
-    const headers = { ...JSON_HEADERS, "content-location": path };
+    const headers = { "content-location": path, ...JSON_HEADERS };
     return sendJson(call, shown, { headers });
   }
 
@@ -84,7 +84,7 @@ export function runRoutes(deps: RouteDeps): readonly Route[] {
       async handle(call) {
         const query = parseRunSearch(await call.body());
         const { runs, next } = await call.service.runs.search(call.tenant, query);
-        const headers = next === undefined ? JSON_HEADERS : { ...JSON_HEADERS, "x-pagination-next": next };
+        const headers = next === undefined ? JSON_HEADERS : { "x-pagination-next": next, ...JSON_HEADERS };
         await sendList(call, runs, { headers });
       },
     },

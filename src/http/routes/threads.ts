@@ -54,11 +54,11 @@ export function threadRoutes({ sendList, sendJson, sendStored }: RouteDeps): rea
         const { threads: found, total, next } = await call.service.threads.search(call.tenant, query);
         const { select, extract } = query;
         const fields = extract && select?.length ? [...select, "extracted"] : select;
-        const headers = { ...JSON_HEADERS, "x-pagination-total": String(total) };
+        const headers = { "x-pagination-total": String(total), ...JSON_HEADERS };
         await sendList(
           call,
           mapIterable(found, (thread) => pickFields(thread, fields)),
-          { headers: next === undefined ? headers : { ...headers, "x-pagination-next": String(next) } },
+          { headers: next === undefined ? headers : { "x-pagination-next": String(next), ...headers } },
         );
       },
     },
