@@ -35,10 +35,16 @@ export interface ChangedChildMachine {
   readonly start: number;
   /** The number of the child machine above it; null for children of the machine above all. */
   readonly parent: number | null;
-  readonly name: string;
+  readonly ns: string;
   readonly values: JsonObject;
-  /** The names of the nodes that are at work for it, or wait for an event. Empty if it has ended. */
-  readonly next: readonly string[];
+  /** What is at work for it, or waits for an event. Empty if it has ended. */
+  readonly next: readonly ChildNode[];
+}
+
+/** A node that runs for a child machine. `start`: the number of the actor; null for the node that waits. */
+export interface ChildNode {
+  readonly name: string;
+  readonly start: number | null;
 }
 
 /** Extra data of a graph that was made from an XState machine. */
@@ -68,6 +74,8 @@ export interface MachineParts {
   takenRuns(update: JsonObject | null): readonly string[];
   /** The child machines that have changed, by the update of a node. Those above others come first. */
   changedChildren(update: JsonObject | null): readonly ChangedChildMachine[];
+  /** The child machine of whose actors a task is one, by the task's input; null for other tasks. */
+  childOfTask(input: unknown): { readonly ns: string; readonly start: number } | null;
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
   /**

@@ -12,7 +12,9 @@ import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
+import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
+import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
@@ -31,7 +33,7 @@ import {
   type Waiting,
 } from "./machine-driver.ts";
 import {
-  childrenOf,
+  storedChildrenOf,
   EVENTS_KEY,
   INPUT_KEY,
   isWork,
@@ -112,7 +114,7 @@ export function machineGraph(
     };
     const result = await live.next(ctx.runId, keyOf(work), {
       start: (emit) => driver.startActor(work, emit),
-      emit: (event) => ctx.emit(event),
+      emit: (event) => ctx["~emitIn"]?.(work.ns ?? "", event),
       signal: ctx.signal,
       interruptions,
     });
@@ -189,7 +191,11 @@ export function machineGraph(
       takenRuns: (update: JsonObject | null) =>
         (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
       changedChildren,
-      children: (values: JsonObject) => childrenOf(values).map(({ start }) => start),
+      childOfTask: (input: unknown) => {
+        const { ns, start } = (isWork(input) ? input : {}) as Partial<Work>;
+        return ns === undefined || start === undefined ? null : { ns, start };
+      },
+      children: (values: JsonObject) => storedChildrenOf(values).map(({ start }) => start),
       childMachines: () =>
         new Map(
           versions.current.childMachines().map(({ path, firstContext: first }) => {
@@ -264,7 +270,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
   // Numbers go on, so that results and timers of the machine before are not taken for those of this one.
-  const { started: before = 0 } = (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
+  const { started: before = 0, rest: restBefore } =
+    (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
@@ -286,7 +293,8 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
-        work.push({ ...start, start: ++started });
+        const ns = namespaceOf(children, start.at);
+        work.push({ ...start, start: ++started, ...(ns !== "" && { ns }) });
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
         timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
@@ -295,7 +303,10 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
         const { at, src, begins: isNew, read } = effect;
         let child = isNew ? undefined : childAt(children, at);
         if (child === undefined) {
-          child = { start: ++started, parent: childAt(children, at.slice(0, -1))?.start ?? null, at, src };
+          const parent = childAt(children, at.slice(0, -1));
+          const id = uuid5(String(++started), ctx.taskId);
+          const ns = taskNamespace(parent?.ns ?? "", nameInNamespace(src), id);
+          child = { start: started, parent: parent?.start ?? null, at, src, ns };
           children = [...children, child];
         }
         changed.set(child.start, { ...child, read });
@@ -305,13 +316,18 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
         timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
       } else if (effect.kind === "cancel")
         timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
-      else if (effect.kind === "emit") ctx.emit(effect.event);
+      else if (effect.kind === "emit") ctx["~emitIn"]?.(namespaceOf(children, effect.from), effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);
     ({ snapshot, output } = made);
     if (made.status === "done") [work, timers, children] = [[], [], []];
   };
+  // The children of the machine before end with it.
+  for (const child of begins ? storedChildrenOf(state) : []) {
+    const last = livingChild(restBefore, child.at);
+    if (last !== undefined) changed.set(child.start, { ...child, read: () => last });
+  }
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
@@ -363,6 +379,12 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   return { update, work };
 }
 
+/** The namespace of the machine that an actor is, or that has started it. */
+function namespaceOf(children: readonly StoredChild[], at: Address): string {
+  if (at.length === 0) return "";
+  return childAt(children, at)?.ns ?? namespaceOf(children, at.slice(0, -1));
+}
+
 const childAt = (children: readonly StoredChild[], at: Address) =>
   children.find((one) => isSameAddress(one.at, at));
 
@@ -377,14 +399,15 @@ function storedChange(
 /** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
 function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
-  return (changed ?? []).flatMap(({ start, parent, at, src, state }) => {
+  return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
     const shown = state ?? livingChild(rest, at);
     if (shown === undefined) return [];
     const { value: stateValue, context, output } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
-    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => nodeOf(one.src));
-    const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
-    return [{ start, parent, name: nameInNamespace(src), values, next }];
+    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
+    const nodes = own.map((one) => ({ name: nodeOf(one.src), start: one.start }));
+    const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT, start: null }];
+    return [{ start, parent, ns, values, next }];
   });
 }
 
@@ -406,7 +429,9 @@ function livingChild(rest: JsonObject | undefined, at: Address): ChildState | un
     const child = isObject(children) ? children[id] : undefined;
     snapshot = isObject(child) ? child["snapshot"] : undefined;
   }
-  return snapshot as ChildState | undefined;
+  if (!isObject(snapshot)) return undefined;
+  const { value: stateValue, context, output = null } = snapshot;
+  return { value: stateValue, context: context as JsonObject, output };
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>

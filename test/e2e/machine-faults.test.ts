@@ -50,7 +50,7 @@ const turns = async (count: number) => {
 };
 
 /** Promise actors side by side, each in a region of its own. */
-const sideBySide = (actors: Record<string, PromiseActorLogic<string, unknown>>) =>
+const sideBySide = (actors: Record<string, PromiseActorLogic<string>>) =>
   setup({ actors }).createMachine({
     type: "parallel",
     states: Object.fromEntries(
@@ -140,7 +140,7 @@ describe("a promise actor that never settles is stopped", () => {
     const { work: act, calls: acts } = heldCalls<void>();
     const machine = setup({
       actors: { work: fromPromise(work) },
-      actions: { act: () => act({ input: null, signal: AbortSignal.abort() }) },
+      actions: { act: act as never },
     }).createMachine({
       on: { ACT: { actions: "act" } },
       initial: "working",
