@@ -392,8 +392,8 @@ export function engineDataOfMachine(
 ): JsonObject {
   if (machine === undefined) return {};
   const timers = machine.timers(values);
-  const living = positions.length === 0 ? [] : machine.children(values);
-  const children = positions.filter(({ start }) => living.includes(start));
+  const living = new Set(positions.length === 0 ? [] : machine.children(values));
+  const children = positions.filter(({ start }) => living.has(start));
   return { ...(timers.length > 0 && { timers }), ...(children.length > 0 && { children }) };
 }
 

@@ -275,7 +275,9 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
-  let children: readonly StoredChild[] = begins ? [] : (storedMachineOf(state).children ?? []);
+  const children: ChildrenByAddress = new Map(
+    (begins ? [] : (storedMachineOf(state).children ?? [])).map((one) => [addressKey(one.at), one]),
+  );
   const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
@@ -298,16 +300,17 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
         timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
-        children = children.filter(({ at }) => !isWithin(at, effect.at));
+        if (children.has(addressKey(effect.at)))
+          for (const [key, { at }] of children) if (isWithin(at, effect.at)) children.delete(key);
       } else if (effect.kind === "child") {
         const { at, src, begins: isNew, read } = effect;
-        let child = isNew ? undefined : childAt(children, at);
+        let child = isNew ? undefined : children.get(addressKey(at));
         if (child === undefined) {
-          const parent = childAt(children, at.slice(0, -1));
+          const parent = children.get(addressKey(at.slice(0, -1)));
           const id = uuid5(String(++started), ctx.taskId);
           const ns = taskNamespace(parent?.ns ?? "", nameInNamespace(src), id);
           child = { start: started, parent: parent?.start ?? null, at, src, ns };
-          children = [...children, child];
+          children.set(addressKey(at), child);
         }
         changed.set(child.start, { ...child, read });
       } else if (effect.kind === "timer") {
@@ -321,7 +324,9 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     };
     made.effects.forEach(asked);
     ({ snapshot, output } = made);
-    if (made.status === "done") [work, timers, children] = [[], [], []];
+    if (made.status !== "done") return;
+    [work, timers] = [[], []];
+    children.clear();
   };
   // The children of the machine before end with it.
   for (const child of begins ? storedChildrenOf(state) : []) {
@@ -363,7 +368,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     actions,
     unset,
     ...(taken && { taken }),
-    ...(children.length > 0 && { children }),
+    ...(children.size > 0 && { children: [...children.values()] }),
     ...(changed.size > 0 && { changed: [...changed.values()].map((one) => storedChange(one, children)) }),
   };
   const update = {
@@ -379,21 +384,20 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   return { update, work };
 }
 
+/** The child machines of a machine, at all levels. A machine may have thousands. */
+type ChildrenByAddress = Map<string, StoredChild>;
+
+const addressKey = (at: Address): string => JSON.stringify(at);
+
 /** The namespace of the machine that an actor is, or that has started it. */
-function namespaceOf(children: readonly StoredChild[], at: Address): string {
+function namespaceOf(children: ChildrenByAddress, at: Address): string {
   if (at.length === 0) return "";
-  return childAt(children, at)?.ns ?? namespaceOf(children, at.slice(0, -1));
+  return children.get(addressKey(at))?.ns ?? namespaceOf(children, at.slice(0, -1));
 }
 
-const childAt = (children: readonly StoredChild[], at: Address) =>
-  children.find((one) => isSameAddress(one.at, at));
-
 /** A change of a child, as it is stored: with its state only if the parent's snapshot does not have that. */
-function storedChange(
-  { read, ...child }: StoredChild & { read(): ChildState },
-  children: readonly StoredChild[],
-) {
-  return children.some(({ start }) => start === child.start) ? child : { ...child, state: read() };
+function storedChange({ read, ...child }: StoredChild & { read(): ChildState }, children: ChildrenByAddress) {
+  return children.get(addressKey(child.at))?.start === child.start ? child : { ...child, state: read() };
 }
 
 /** The child machines that have changed in a step, with their states as they are shown in their namespaces. */

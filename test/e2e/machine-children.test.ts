@@ -208,7 +208,8 @@ describe("a child machine", () => {
       streamSubgraphs: true,
     });
     for await (const { event, data } of stream)
-      if (event.startsWith("updates|payment:")) for (const node of Object.keys(data)) nodes.add(node);
+      if (event.startsWith("updates|payment:"))
+        for (const node of Object.keys(data as object)) nodes.add(node);
     expect(nodes).toContain("charge");
     expect(await state()).toBe("over");
     expect(await values()).toMatchObject({ receipt: "7 paid" });
