@@ -64,6 +64,9 @@ const STEPS_OF_EVENT = 2;
 /** Characters. */
 const LONGEST_NAME = 100;
 
+/** Characters. XState keeps each type that a machine with wildcards is ever sent in memory, for as long as the process lives. */
+const LONGEST_TYPE = 256;
+
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
 /** Channel rules for a state with any keys: the keys of a machine's context are known only when the machine runs. */
@@ -510,6 +513,8 @@ function whyNotEvent(
   const refused = `is "${type.slice(0, 128)}"`;
   // `xstate.stop` ends a machine, others bring the results of its actors.
   if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
+  if (type.length > LONGEST_TYPE)
+    return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
   return isHandled(type, events) ? undefined : `${refused}; ${possible}`;

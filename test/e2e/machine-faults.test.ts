@@ -293,6 +293,15 @@ describe("a context", () => {
   });
 });
 
+test("an event type of more than 256 characters is refused", async () => {
+  const { wait, path } = await serving(createMachine({ on: { "*": { actions: () => undefined } } }));
+  await wait({ input: {} });
+  expect((await post(`${path}/events`, { type: "x".repeat(256) })).status).toBe(202);
+  const refused = await post(`${path}/events`, { type: "x".repeat(257) });
+  expect(refused.status).toBe(422);
+  expect(await refused.text()).toContain("has 257 characters, more than 256");
+});
+
 test.each([1n, circular(), Symbol("s"), undefined])("logging %s does not fail the run", async (logged) => {
   const { wait } = await serving(createMachine({ entry: log(() => logged), on: { GO: {} } }));
   expect(await wait({ input: {} })).toHaveProperty("__state__");
