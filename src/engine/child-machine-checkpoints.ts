@@ -1,10 +1,9 @@
-import type { ChannelChange, CheckpointHead, NewCheckpoint } from "../model/checkpoint.ts";
+import type { ChannelChange, CheckpointHead, NewCheckpoint, PlannedTask } from "../model/checkpoint.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
 import type { Emission, ExecutionServices } from "../ports/engine.ts";
-import type { ChangedChildMachine, GraphDefinition } from "../graph/definition.ts";
-import { taskNamespace } from "../graph/interrupts.ts";
-import { pullTask, pushTask } from "../graph/superstep.ts";
+import type { ChangedChildMachine, ChildNode, GraphDefinition, MachineParts } from "../graph/definition.ts";
+import { pullTask, PUSH_KIND, type TaskOrigin, taskId } from "../graph/superstep.ts";
 
 /** The node whose updates the checkpoints of children show. */
 const NODE = "xstate.transition";
@@ -36,11 +35,10 @@ export function childMachineCheckpoints(
   const positions = new Map(childMachinePositionsAt(head).map((one) => [one.start, one]));
   const checkpoints: NewCheckpoint[] = [];
   const emissions: Emission[] = [];
-  for (const { start, parent, name, values, next: nodes } of changed) {
+  for (const { start, parent, ns: own, values, next: nodes } of changed) {
     const above = parent === null ? undefined : positions.get(parent);
     const before = positions.get(start);
-    const begins = { ns: above?.ns ?? "", checkpoint: head.id, step: head.step + 1 };
-    const ns = before?.ns ?? taskNamespace(begins.ns, name, pushTask(begins, name, start, null).id);
+    const ns = before?.ns ?? own;
     const step = (before?.step ?? -1) + 1;
     const id = source.checkpointId(step);
     const created_at = source.now();
@@ -61,7 +59,7 @@ export function childMachineCheckpoints(
       run_id: run,
       metadata: { ...metadata, parents: { "": head.id, ...(above && { [above.ns]: above.id }) } },
       writes: null,
-      next: nodes.map((node) => pullTask({ ns, checkpoint: id, step: step + 1 }, node, [])),
+      next: nodes.map((node) => childTask({ ns, checkpoint: id, step: step + 1 }, node)),
       engine: null,
       graph: definition.hash,
     };
@@ -75,4 +73,33 @@ export function childMachineCheckpoints(
     emissions.push({ fact: { t: "checkpoint", id, ns, step, input: false }, values, head: made });
   }
   return { checkpoints, emissions, positions: [...positions.values()] };
+}
+
+/** A task as its child machine's checkpoint shows it: an actor by its number, so that several may have the same name. */
+function childTask(site: TaskOrigin, { name, start }: ChildNode): PlannedTask {
+  if (start === null) return pullTask(site, name, []);
+  return {
+    id: taskId(site, name, PUSH_KIND, start),
+    name,
+    path: [PUSH_KIND, start],
+    triggers: [PUSH_KIND],
+  };
+}
+
+/** Adds to the tasks that are actors of child machines as which tasks of these clients see them. */
+export function withChildTasks(
+  tasks: readonly PlannedTask[],
+  machine: MachineParts,
+  positions: readonly ChildPosition[],
+): readonly PlannedTask[] {
+  if (positions.length === 0) return tasks;
+  const places = new Map(positions.map((one) => [one.ns, one]));
+  return tasks.map((task) => {
+    const of = machine.childOfTask(task.input?.value);
+    const place = of === null ? undefined : places.get(of.ns);
+    if (of === null || place === undefined) return task;
+    const { ns, id: checkpoint, step } = place;
+    const { id } = childTask({ ns, checkpoint, step: step + 1 }, { name: task.name, start: of.start });
+    return { ...task, child: { ns, checkpoint, id } };
+  });
 }

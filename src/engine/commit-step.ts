@@ -41,7 +41,11 @@ export function commitStep(superstep: SuperstepState): EngineStep {
   }
   const step = planStep(superstep, {
     tasks: checkpoint.next,
-    emissions: [...children.emissions, superstep.checkpointFact(false)],
+    emissions: [
+      ...superstep.endedChildTasks(finished, checkpoint.next),
+      ...children.emissions,
+      superstep.checkpointFact(false),
+    ],
     checkpoints: [...children.checkpoints, checkpoint],
     after,
   });
@@ -72,7 +76,7 @@ function pause(
   for (const task of superstep.tasks.values()) {
     const interrupts = waiting[task.id];
     if (interrupts !== undefined && superstep.tries.has(task.id)) {
-      emissions.push({ fact: superstep.resultFact(task, { interrupts }) });
+      emissions.push(...superstep.resultFacts(task, { interrupts }));
     }
   }
   const asked = Object.entries(waiting).filter(([, interrupts]) => interrupts.length > 0);

@@ -212,8 +212,8 @@ export class NativeExecution implements Execution {
       const message = `Node "${task.name}": to.parent(...) leaves a subgraph; this graph has none above it`;
       return this.#failed(task, { error: "InvalidUpdateError", message });
     }
-    const fact = this.#superstep.resultFact(task, { update: null, interrupts: [] });
-    return this.#settled(task, "done", { result: { value: null, goto: [{ leaves }] } }, [{ fact }]);
+    const facts = this.#superstep.resultFacts(task, { update: null, interrupts: [] });
+    return this.#settled(task, "done", { result: { value: null, goto: [{ leaves }] } }, facts);
   }
 
   #returned(task: PlannedTask, { value, cached, streamed: named }: Returned): SettledTask {
@@ -241,19 +241,20 @@ export class NativeExecution implements Execution {
     }
     const { update, untracked } = reading;
     if (untracked !== null) superstep.untrackedWrites.set(id, untracked);
-    const fact = superstep.resultFact(
-      task,
-      cached === true ? { update, cached, interrupts: [] } : { update, interrupts: [] },
+    emissions.push(
+      ...superstep.resultFacts(
+        task,
+        cached === true ? { update, cached, interrupts: [] } : { update, interrupts: [] },
+      ),
     );
-    emissions.push({ fact });
     const result = goto.length === 0 ? { value: update } : { value: update, goto };
     return this.#settled(task, "done", { result }, emissions);
   }
 
   #failed(task: PlannedTask, error: PlainError, interrupts: readonly Interrupt[] = []): SettledTask {
     const resumes = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
-    const fact = this.#superstep.resultFact(task, { error, interrupts });
-    return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, [{ fact }]) };
+    const facts = this.#superstep.resultFacts(task, { error, interrupts });
+    return { error, ...this.#settled(task, "failed", { error, interrupts, resumes }, facts) };
   }
 
   /** Settles a task whose answers were refused by schemas. Those answers are removed, and their interrupts are open again. */
@@ -262,9 +263,9 @@ export class NativeExecution implements Execution {
     const given = withoutOpenAnswers(this.#superstep.pendingWrites.get(task.id)?.resumes ?? [], interrupts);
     const keptAnswers: unknown[] = given.map((one, index) => (places.includes(index) ? null : one));
     while (keptAnswers.length > 0 && keptAnswers.at(-1) === null) keptAnswers.pop();
-    const fact = this.#superstep.resultFact(task, { error, interrupts });
+    const facts = this.#superstep.resultFacts(task, { error, interrupts });
     const changes = { error, interrupts, resumes: keptAnswers, ...(schemas && { schemas }) };
-    return { error, ...this.#settled(task, "failed", changes, [{ fact }]) };
+    return { error, ...this.#settled(task, "failed", changes, facts) };
   }
 
   #settled(

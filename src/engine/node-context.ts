@@ -25,15 +25,17 @@ export function createNodeContext(
   onCustomId: (id: string) => void,
 ): Ctx<JsonObject> {
   const steps = new CtxStepResults(call, io, check);
+  const emitIn = (ns: string, data: unknown) => {
+    check();
+    io.emit({ t: "custom", ns, json: toJsonText(data, "emit") });
+  };
   const context = new Context(
     { call, io, logs, log: undefined },
     {
       interrupt: checkedInterrupt(interrupts.ask, check),
       step: createStepFunction(steps, check, ""),
-      emit(data) {
-        check();
-        io.emit({ t: "custom", ns: call.ns, json: toJsonText(data, "emit") });
-      },
+      emit: (data) => emitIn(call.ns, data),
+      "~emitIn": emitIn,
       message: createMessageMaker(call, io, check, onCustomId),
       store: new AttemptStore(io, check),
       now: logs.now,
@@ -54,7 +56,7 @@ interface Parts {
 }
 
 interface Tools extends Required<
-  Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel">
+  Pick<Ctx, "interrupt" | "step" | "emit" | "message" | "store" | "~parallel" | "~emitIn">
 > {
   readonly now: () => number;
 }
@@ -76,6 +78,7 @@ class Context implements Ctx<JsonObject> {
   declare readonly log: Log;
   readonly "~parallel": Tools["~parallel"];
   readonly "~now": Tools["now"];
+  readonly "~emitIn": Tools["~emitIn"];
   /** The parts that the lazy getters use. It is no `#private` field, because objects with this object as their prototype need it too. */
   readonly [PARTS]: Parts;
 
@@ -100,6 +103,7 @@ class Context implements Ctx<JsonObject> {
     this.store = tools.store;
     this["~parallel"] = tools["~parallel"];
     this["~now"] = tools.now;
+    this["~emitIn"] = tools["~emitIn"];
     Object.defineProperties(this, lazy);
   }
 }

@@ -1,4 +1,4 @@
-import type { CheckpointHead, NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { NewCheckpoint, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
 import { smallMapBy } from "../model/small-map.ts";
 import type { PlainError } from "../model/errors.ts";
 import type { Emission, Plan, EngineStep } from "../ports/engine.ts";
@@ -21,7 +21,7 @@ interface PlanOptions {
 /** Plans what happens after the latest checkpoint: tasks, a pause at a breakpoint, a failure because of the recursion limit, or the end. */
 export function planStep(superstep: SuperstepState, planning: PlanOptions): EngineStep {
   const { tasks, all, emissions, checkpoints = [], writes = [], after } = planning;
-  const { values, ns, breakpoints } = superstep;
+  const { values, breakpoints } = superstep;
   const step = (next: Plan): EngineStep => ({ plan: next, checkpoints, writes, emissions, values });
   superstep.tasks = smallMapBy(all ?? tasks, ({ id }) => id);
   if (tasks.length === 0) return step({ kind: "done" });
@@ -36,12 +36,7 @@ export function planStep(superstep: SuperstepState, planning: PlanOptions): Engi
     const names = tasks.map((task) => task.name);
     if (hasBreakpoint(breakpoints.before, names)) return paused();
   }
-  const checkpoint = (superstep.head as CheckpointHead).id;
-  const at = superstep.source.now();
-  for (const { id, name, triggers, input } of tasks) {
-    const fact = { t: "task", id, name, ns, checkpoint, triggers, at } as const;
-    emissions.push({ fact: input === undefined ? fact : { ...fact, input } });
-  }
+  emissions.push(...superstep.taskFacts(tasks));
   return step({ kind: "tasks", tasks });
 }
 

@@ -30,6 +30,7 @@ import {
   type WaitingNodes,
 } from "../graph/superstep.ts";
 import { firstStateFaults } from "./graph-migration.ts";
+import { withChildTasks } from "./child-machine-checkpoints.ts";
 import { finishedTaskOf, NULL_TASK_ID, engineDataOfMachine } from "./superstep-state.ts";
 import { readInput, storedInput } from "./graph-input.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
@@ -90,6 +91,8 @@ export function computeUpdatedState(
   } catch (thrown) {
     throw toServiceError(thrown, `${first.at}values`);
   }
+  const children = childMachinePositionsAt(head);
+  const { machine } = definition;
   const checkpoint: NewCheckpoint = {
     id,
     parent: head?.id ?? null,
@@ -100,10 +103,10 @@ export function computeUpdatedState(
     run_id: null,
     metadata: ns === "" ? metadata : { ...metadata, parents: head?.metadata["parents"] ?? {} },
     writes: made.writes,
-    next: made.next,
+    next: machine === undefined ? made.next : withChildTasks(made.next, machine, children),
     engine: {
       ...engineDataOf(made, head),
-      ...engineDataOfMachine(definition, made.applied.values, childMachinePositionsAt(head)),
+      ...engineDataOfMachine(definition, made.applied.values, children),
     },
     graph: made.graph ?? head?.graph ?? definition.hash,
     changes: made.applied.changes,

@@ -31,7 +31,11 @@ import {
 } from "../graph/superstep.ts";
 import { breakpointsWithin } from "../graph/breakpoints.ts";
 import { lastNodesOf, lastNodesData } from "./last-nodes.ts";
-import { childMachineCheckpoints, type ChildMachineStep } from "./child-machine-checkpoints.ts";
+import {
+  childMachineCheckpoints,
+  type ChildMachineStep,
+  withChildTasks,
+} from "./child-machine-checkpoints.ts";
 import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
 import { GRAPH_CHANGED, checkpointMetadata } from "./checkpoint-metadata.ts";
 import { ROOT_POSITION, type GraphPosition } from "./graph-position.ts";
@@ -41,6 +45,8 @@ export const NULL_TASK_ID = "00000000-0000-0000-0000-000000000000";
 
 /** The default of `recursion_limit`, in steps. */
 const DEFAULT_RECURSION_LIMIT = 25;
+
+type TaskEnd = Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">;
 
 const NO_CHANGES: StateChange["changes"] = Object.freeze({});
 
@@ -80,6 +86,8 @@ export class SuperstepState {
   /** The recursion limit: the most steps that the run may take in this graph. */
   readonly limit: number;
   #metadata: JsonObject;
+  /** Actors of child machines that clients have seen start and not end, by the id that they see. */
+  readonly #shownChildTasks = new Map<string, PlannedTask>();
   /** The latest checkpoints of child machines. */
   #childPositions: readonly ChildPosition[];
   readonly #showsEarlierTaskResults: boolean;
@@ -176,7 +184,9 @@ export class SuperstepState {
   ): NewCheckpoint {
     const { step } = this;
     const id = this.source.checkpointId(step);
-    const next = plan(id, step + 1);
+    const planned = plan(id, step + 1);
+    const { machine } = this.definition;
+    const next = machine === undefined ? planned : withChildTasks(planned, machine, this.#childPositions);
     const waitingNodes = waitingData(this.waiting);
     let engine: JsonObject =
       waitingNodes === null
@@ -185,7 +195,7 @@ export class SuperstepState {
     if (this.writtenKeys !== null && this.writtenKeys.size > 0)
       engine = { ...engine, wrote: [...this.writtenKeys] };
     if (source === "fork") engine = { ...engine, ...lastNodesData(lastNodesOf(this.head)) };
-    if (this.definition.machine !== undefined)
+    if (machine !== undefined)
       Object.assign(engine, engineDataOfMachine(this.definition, this.values, this.#childPositions));
     const { ns } = this;
     // If the latest checkpoint is in another namespace, it belongs to another branch, and is not the parent. The new
@@ -318,13 +328,50 @@ export class SuperstepState {
     return { fact: output === null ? fact : { ...fact, output }, values: this.values };
   }
 
-  /** The fact of a task's end. */
-  resultFact(
-    { id, name }: PlannedTask,
-    outcome: Pick<Extract<Fact, { t: "result" }>, "update" | "error" | "interrupts" | "cached">,
-  ): Fact {
-    const checkpoint = (this.head as CheckpointHead).id;
-    return { t: "result", id, name, ns: this.ns, checkpoint, at: this.source.now(), ...outcome };
+  /** The facts of tasks that start. An actor of a child machine that goes on from the step before has started already. */
+  taskFacts(tasks: readonly PlannedTask[]): readonly Emission[] {
+    const at = this.source.now();
+    return tasks.flatMap((task) => {
+      const { name, triggers, input, child } = task;
+      if (child !== undefined) {
+        if (this.#shownChildTasks.has(child.id)) return [];
+        this.#shownChildTasks.set(child.id, task);
+      }
+      const { id, ns, checkpoint } = this.#shownAs(task);
+      const fact = { t: "task", id, name, ns, checkpoint, triggers, at } as const;
+      return [{ fact: input === undefined ? fact : { ...fact, input } }];
+    });
+  }
+
+  /** The facts of a task's end. An actor of a child machine that has returned nothing may go on in the next step. */
+  resultFacts(task: PlannedTask, outcome: TaskEnd): readonly Emission[] {
+    if (task.child !== undefined) {
+      const { update = null, error } = outcome;
+      if (update === null && error === undefined) return [];
+      this.#shownChildTasks.delete(task.child.id);
+    }
+    return [{ fact: this.#resultFact(task, outcome) }];
+  }
+
+  /** The facts of the end of actors of child machines that the machine has not planned again. After a step of actors, it has still to decide that. */
+  endedChildTasks(finished: readonly FinishedTask[], next: readonly PlannedTask[]): readonly Emission[] {
+    if (this.#shownChildTasks.size === 0 || finished.some(({ task }) => task.child !== undefined)) return [];
+    const goesOn = new Set(next.map(({ child }) => child?.id));
+    return [...this.#shownChildTasks].flatMap(([id, task]) => {
+      if (goesOn.has(id)) return [];
+      this.#shownChildTasks.delete(id);
+      return [{ fact: this.#resultFact(task, { update: null, interrupts: [] }) }];
+    });
+  }
+
+  #resultFact(task: PlannedTask, outcome: TaskEnd): Fact {
+    const { id, ns, checkpoint } = this.#shownAs(task);
+    return { t: "result", id, name: task.name, ns, checkpoint, at: this.source.now(), ...outcome };
+  }
+
+  /** The task as which clients see a task. */
+  #shownAs({ id, child }: PlannedTask): Required<PlannedTask>["child"] {
+    return child ?? { id, ns: this.ns, checkpoint: (this.head as CheckpointHead).id };
   }
 
   /** A step that changes nothing. */
@@ -345,8 +392,8 @@ export function engineDataOfMachine(
 ): JsonObject {
   if (machine === undefined) return {};
   const timers = machine.timers(values);
-  const living = positions.length === 0 ? [] : machine.children(values);
-  const children = positions.filter(({ start }) => living.includes(start));
+  const living = new Set(positions.length === 0 ? [] : machine.children(values));
+  const children = positions.filter(({ start }) => living.has(start));
   return { ...(timers.length > 0 && { timers }), ...(children.length > 0 && { children }) };
 }
 

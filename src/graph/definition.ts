@@ -35,10 +35,16 @@ export interface ChangedChildMachine {
   readonly start: number;
   /** The number of the child machine above it; null for children of the root machine. */
   readonly parent: number | null;
-  readonly name: string;
+  readonly ns: string;
   readonly values: JsonObject;
-  /** The names of the nodes that run the child's actors or wait for an event. Empty if the child has ended. */
-  readonly next: readonly string[];
+  /** The nodes that run the child's actors or wait for an event. Empty if the child has ended. */
+  readonly next: readonly ChildNode[];
+}
+
+/** A node that runs for a child machine. `start`: the number of the actor; null for the node that waits. */
+export interface ChildNode {
+  readonly name: string;
+  readonly start: number | null;
 }
 
 /** Extra data of a graph that was made from an XState machine. */
@@ -68,6 +74,8 @@ export interface MachineParts {
   takenRuns(update: JsonObject | null): readonly string[];
   /** The child machines that have changed, read from the update of a node. A machine comes before its own children. */
   changedChildren(update: JsonObject | null): readonly ChangedChildMachine[];
+  /** The child machine of whose actors a task is one, by the task's input; null for other tasks. */
+  childOfTask(input: unknown): { readonly ns: string; readonly start: number } | null;
   /** The numbers of the child machines in a state. */
   children(values: JsonObject): readonly number[];
   /**

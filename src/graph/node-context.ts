@@ -121,6 +121,8 @@ export interface Ctx<C = unknown> {
   readonly log: Log;
   /** The time in epoch milliseconds, without jumps. Timers are due by this time. */
   readonly "~now"?: () => number;
+  /** For machines: as `emit`, in the namespace of a child machine. */
+  readonly "~emitIn"?: (ns: string, data: unknown) => void;
   /** For machines: the events of runs that wait behind this one. */
   readonly "~mailbox"?: MachineMailbox | undefined;
   /**

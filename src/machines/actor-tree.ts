@@ -74,7 +74,7 @@ export class ActorTree {
   readonly #stopped = new Set<XStateActor>();
   /** Actors that an earlier step has started. */
   readonly #restored = new Set<XStateActor>();
-  /** Child machines that have begun or taken an event in this step. */
+  /** Child machines that have begun, taken an event, or been stopped in this step. */
   readonly #changed = new Set<XStateActor>();
   #events = 0;
   #microsteps = 0;
@@ -131,7 +131,7 @@ export class ActorTree {
       },
       defer: nothing,
       stopChild: nothing,
-      emit: (event: unknown) => this.effects.push({ kind: "emit", event }),
+      emit: (event: unknown) => this.effects.push({ kind: "emit", from: addressOf(actor), event }),
     });
   }
 
@@ -258,12 +258,13 @@ export class ActorTree {
 
   #stop(actor: XStateActor): void {
     if (!this.#started.has(actor) || this.#stopped.has(actor)) return;
-    this.effects.push({ kind: "stop", at: addressOf(actor) });
     const stop = (one: XStateActor) => {
+      if (this.#started.has(one)) this.#noteChild(one);
       this.#stopped.add(one);
       for (const child of Object.values(one._snapshot.children ?? {})) if (child !== undefined) stop(child);
     };
     stop(actor);
+    this.effects.push({ kind: "stop", at: addressOf(actor) });
   }
 
   #perform(actor: XStateActor, { type, params: given, info, exec }: Action): void {
@@ -296,7 +297,7 @@ export class ActorTree {
           this.effects.push({ kind: "cancel", from: addressOf(actor), id: params.sendId });
         break;
       case "xstate.emit":
-        this.effects.push({ kind: "emit", event });
+        this.effects.push({ kind: "emit", from: addressOf(actor), event });
         break;
       case "xstate.log":
         this.effects.push({ kind: "log", label: params.label, value: params.value });

@@ -46,7 +46,7 @@ export type Effect =
     }
   /** Cancel the timers that an actor has set with this id. */
   | { readonly kind: "cancel"; readonly from: Address; readonly id: string }
-  /** A child machine has begun (`begins`), or has taken events. `read` returns its state at the end of the step. */
+  /** A child machine has begun (`begins`), has taken events, or is stopped. `read` returns its state at the end of the step. */
   | {
       readonly kind: "child";
       readonly at: Address;
@@ -54,7 +54,8 @@ export type Effect =
       readonly begins: boolean;
       read(): ChildState;
     }
-  | { readonly kind: "emit"; readonly event: unknown }
+  /** `from`: the actor that emits the event. */
+  | { readonly kind: "emit"; readonly from: Address; readonly event: unknown }
   | { readonly kind: "log"; readonly label: string | undefined; readonly value: unknown }
   /** Run a custom action. */
   | { readonly kind: "action"; run(): unknown };

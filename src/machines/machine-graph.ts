@@ -12,7 +12,9 @@ import type { ChannelRule } from "../graph/channel.ts";
 import { END, send } from "../graph/commands.ts";
 import type { Ctx } from "../graph/node-context.ts";
 import type { Schema } from "../graph/standard-schema.ts";
+import { taskNamespace } from "../graph/interrupts.ts";
 import { toPlainError } from "../model/errors.ts";
+import { uuid5 } from "../model/ids.ts";
 import { isObject, type JsonObject, toStorable } from "../model/json.ts";
 import type { MachineAtWork, MachineMailbox, WaitingEvent } from "../model/mailbox.ts";
 import { isSameTimer, type Timer } from "../model/machine-timer.ts";
@@ -31,7 +33,7 @@ import {
   type Waiting,
 } from "./machine-driver.ts";
 import {
-  childrenOf,
+  storedChildrenOf,
   EVENTS_KEY,
   INPUT_KEY,
   isWork,
@@ -61,6 +63,9 @@ const STEPS_OF_EVENT = 2;
 
 /** Characters. */
 const LONGEST_NAME = 100;
+
+/** Characters. XState keeps each type that a machine with wildcards is ever sent in memory, for as long as the process lives. */
+const LONGEST_TYPE = 256;
 
 /** Steps: the default of `recursion_limit`. Each actor takes two steps, and a machine may well run a hundred actors. */
 const RECURSION_LIMIT = 1_000;
@@ -112,7 +117,7 @@ export function machineGraph(
     };
     const result = await live.next(ctx.runId, keyOf(work), {
       start: (emit) => driver.startActor(work, emit),
-      emit: (event) => ctx.emit(event),
+      emit: (event) => ctx["~emitIn"]?.(work.ns ?? "", event),
       signal: ctx.signal,
       interruptions,
     });
@@ -189,7 +194,11 @@ export function machineGraph(
       takenRuns: (update: JsonObject | null) =>
         (update?.[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined)?.taken ?? [],
       changedChildren,
-      children: (values: JsonObject) => childrenOf(values).map(({ start }) => start),
+      childOfTask: (input: unknown) => {
+        const { ns, start } = (isWork(input) ? input : {}) as Partial<Work>;
+        return ns === undefined || start === undefined ? null : { ns, start };
+      },
+      children: (values: JsonObject) => storedChildrenOf(values).map(({ start }) => start),
       childMachines: () =>
         new Map(
           versions.current.childMachines().map(({ path, firstContext: first }) => {
@@ -264,11 +273,14 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   const begins = input !== undefined;
   const { driver, state } = begins ? { driver: versions.current, state: stored } : versions.at(stored);
   // The numbers continue, so that results and timers of the thread's earlier machine are not mistaken for those of the new one.
-  const { started: before = 0 } = (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
+  const { started: before = 0, rest: restBefore } =
+    (state[SNAPSHOT_KEY] as Partial<StoredMachine> | undefined) ?? {};
   let started = before;
   let work = begins ? [] : [...storedMachineOf(state).work];
   let timers = begins ? [] : [...timersOf(state)];
-  let children: readonly StoredChild[] = begins ? [] : (storedMachineOf(state).children ?? []);
+  const children: ChildrenByAddress = new Map(
+    (begins ? [] : (storedMachineOf(state).children ?? [])).map((one) => [addressKey(one.at), one]),
+  );
   const changed = new Map<number, StoredChild & { read(): ChildState }>();
   let snapshot = begins ? null : snapshotOf(state);
   let output: unknown = begins ? null : (state[OUTPUT_KEY] ?? null);
@@ -287,17 +299,22 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     const asked = (effect: Effect) => {
       if (effect.kind === "start") {
         const { kind: _, ...start } = effect;
-        work.push({ ...start, start: ++started });
+        const ns = namespaceOf(children, start.at);
+        work.push({ ...start, start: ++started, ...(ns !== "" && { ns }) });
       } else if (effect.kind === "stop") {
         work = work.filter(({ at }) => !isWithin(at, effect.at));
         timers = timers.filter(({ from, to }) => !isWithin(from, effect.at) && !isWithin(to, effect.at));
-        children = children.filter(({ at }) => !isWithin(at, effect.at));
+        if (children.has(addressKey(effect.at)))
+          for (const [key, { at }] of children) if (isWithin(at, effect.at)) children.delete(key);
       } else if (effect.kind === "child") {
         const { at, src, begins: isNew, read } = effect;
-        let child = isNew ? undefined : childAt(children, at);
+        let child = isNew ? undefined : children.get(addressKey(at));
         if (child === undefined) {
-          child = { start: ++started, parent: childAt(children, at.slice(0, -1))?.start ?? null, at, src };
-          children = [...children, child];
+          const parent = children.get(addressKey(at.slice(0, -1)));
+          const id = uuid5(String(++started), ctx.taskId);
+          const ns = taskNamespace(parent?.ns ?? "", nameInNamespace(src), id);
+          child = { start: started, parent: parent?.start ?? null, at, src, ns };
+          children.set(addressKey(at), child);
         }
         changed.set(child.start, { ...child, read });
       } else if (effect.kind === "timer") {
@@ -306,13 +323,20 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
         timers.push({ id, name, from, to, due: dueAfter(delay, ctx), event });
       } else if (effect.kind === "cancel")
         timers = timers.filter(({ name, from }) => name !== effect.id || !isSameAddress(from, effect.from));
-      else if (effect.kind === "emit") ctx.emit(effect.event);
+      else if (effect.kind === "emit") ctx["~emitIn"]?.(namespaceOf(children, effect.from), effect.event);
       else if (effect.kind === "log") ctx.log.info(textOf(effect.label, effect.value));
     };
     made.effects.forEach(asked);
     ({ snapshot, output } = made);
-    if (made.status === "done") [work, timers, children] = [[], [], []];
+    if (made.status !== "done") return;
+    [work, timers] = [[], []];
+    children.clear();
   };
+  // The children of the machine before end with it.
+  for (const child of begins ? storedChildrenOf(state) : []) {
+    const last = livingChild(restBefore, child.at);
+    if (last !== undefined) changed.set(child.start, { ...child, read: () => last });
+  }
   if (begins) apply({ before: null, input });
   for (const pending of queue) {
     if (snapshot === null || snapshot.rest["status"] !== "active") break;
@@ -349,7 +373,7 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
     unset,
   };
   if (taken !== undefined) kept.taken = taken;
-  if (children.length > 0) kept.children = children;
+  if (children.size > 0) kept.children = [...children.values()];
   if (changed.size > 0) kept.changed = [...changed.values()].map((one) => storedChange(one, children));
   const update: Record<string, unknown> = {};
   for (const key of unset) update[key] = null;
@@ -363,28 +387,34 @@ function transitionStep(versions: MachineVersions, stored: JsonObject, ctx: Ctx)
   return { update, work };
 }
 
-const childAt = (children: readonly StoredChild[], at: Address) =>
-  children.find((one) => isSameAddress(one.at, at));
+/** The child machines of a machine, at all levels. A machine may have thousands. */
+type ChildrenByAddress = Map<string, StoredChild>;
 
-/** A change of a child machine, as it is stored. It has the child's state only if the child has ended and so is in no snapshot. */
-function storedChange(
-  { read, ...child }: StoredChild & { read(): ChildState },
-  children: readonly StoredChild[],
-) {
-  return children.some(({ start }) => start === child.start) ? child : { ...child, state: read() };
+const addressKey = (at: Address): string => JSON.stringify(at);
+
+/** The namespace of the machine that an actor is, or that has started it. */
+function namespaceOf(children: ChildrenByAddress, at: Address): string {
+  if (at.length === 0) return "";
+  return children.get(addressKey(at))?.ns ?? namespaceOf(children, at.slice(0, -1));
+}
+
+/** A change of a child machine, as it is stored. It has the child's state only if the parent's snapshot does not have that. */
+function storedChange({ read, ...child }: StoredChild & { read(): ChildState }, children: ChildrenByAddress) {
+  return children.get(addressKey(child.at))?.start === child.start ? child : { ...child, state: read() };
 }
 
 /** The child machines that have changed in a step, with their states as they are shown in their namespaces. */
 function changedChildren(update: JsonObject | null): readonly ChangedChildMachine[] {
   const { changed, rest, work = [] } = (update?.[SNAPSHOT_KEY] ?? {}) as Partial<StoredMachine>;
-  return (changed ?? []).flatMap(({ start, parent, at, src, state }) => {
+  return (changed ?? []).flatMap(({ start, parent, at, ns = "", state }) => {
     const shown = state ?? livingChild(rest, at);
     if (shown === undefined) return [];
     const { value: stateValue, context, output } = shown;
     const values = { ...context, [STATE_KEY]: stateValue, [OUTPUT_KEY]: output ?? null };
-    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at)).map((one) => nodeOf(one.src));
-    const next = state !== undefined ? [] : own.length > 0 ? [...new Set(own)] : [WAIT];
-    return [{ start, parent, name: nameInNamespace(src), values, next }];
+    const own = work.filter((one) => isSameAddress(one.at.slice(0, -1), at));
+    const nodes = own.map((one) => ({ name: nodeOf(one.src), start: one.start }));
+    const next = state !== undefined ? [] : nodes.length > 0 ? nodes : [{ name: WAIT, start: null }];
+    return [{ start, parent, ns, values, next }];
   });
 }
 
@@ -406,7 +436,9 @@ function livingChild(rest: JsonObject | undefined, at: Address): ChildState | un
     const child = isObject(children) ? children[id] : undefined;
     snapshot = isObject(child) ? child["snapshot"] : undefined;
   }
-  return snapshot as ChildState | undefined;
+  if (!isObject(snapshot)) return undefined;
+  const { value: stateValue, context, output = null } = snapshot;
+  return { value: stateValue, context: context as JsonObject, output };
 }
 
 const textOf = (label: string | undefined, logged: unknown) =>
@@ -481,6 +513,8 @@ function whyNotEvent(
   const refused = `is "${type.slice(0, 128)}"`;
   // `xstate.stop` ends a machine, others bring the results of its actors.
   if (type.startsWith("xstate.")) return `${refused}, a name that XState keeps for itself; ${possible}`;
+  if (type.length > LONGEST_TYPE)
+    return `has ${type.length} characters, more than ${LONGEST_TYPE}; ${possible}`;
   if (type === "*") return `${refused}, which stands for any event, and is none; ${possible}`;
   if (forbidden.includes(type)) return `${refused}, which the state forbids; ${possible}`;
   return isHandled(type, events) ? undefined : `${refused}; ${possible}`;

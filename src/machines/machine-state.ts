@@ -22,6 +22,8 @@ export type Pending =
  */
 export interface Work extends PromiseStart {
   readonly start: number;
+  /** The namespace of the child machine that has started it. Absent for actors of the machine itself. */
+  readonly ns?: string;
 }
 
 /** A timer that was set and has neither fired nor been cancelled. Its `id` is unique; several timers may have the same `name`. */
@@ -43,6 +45,8 @@ export interface StoredChild {
   readonly parent: number | null;
   readonly at: Address;
   readonly src: string;
+  /** Absent where an earlier version of Heddle has stored it. */
+  readonly ns?: string;
 }
 
 /** A macrostep whose custom actions still have to run. Actions cannot be stored, so the macrostep is computed again to get them. */
@@ -68,7 +72,7 @@ export interface StoredMachine {
   readonly taken?: readonly string[];
   /** Absent if there are none. */
   readonly children?: readonly StoredChild[];
-  /** Child machines that began or took an event in the last step. `state` is set if the child has ended, because `rest` then lacks it. */
+  /** Child machines that began, took an event or ended in the last step. `state` is set if the child has ended, because `rest` then lacks it. */
   readonly changed?: readonly (StoredChild & { readonly state?: ChildState })[];
 }
 
@@ -129,7 +133,7 @@ const isStoredChild = (value: unknown): value is StoredChild =>
   isObject(value) && typeof value["start"] === "number" && Array.isArray(value["at"]);
 
 /** The child machines of a state. Malformed ones are left out: a client may have edited the state. */
-export function childrenOf(state: JsonObject): readonly StoredChild[] {
+export function storedChildrenOf(state: JsonObject): readonly StoredChild[] {
   const kept = state[SNAPSHOT_KEY];
   const children = isObject(kept) ? kept["children"] : undefined;
   return Array.isArray(children) ? children.filter(isStoredChild) : [];

@@ -44,6 +44,8 @@ export class PromiseActors {
     key: string,
     { start, emit, signal, interruptions }: Awaiting,
   ): Promise<ActorResult | undefined> {
+    // A signal that has aborted already tells nobody so again.
+    if (signal.aborted) return Promise.resolve(undefined);
     const { actors, waiting } = this.#of(run);
     const live = actors.get(key) ?? begun(start);
     actors.set(key, live);

@@ -23,6 +23,8 @@ export interface PlannedTask {
    * subgraphs within that one, start. The outermost is first.
    */
   readonly from?: readonly SubgraphCheckpoint[];
+  /** Present for an actor of a child machine: the task as which clients see it, in the child's namespace. */
+  readonly child?: { readonly ns: string; readonly checkpoint: string; readonly id: string };
 }
 
 /**

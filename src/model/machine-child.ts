@@ -1,4 +1,4 @@
-import type { CheckpointHead } from "./checkpoint.ts";
+import type { CheckpointHead, PlannedTask } from "./checkpoint.ts";
 import { isObject } from "./json.ts";
 
 /**
@@ -22,3 +22,22 @@ export function childMachinePositionsAt(
   const children = head?.engine?.["children"];
   return Array.isArray(children) ? (children.filter(isObject) as unknown as readonly ChildPosition[]) : [];
 }
+
+/** The tasks of a checkpoint without those that clients see in the namespaces of child machines. */
+export const ownTasks = (next: readonly PlannedTask[]): readonly PlannedTask[] =>
+  next.filter(({ child }) => child === undefined);
+
+/** The nodes that run next. The tasks of a child machine, and of those below it, count as one, with the child's name. */
+export function nextNames(next: readonly PlannedTask[]): readonly string[] {
+  const children = new Set<string>();
+  return next.flatMap(({ name, child }) => {
+    if (child === undefined) return [name];
+    const top = topOf(child.ns);
+    if (children.has(top)) return [];
+    children.add(top);
+    return [top.split(":", 1)[0] ?? top];
+  });
+}
+
+/** The outermost part of a namespace: `node:task`. */
+export const topOf = (ns: string): string => ns.split("|", 1)[0] ?? ns;

@@ -1,11 +1,13 @@
 import { START } from "../graph/definition-checks.ts";
 import type { AssistantRecord, AssistantVersion } from "../model/assistant.ts";
 import type { Checkpoint, CheckpointHead, PlannedTask, TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
 import type { CronRecord } from "../model/cron.ts";
 import type { Interrupt } from "../model/interrupt.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { RunRecord } from "../model/run.ts";
 import type { RunWithoutKwargs } from "../model/run-search.ts";
+import { nextNames, ownTasks } from "../model/machine-child.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { type ThreadKey, type ThreadRecord, threadStatusOf, ttlFrom } from "../model/thread.ts";
 import type { StoredRows, StoredSizes } from "../model/stored-sizes.ts";
@@ -200,10 +202,10 @@ export function apiState(parts: StateParts): JsonObject {
   return {
     values,
     // In the latest state, a finished task that waits for its siblings is not listed: it does not run again.
-    next: checkpoint.next
-      .filter((task) => later !== undefined || left.get(task.id)?.result === undefined)
-      .map(({ name }) => name),
-    tasks: checkpoint.next.map((task) => {
+    next: nextNames(
+      checkpoint.next.filter((task) => later !== undefined || left.get(task.id)?.result === undefined),
+    ),
+    tasks: ownTasks(checkpoint.next).map((task) => {
       const shown = taskOf(thread, task, { left: left.get(task.id), within: within?.get(task.id), later });
       return shown["result"] === null ? { ...shown, result: resultOf(task, checkpoint, later) } : shown;
     }),
@@ -265,8 +267,7 @@ function taskOf(
     id: task.id,
     name: task.name,
     path: task.path,
-    // JSON text: clients parse it into an error with that name.
-    error: (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message }),
+    error: errorText(error),
     interrupts: left === undefined ? [] : interruptsOf(left, later !== undefined),
     checkpoint:
       within === undefined || within.state !== undefined
@@ -278,15 +279,21 @@ function taskOf(
   };
 }
 
+/** JSON text: clients parse it into an error with that name. */
+const errorText = (error: PlainError | null | undefined): string | null =>
+  (error ?? null) === null ? null : JSON.stringify({ name: error?.error, message: error?.message });
+
 /**
  * A child machine, shown as a task of the machine that started it. No such task is executed: the child takes its events
  * within the steps of that machine.
  * @param name the name of the child, with its id
+ * @param error that of an actor of it, or of those below it
  */
 export function apiChildTask(
   thread: string,
   name: string,
   { ns, state }: { readonly ns: string; readonly state: JsonObject | null },
+  error?: PlainError | null,
 ): JsonObject {
   const [node, id] = name.split(":");
   const checkpoint = state === null ? { thread_id: thread, checkpoint_ns: ns } : null;
@@ -294,7 +301,7 @@ export function apiChildTask(
     id,
     name: node,
     path: ["__pregel_push", node],
-    error: null,
+    error: errorText(error),
     interrupts: [],
     checkpoint,
     state,

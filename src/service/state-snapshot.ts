@@ -1,6 +1,7 @@
-import type { Checkpoint } from "../model/checkpoint.ts";
+import type { Checkpoint, TaskWrites } from "../model/checkpoint.ts";
+import type { PlainError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type ChildPosition, childMachinePositionsAt } from "../model/machine-child.ts";
+import { type ChildPosition, childMachinePositionsAt, topOf } from "../model/machine-child.ts";
 import type { ThreadKey } from "../model/thread.ts";
 import type { Engine } from "../ports/engine.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -54,7 +55,7 @@ export async function stateSnapshot(
     ...(inner && { within: inner }),
     ...(later && { later }),
   });
-  const children = isShown("tasks") ? await childTasks(context, checkpoint) : [];
+  const children = isShown("tasks") ? await childTasks(context, checkpoint, writes) : [];
   if (children.length === 0) return chosen(state, projection);
   return chosen({ ...state, tasks: [...(state["tasks"] as readonly unknown[]), ...children] }, projection);
 }
@@ -90,9 +91,15 @@ async function within(
 /** The child machines of the machine that made a checkpoint, as tasks. */
 async function childTasks(
   context: SnapshotContext,
-  { ns, engine }: Checkpoint,
+  { ns, engine, next }: Checkpoint,
+  writes: readonly TaskWrites[],
 ): Promise<readonly JsonObject[]> {
   const { journal, key, projection, children = childMachinePositionsAt({ engine }) } = context;
+  const errors = new Map<string, PlainError | null>();
+  for (const { task, error } of writes) {
+    const place = error === null ? undefined : next.find(({ id }) => id === task)?.child?.ns;
+    if (place !== undefined) errors.set(topOf(place), error);
+  }
   const tasks: JsonObject[] = [];
   for (const child of children) {
     const own = ns === "" ? child.ns : child.ns.startsWith(`${ns}|`) ? child.ns.slice(ns.length + 1) : "|";
@@ -103,7 +110,7 @@ async function childTasks(
     const inner = { ...context, projection: { subgraphs: true }, children };
     // oxlint-disable-next-line no-await-in-loop -- as above
     const state = made === undefined ? null : await stateSnapshot(inner, made);
-    tasks.push(apiChildTask(key.thread, own, { ns: child.ns, state }));
+    tasks.push(apiChildTask(key.thread, own, { ns: child.ns, state }, errors.get(child.ns)));
   }
   return tasks;
 }

@@ -5,6 +5,7 @@ import type { PlainError } from "../model/errors.ts";
 import { uuid6Time } from "../model/ids.ts";
 import { EMPTY_OBJECT, type JsonObject } from "../model/json.ts";
 import type { CheckpointTaskResult } from "../model/earlier-task-results.ts";
+import { nextNames, ownTasks } from "../model/machine-child.ts";
 import type { RunRecord } from "../model/run.ts";
 import { checkpointMapOf } from "../model/start-checkpoint.ts";
 import { toIso } from "../model/time.ts";
@@ -91,8 +92,8 @@ function withCheckpoint(
         parent_config: parent === null ? null : configAt(run, ns, parent),
         values,
         metadata: metadataOf(run, fact, head),
-        next: (head?.next ?? []).map(({ name }) => name),
-        tasks: (head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
+        next: nextNames(head?.next ?? []),
+        tasks: ownTasks(head?.next ?? []).map((task) => plannedOf(run, ns, task, fact.tasks?.[task.id])),
         checkpoint: placeOf(run, ns, id, head),
         parent_checkpoint: parent === null ? null : placeOf(run, ns, parent, head),
       };

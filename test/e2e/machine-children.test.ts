@@ -205,9 +205,11 @@ describe("a child machine", () => {
     const stream = client.runs.stream(thread, "machine", {
       command: { resume: { type: "PAY" } },
       streamMode: "updates",
+      streamSubgraphs: true,
     });
     for await (const { event, data } of stream)
-      if (event === "updates") for (const node of Object.keys(data)) nodes.add(node);
+      if (event.startsWith("updates|payment:"))
+        for (const node of Object.keys(data as object)) nodes.add(node);
     expect(nodes).toContain("charge");
     expect(await state()).toBe("over");
     expect(await values()).toMatchObject({ receipt: "7 paid" });

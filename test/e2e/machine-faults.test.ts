@@ -50,7 +50,7 @@ const turns = async (count: number) => {
 };
 
 /** Promise actors side by side, each in a region of its own. */
-const sideBySide = (actors: Record<string, PromiseActorLogic<string, unknown>>) =>
+const sideBySide = (actors: Record<string, PromiseActorLogic<string>>) =>
   setup({ actors }).createMachine({
     type: "parallel",
     states: Object.fromEntries(
@@ -140,7 +140,7 @@ describe("a promise actor that never settles is stopped", () => {
     const { work: act, calls: acts } = heldCalls<void>();
     const machine = setup({
       actors: { work: fromPromise(work) },
-      actions: { act: () => act({ input: null, signal: AbortSignal.abort() }) },
+      actions: { act: act as never },
     }).createMachine({
       on: { ACT: { actions: "act" } },
       initial: "working",
@@ -291,6 +291,15 @@ describe("a context", () => {
     expect(values).toMatchObject({ seen: ["__proto__", "constructor", "hasOwnProperty"] });
     expect([values["constructor"], values["toString"]]).toEqual([1, 2]);
   });
+});
+
+test("an event type of more than 256 characters is refused", async () => {
+  const { wait, path } = await serving(createMachine({ on: { "*": { actions: () => undefined } } }));
+  await wait({ input: {} });
+  expect((await post(`${path}/events`, { type: "x".repeat(256) })).status).toBe(202);
+  const refused = await post(`${path}/events`, { type: "x".repeat(257) });
+  expect(refused.status).toBe(422);
+  expect(await refused.text()).toContain("has 257 characters, more than 256");
 });
 
 test.each([1n, circular(), Symbol("s"), undefined])("logging %s does not fail the run", async (logged) => {

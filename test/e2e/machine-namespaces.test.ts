@@ -1,7 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { assign, forwardTo, fromPromise, sendParent, sendTo, setup } from "xstate";
+import {
+  assign,
+  createMachine,
+  emit,
+  forwardTo,
+  fromPromise,
+  fromTransition,
+  sendParent,
+  sendTo,
+  setup,
+} from "xstate";
 import { type Client, lines } from "./support/clients.ts";
+import { heldCalls } from "./support/latches.ts";
 import { directory, serve } from "./support/server.ts";
+import { post } from "./support/wire.ts";
 
 type Graphs = NonNullable<NonNullable<Parameters<typeof serve>[0]>["graphs"]>;
 
@@ -71,8 +83,8 @@ const order = setup({
 const graphs = { order } as unknown as Graphs;
 const NS = /^payment:[0-9a-f-]{36}$/;
 
-async function started(connect: (url: string) => Client, data?: string) {
-  const app = await serve({ graphs, ...(data !== undefined && { data }) });
+async function started(connect: (url: string) => Client, data?: string, served = graphs) {
+  const app = await serve({ graphs: served, ...(data !== undefined && { data }) });
   const client = connect(app.url);
   const { thread_id: thread } = await client.threads.create();
   const states = async (path: string) =>
@@ -261,7 +273,7 @@ describe.each(lines)("child machines as subgraphs, over %s", (_, connect) => {
       made[2]?.checkpoint.checkpoint_id,
       null,
     ]);
-    expect(await history(first)).toHaveLength(1);
+    expect((await history(first)).map(({ next }) => next)).toEqual([[], ["xstate.wait"]]);
     const done = (await again.threads.getState(thread)) as unknown as State;
     expect(done).toMatchObject({ values: { receipt: "7 paid", __state__: "over" }, tasks: [] });
   });
@@ -287,6 +299,197 @@ describe.each(lines)("child machines as subgraphs, over %s", (_, connect) => {
     await client.runs.wait(thread, "order", { input: {}, durability: "exit" } as never);
     const deep = (await client.threads.getState(thread, undefined, { subgraphs: true })) as unknown as State;
     expect(childOf(deep)?.state?.values).toMatchObject({ __state__: "asking" });
+  });
+
+  test("have their promise actors as tasks of their own, in states and in streams", async () => {
+    const { work, calls } = heldCalls<string>();
+    const machine = order.provide({
+      actors: {
+        payment: payment.provide({
+          actors: {
+            charge: fromPromise(async (given) => {
+              given.emit({ type: "charging" });
+              return work(given);
+            }),
+          },
+        }),
+      },
+    });
+    const { client, thread } = await started(connect, undefined, { order: machine } as unknown as Graphs);
+    await client.runs.wait(thread, "order", { input: {} });
+    const events: { event: string; data: unknown }[] = [];
+    const follow = async () => {
+      const stream = client.runs.stream(thread, "order", {
+        command: { resume: { type: "PAY" } },
+        streamMode: ["updates", "tasks", "debug", "checkpoints", "custom"],
+        streamSubgraphs: true,
+      });
+      for await (const { event, data } of stream) events.push({ event: plain(event), data });
+    };
+    const following = follow();
+    await calls(1);
+    const state = (await client.threads.getState(thread, undefined, { subgraphs: true })) as unknown as State;
+    expect([state.next, state.tasks.map(({ name }) => name)]).toEqual([["payment"], ["payment"]]);
+    const child = childOf(state)?.state as State;
+    expect(child.next).toEqual(["charge"]);
+    expect(child.tasks.map(({ name }) => name)).toEqual(["charge", "counter"]);
+    const [call] = await calls(1);
+    call?.open("7 paid");
+    await following;
+    const of = (name: string) =>
+      events.filter(({ event }) => event === name).map(({ data }) => data as Record<string, unknown>);
+    const charges = (all: readonly Record<string, unknown>[]) =>
+      all.filter((one) => (one["name"] ?? (one["payload"] as Task | undefined)?.name) === "charge");
+    const id = childOf(child, "charge")?.id;
+    expect(charges(of("tasks|payment"))).toMatchObject([{ id }, { id, result: { __events__: [{}] } }]);
+    expect(charges(of("debug|payment")).map(({ type }) => type)).toEqual(["task", "task_result"]);
+    expect(of("updates|payment").flatMap((update) => Object.keys(update))).toEqual([
+      "xstate.transition",
+      "charge",
+      "xstate.transition",
+    ]);
+    expect(of("custom|payment")).toEqual([{ type: "charging" }]);
+    expect(charges([...of("tasks"), ...of("debug")])).toEqual([]);
+    expect(of("checkpoints").map(({ next, tasks }) => [next, (tasks as Task[]).length])).toContainEqual([
+      ["payment"],
+      0,
+    ]);
+  });
+
+  test("show an actor that goes on as one task, until an event of its own begins another", async () => {
+    const { work, calls } = heldCalls<string>();
+    const child = setup({ actors: { first: fromPromise(work), second: fromPromise(work) } }).createMachine({
+      type: "parallel",
+      on: { NOTE: { actions: () => undefined } },
+      states: {
+        one: { invoke: { src: "first", input: "first" } },
+        two: { invoke: { src: "second", input: "second" } },
+      },
+    });
+    const machine = setup({ actors: { child, own: fromPromise(work) } }).createMachine({
+      type: "parallel",
+      states: {
+        own: {
+          initial: "at work",
+          states: {
+            "at work": { invoke: { src: "own", input: "own", onDone: "done" } },
+            done: { type: "final" },
+          },
+        },
+        kept: {
+          initial: "on",
+          states: { on: { invoke: { src: "child" }, on: { STOP: "off" } }, off: { type: "final" } },
+        },
+      },
+    });
+    const { app, client, thread, states } = await started(connect, undefined, {
+      order: machine,
+    } as unknown as Graphs);
+    const events: { event: string; data: { name: string; result?: unknown } }[] = [];
+    const follow = async () => {
+      const stream = client.runs.stream(thread, "order", {
+        input: {},
+        streamMode: ["tasks"],
+        streamSubgraphs: true,
+      } as never);
+      for await (const { event, data } of stream)
+        events.push({ event: plain(event), data: data as { name: string } });
+    };
+    const following = follow();
+    const at = await calls(3);
+    const ns = (await states("state")) as unknown as State;
+    at.find(({ input }) => input === "own")?.open("own");
+    await expect
+      .poll(async () => ((await states("state")) as State).values["__state__"])
+      .toMatchObject({ own: "done" });
+    expect((await post(`${app.url}/threads/${thread}/events`, { type: "STOP" })).status).toBe(202);
+    await following;
+    const own = events.filter(
+      ({ event, data }) => event === "tasks|child" && data.name !== "xstate.transition",
+    );
+    expect(own.map(({ data }) => [data.name, "result" in data])).toEqual([
+      ["first", false],
+      ["second", false],
+      ["first", true],
+      ["second", true],
+    ]);
+    // The parent has stopped it: the last state of its namespace says that nothing waits there any more.
+    const [last, before] = (await client.threads.getHistory(thread, {
+      checkpoint: {
+        thread_id: thread,
+        checkpoint_ns: childOf(ns, "child")?.checkpoint?.checkpoint_ns,
+        checkpoint_map: null,
+        checkpoint_id: null,
+      } as never,
+    })) as unknown as readonly State[];
+    expect(last?.next).toEqual([]);
+    expect(before?.next).toEqual(["first", "second"]);
+  });
+
+  test("show what they emit in their namespace", async () => {
+    const child = createMachine({ on: { SAY: { actions: emit({ type: "said" }) } } });
+    const adder = fromTransition((sum: number, _: unknown, { emit: tell }) => {
+      tell({ type: "added" });
+      return sum + 1;
+    }, 0);
+    const machine = setup({ actors: { child, adder } }).createMachine({
+      invoke: [
+        { src: "child", id: "child" },
+        { src: "adder", id: "adder" },
+      ],
+      on: {
+        SAY: {
+          actions: [emit({ type: "own" }), forwardTo("child"), sendTo("adder", { type: "ADD" })],
+        },
+      },
+    } as never);
+    const { client, thread } = await started(connect, undefined, { order: machine } as unknown as Graphs);
+    await client.runs.wait(thread, "order", { input: {} });
+    const said = async (streamSubgraphs: boolean) => {
+      const command = { resume: { type: "SAY" } };
+      const events = await all(
+        client.runs.stream(thread, "order", { command, streamMode: ["custom"], streamSubgraphs }),
+      );
+      return events
+        .slice(1)
+        .map(({ event, data }) => [plain(event), (data as { readonly type: string }).type]);
+    };
+    expect(await said(true)).toEqual([
+      ["custom", "own"],
+      ["custom|child", "said"],
+      ["custom", "added"],
+    ]);
+    expect(await said(false)).toEqual([
+      ["custom", "own"],
+      ["custom", "said"],
+      ["custom", "added"],
+    ]);
+  });
+
+  test("end with a state that waits for nothing, also when their machine begins anew", async () => {
+    const { client, thread } = await started(connect);
+    const namespace = async () =>
+      childOf((await client.threads.getState(thread)) as unknown as State)?.checkpoint?.checkpoint_ns;
+    const statesOf = async (ns: string | undefined) =>
+      (await client.threads.getHistory(thread, {
+        checkpoint: {
+          thread_id: thread,
+          checkpoint_ns: ns,
+          checkpoint_map: null,
+          checkpoint_id: null,
+        } as never,
+      })) as unknown as readonly State[];
+    await client.runs.wait(thread, "order", { input: {} });
+    const first = await namespace();
+    await client.runs.wait(thread, "order", { command: { resume: { type: "ANEW" } } });
+    const second = await namespace();
+    await client.runs.wait(thread, "order", { input: {} });
+    for (const ns of [first, second]) {
+      const found = await statesOf(ns);
+      expect(found.map(({ next }) => next)).toEqual([[], ["xstate.wait"]]);
+      expect(found[0]?.values).toEqual(found[1]?.values);
+    }
+    expect((await statesOf(await namespace())).map(({ next }) => next)).toEqual([["xstate.wait"]]);
   });
 
   test("their state cannot be changed there: it is a part of that of the machine above all", async () => {

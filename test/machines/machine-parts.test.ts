@@ -146,6 +146,14 @@ describe("PromiseActors", () => {
     ]);
   });
 
+  test("one whose task is aborted before it begins is not started", async () => {
+    const start = () => {
+      throw new Error("nobody wants it any more");
+    };
+    const wanted = { start, emit: () => undefined, signal: AbortSignal.abort() };
+    expect(await new PromiseActors().next("r", "a", wanted)).toBeUndefined();
+  });
+
   test("those of a run that is over are stopped, those of others are not", async () => {
     const live = new PromiseActors();
     const [a, b] = [actor(), actor()];
